@@ -1,0 +1,47 @@
+# Everything the project needs is installed by these targets into .venv; nothing is taken from the machine but Python and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH := .venv-bench
+
+.PHONY: demo test lint format bench docs lock clean
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+demo: $(STAMP)  ## private frequencies of a made-up company's 800 users
+	$(BIN)/faircount demo
+
+test: $(STAMP) lint  ## every test, on two processes
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(STAMP)  ## write again what the documentation prints
+	$(BIN)/python docs/make.py
+
+bench: $(STAMP)  ## side by side with peers, into benchmarks/RESULTS.md
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	$(BENCH)/bin/python -m pip install --quiet -e .
+	$(BENCH)/bin/python benchmarks/run.py
+
+lock:  ## after changing dependencies; needs uv
+	uv lock --upgrade
+	uv export --format requirements.txt --no-emit-project --no-header --all-extras --all-groups -o requirements.lock
+
+clean:
+	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis out

@@ -1,0 +1,1 @@
+"""Errors, checks, the item list and sources of randomness: what every other room stands on."""

@@ -1,0 +1,94 @@
+"""Sources of random bytes.
+
+`SystemEntropy` is what a release uses: an AES-256-CTR key stream whose key comes from the operating system, fresh
+for every object, process and gibibyte. `SeededStream` has the same interface and is for simulations and tests: it
+repeats itself, so nothing that leaves a device may be drawn from it.
+"""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from typing import TypeVar
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+from faircount.core.validation import integer
+
+Word = TypeVar("Word", np.uint8, np.uint16, np.uint32, np.uint64)
+
+_BLOCK = 1 << 18
+_ZEROS = memoryview(bytes(_BLOCK))
+_REKEY_AFTER = 1 << 30
+
+
+def key_stream(key: bytes) -> CipherContext:
+    """AES-256-CTR from a zero initial block with a 128-bit big-endian counter: the stream of protocol section 5."""
+    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+
+
+def fill_from(stream: CipherContext, out: NDArray[np.uint8]) -> None:
+    """Write the next bytes of the key stream over `out`, block by block."""
+    view = out.data.cast("B") if out.size else memoryview(b"")
+    for start in range(0, len(view), _BLOCK):
+        part = view[start : start + _BLOCK]
+        stream.update_into(_ZEROS[: len(part)], part)
+
+
+class Entropy(ABC):
+    """Uniform random bytes, as arrays."""
+
+    @abstractmethod
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous byte array with uniform bytes."""
+
+    def bytes(self, size: int) -> bytes:
+        """`size` uniform bytes."""
+        out = np.empty(size, dtype=np.uint8)
+        self.fill(out)
+        return out.tobytes()
+
+    def words(self, size: int, dtype: type[Word]) -> NDArray[Word]:
+        """`size` uniform unsigned integers over the whole range of `dtype`."""
+        out = np.empty(size, dtype=dtype)
+        self.fill(out.view(np.uint8))
+        return out
+
+
+class SystemEntropy(Entropy):
+    """The operating system's randomness, stretched; safe across fork."""
+
+    __slots__ = ("_left", "_owner", "_stream")
+
+    def __init__(self) -> None:
+        self._owner = -1
+        self._left = 0
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous byte array with uniform bytes."""
+        if self._left < out.size or self._owner != os.getpid():
+            self._stream = key_stream(os.urandom(32))
+            self._owner, self._left = os.getpid(), max(_REKEY_AFTER, out.size)
+        self._left -= out.size
+        fill_from(self._stream, out)
+
+    def __repr__(self) -> str:
+        return "SystemEntropy()"
+
+
+class SeededStream(Entropy):
+    """A repeatable stream for simulations and tests only; never for a release."""
+
+    __slots__ = ("_stream", "seed")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = integer("seed", seed)
+        self._stream = key_stream(hashlib.sha256(f"faircount simulation {self.seed}".encode()).digest())
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous byte array with the next bytes of the stream."""
+        fill_from(self._stream, out)
+
+    def __repr__(self) -> str:
+        return f"SeededStream({self.seed})"

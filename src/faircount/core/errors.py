@@ -1,0 +1,56 @@
+"""Everything faircount raises, in one tree.
+
+    FaircountError
+    +-- InputError (also a ValueError)   what the caller gave cannot be used
+    |   +-- ParameterError               a parameter is outside its range
+    |   +-- AnswerError                  an answer, count or table does not fit the question
+    |   +-- ShareError                   field elements, shares or packed bytes are malformed
+    +-- RefusedError                     the privacy claim asked for cannot be made
+    +-- CorruptSumError                  an opened sum lies outside its possible range
+    +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
+        +-- IllegalTransitionError       the survey is not in a state from which this step exists
+        +-- MalformedError (also InputError)  bytes are not the one canonical encoding of anything
+
+A bad message from another party is not raised: the roles answer it with the value `protocol.messages.Rejected`.
+Each message says what was wrong and what to do; none contains an answer, a share or a key.
+"""
+
+
+class FaircountError(Exception):
+    """Base of every error that faircount raises on purpose."""
+
+
+class InputError(FaircountError, ValueError):
+    """What the caller gave cannot be used."""
+
+
+class ParameterError(InputError):
+    """A parameter is outside its range."""
+
+
+class AnswerError(InputError):
+    """An answer, a count or a table does not fit the question."""
+
+
+class ShareError(InputError):
+    """Field elements, shares or packed bytes are malformed."""
+
+
+class RefusedError(FaircountError):
+    """The privacy claim asked for cannot be made: nothing was computed or released."""
+
+
+class CorruptSumError(FaircountError):
+    """An opened sum lies outside the range that honest responses can reach."""
+
+
+class ProtocolError(FaircountError):
+    """A party of a survey was used in a way that the protocol does not allow; its state is unchanged."""
+
+
+class IllegalTransitionError(ProtocolError):
+    """The survey is not in a state from which this step exists; nothing happened."""
+
+
+class MalformedError(ProtocolError, InputError):
+    """Bytes are not the one canonical encoding of anything."""

@@ -1,0 +1,101 @@
+"""Checks of what comes in. Each returns the clean value or raises a typed error that says what to do."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faircount.core.errors import AnswerError, ParameterError
+
+
+def integer(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """A whole number in [least, most]; booleans and fractions are refused."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise ParameterError(f"{name} must be a whole number, not {value!r}")
+    number = int(value)
+    if number < least or (most is not None and number > most):
+        bound = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise ParameterError(f"{name} must be {bound}, not {number}")
+    return number
+
+
+def real(name: str, value: object) -> float:
+    """A finite real number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise ParameterError(f"{name} must be a number, not {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} must be finite, not {number}")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """A finite number above zero."""
+    number = real(name, value)
+    if number <= 0:
+        raise ParameterError(f"{name} must be above 0, not {number:g}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """A number in (0, 1]."""
+    number = real(name, value)
+    if not 0 < number <= 1:
+        raise ParameterError(f"{name} must lie in (0, 1], not {number:g}")
+    return number
+
+
+def fraction(name: str, value: object) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, not {number:g}")
+    return number
+
+
+def epsilon(value: object, name: str = "epsilon") -> float:
+    """A privacy loss: finite and not negative."""
+    number = real(name, value)
+    if number < 0:
+        raise ParameterError(f"{name} must not be negative, not {number:g}")
+    return number
+
+
+def counts(values: ArrayLike, *, items: int | None = None) -> NDArray[np.int64]:
+    """A vector of whole, non-negative counts with at least one user among them."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        raise AnswerError("counts must be a non-empty list, one number per item")
+    if items is not None and array.size != items:
+        raise AnswerError(f"counts has {array.size} entries for {items} items: give one number per item")
+    if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)) or np.any(array != np.floor(array)):
+        raise AnswerError("counts must be whole numbers")
+    if np.any(array < 0):
+        raise AnswerError("counts must not be negative")
+    clean = array.astype(np.int64)
+    if clean.sum() == 0:
+        raise AnswerError("counts add up to 0: at least one user is needed")
+    return clean
+
+
+def frequencies(values: ArrayLike, *, items: int | None = None) -> NDArray[np.float64]:
+    """A vector of non-negative frequencies that sum to one."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array)):
+        raise AnswerError("frequencies must be a non-empty list of finite numbers, one per item")
+    if items is not None and array.size != items:
+        raise AnswerError(f"frequencies has {array.size} entries for {items} items: give one number per item")
+    if np.any(array < 0) or abs(array.sum() - 1) > 1e-9:
+        raise AnswerError("frequencies must not be negative and must sum to 1")
+    return array
+
+
+def same_length(**named: Sequence[object] | NDArray[np.generic]) -> int:
+    """The common length of the named sequences, which must not be zero."""
+    lengths = {name: len(values) for name, values in named.items()}
+    if len(set(lengths.values())) != 1 or 0 in lengths.values():
+        said = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ParameterError(f"these must have the same, non-zero length: {said}")
+    return next(iter(lengths.values()))

@@ -1,0 +1,1 @@
+"""Shares of vectors over F_q and of keys, and the bytes that carry them."""

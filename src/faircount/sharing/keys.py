@@ -1,0 +1,96 @@
+"""Keys between two parties (protocol, section 5): X25519, then HKDF-SHA-256 bound to one purpose.
+
+Every key is bound to the survey, the attempt, both parties and a context, so that no byte stream serves twice. All
+inputs and outputs are bytes; nothing here keeps a secret or puts one into a message.
+"""
+
+from enum import IntEnum
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from faircount.core.errors import ParameterError, ShareError
+from faircount.core.validation import integer
+
+S1_INDEX = 0xFFFFFFFE
+"""The coordinator as `sender` or `receiver`; users are numbered from 0."""
+S2_INDEX = 0xFFFFFFFF
+"""The aggregator as `sender` or `receiver`."""
+
+KEY_BYTES = 32
+SURVEY_BYTES = 16
+
+_LABEL = b"faircount/1\x00"
+_FIELD_PRIME = 2**255 - 19
+
+
+class Purpose(IntEnum):
+    """What a key is for; two purposes never share one."""
+
+    MASK = 1
+    EXPLICIT_SHARE = 2
+    SUM = 3
+    SERVERS = 4
+    TSS_SHARE = 5
+    SLOT_SUM = 6
+    KEY_RECOVERY = 7
+    SEED_EXPANSION = 8
+
+
+def key_info(purpose: Purpose, survey: bytes, attempt: int, sender: int, receiver: int, context: bytes) -> bytes:
+    """The string that binds a key to its use: 73 bytes, integers big endian.
+
+    A mask belongs to a pair, so its sender is the smaller index.
+    """
+    if purpose == Purpose.MASK and sender >= receiver:
+        raise ParameterError("a mask is keyed by its pair: give the smaller index as sender, the larger as receiver")
+    return b"".join(
+        (
+            _LABEL,
+            integer("purpose", purpose, least=1, most=len(Purpose)).to_bytes(1, "big"),
+            _exactly("survey id", survey, SURVEY_BYTES),
+            _u32("attempt", attempt),
+            _u32("sender", sender),
+            _u32("receiver", receiver),
+            _exactly("context", context, KEY_BYTES),
+        )
+    )
+
+
+def derive_key(private: bytes, public: bytes, salt: bytes, info: bytes) -> bytes:
+    """The 32-byte key between the holder of `private` and the owner of `public`; both ends get the same.
+
+    `salt` is the digest of the roster (`servers`: of the parameters), `info` comes from `key_info`.
+    """
+    own = X25519PrivateKey.from_private_bytes(_exactly("private key", private, KEY_BYTES))
+    other = X25519PublicKey.from_public_bytes(canonical_public_key(public))
+    try:
+        shared = own.exchange(other)
+    except ValueError:  # the library refuses a shared secret of zeros
+        raise ShareError("this public key gives a shared secret of zeros: its owner must make a new one") from None
+    return HKDF(SHA256(), KEY_BYTES, _exactly("salt", salt, KEY_BYTES), info).derive(shared)
+
+
+def public_key(private: bytes) -> bytes:
+    """The public key that belongs to a private one."""
+    return (
+        X25519PrivateKey.from_private_bytes(_exactly("private key", private, KEY_BYTES)).public_key().public_bytes_raw()
+    )
+
+
+def canonical_public_key(public: bytes) -> bytes:
+    """The key itself, if it is the one encoding of its point: 32 bytes, little endian, below 2^255 - 19."""
+    if int.from_bytes(_exactly("public key", public, KEY_BYTES), "little") >= _FIELD_PRIME:
+        raise ShareError("a public key must be canonical, below 2^255 - 19: its owner must send it again")
+    return public
+
+
+def _exactly(name: str, value: bytes, size: int) -> bytes:
+    if not isinstance(value, bytes) or len(value) != size:
+        raise ShareError(f"{name} must be exactly {size} bytes")
+    return value
+
+
+def _u32(name: str, value: int) -> bytes:
+    return integer(name, value, most=0xFFFFFFFF).to_bytes(4, "big")

@@ -1,0 +1,115 @@
+"""Shamir's scheme for 32-byte keys: any `threshold` of `count` shares give the key, fewer say nothing about it.
+
+The key is the constant term of a uniform polynomial of degree threshold - 1 over the smallest prime field above 2^256;
+share i is its value at i = 1, 2, ..., count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ShareError
+from faircount.core.validation import integer
+
+PRIME = (1 << 256) + 297
+SECRET_BYTES = 32
+SHARE_BYTES = 45
+
+_MOST = 0xFFFF
+_VALUE_BYTES = 33
+_DEALING_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class KeyShare:
+    """One share of a key.
+
+    `dealing` is a random label common to the shares of one `split_key`: it tells apart shares of different keys, or of
+    one key split twice, and is independent of the key.
+    """
+
+    index: int
+    threshold: int
+    dealing: bytes
+    value: int = field(repr=False)
+
+    def __post_init__(self) -> None:
+        whole = 1 <= self.index <= _MOST and 2 <= self.threshold <= _MOST
+        if not whole or len(self.dealing) != _DEALING_BYTES or not 0 <= self.value < PRIME:
+            raise ShareError("a key share has an index from 1 on, a threshold from 2 on and a value below the prime")
+
+    def to_bytes(self) -> bytes:
+        """u16 index | u16 threshold | 8 bytes dealing | 33 bytes value, big endian: 45 bytes."""
+        head = self.index.to_bytes(2, "big") + self.threshold.to_bytes(2, "big") + self.dealing
+        return head + self.value.to_bytes(_VALUE_BYTES, "big")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The share that `to_bytes` wrote; there is one encoding per share."""
+        if len(data) != SHARE_BYTES:
+            raise ShareError(f"a key share has {SHARE_BYTES} bytes, not {len(data)}")
+        index, threshold = int.from_bytes(data[:2], "big"), int.from_bytes(data[2:4], "big")
+        return cls(index, threshold, bytes(data[4:12]), int.from_bytes(data[12:], "big"))
+
+
+def split_key(secret: bytes, threshold: int, count: int, entropy: Entropy) -> list[KeyShare]:
+    """`count` shares of a 32-byte key, any `threshold` of which give it back; indices run from 1."""
+    if len(secret) != SECRET_BYTES:
+        raise ShareError(f"a key to share has {SECRET_BYTES} bytes, not {len(secret)}")
+    shares = integer("count", count, least=2, most=_MOST)
+    needed = integer("threshold", threshold, least=2, most=shares)
+    values = _deal(int.from_bytes(secret, "big"), needed, shares, PRIME, entropy)
+    dealing = entropy.bytes(_DEALING_BYTES)
+    return [KeyShare(index, needed, dealing, value) for index, value in enumerate(values, start=1)]
+
+
+def combine_key(shares: Sequence[KeyShare], threshold: int) -> bytes:
+    """The key from `threshold` or more shares of one dealing; shares beyond the threshold must agree with the rest."""
+    if len({share.index for share in shares}) != len(shares):
+        raise ShareError("two key shares have the same index: give each holder's share once")
+    if len(shares) < integer("threshold", threshold, least=2):
+        raise ShareError(f"{threshold} key shares are needed, but there are {len(shares)}: ask more holders")
+    if {(share.threshold, share.dealing) for share in shares} != {(threshold, shares[0].dealing)}:
+        raise ShareError("these key shares do not belong together: take those of one dealing and its threshold")
+    points = [(share.index, share.value) for share in shares]
+    secret = _value_at(0, points[:threshold], PRIME)
+    agree = all(_value_at(index, points[:threshold], PRIME) == value for index, value in points[threshold:])
+    if secret >> 8 * SECRET_BYTES or not agree:
+        raise ShareError("these key shares lie on no common polynomial: at least one of them was changed")
+    return secret.to_bytes(SECRET_BYTES, "big")
+
+
+def _deal(secret: int, threshold: int, count: int, prime: int, entropy: Entropy) -> list[int]:
+    """Values at 1 .. count of a uniform polynomial of degree threshold - 1 through (0, secret)."""
+    coefficients = [secret, *(_uniform_below(prime, entropy) for _ in range(threshold - 1))]
+    return [_evaluate(coefficients, index, prime) for index in range(1, count + 1)]
+
+
+def _evaluate(coefficients: Sequence[int], at: int, prime: int) -> int:
+    value = 0
+    for coefficient in reversed(coefficients):
+        value = (value * at + coefficient) % prime
+    return value
+
+
+def _value_at(at: int, points: Sequence[tuple[int, int]], prime: int) -> int:
+    """Lagrange: the value at `at` of the polynomial of lowest degree through `points`."""
+    total = 0
+    for x, y in points:
+        above, below = 1, 1
+        for other, _ in points:
+            if other != x:
+                above = above * (at - other) % prime
+                below = below * (x - other) % prime
+        total += y * above * pow(below, -1, prime)
+    return total % prime
+
+
+def _uniform_below(prime: int, entropy: Entropy) -> int:
+    """A uniform number in [0, prime), by rejection from as many bits as prime has."""
+    bits = prime.bit_length()
+    while True:
+        drawn = int.from_bytes(entropy.bytes((bits + 7) // 8), "big") & ((1 << bits) - 1)
+        if drawn < prime:
+            return drawn

@@ -1,0 +1,134 @@
+import hashlib
+import struct
+
+import pytest
+
+from faircount.core.errors import ParameterError, ShareError
+from faircount.sharing.expand import expand
+from faircount.sharing.keys import S1_INDEX, S2_INDEX, Purpose, canonical_public_key, derive_key, key_info, public_key
+from faircount.sharing.packing import pack
+
+ALICE, BOB = bytes(range(0x01, 0x21)), bytes(range(0x21, 0x41))
+SURVEY, CONTEXT, SALT = bytes(range(16)), hashlib.sha256(b"set").digest(), hashlib.sha256(b"roster").digest()
+PRIME = 2**255 - 19
+
+
+def info(**changed):
+    usual = {"purpose": Purpose.MASK, "survey": SURVEY, "attempt": 1, "sender": 0, "receiver": 1, "context": CONTEXT}
+    return key_info(**{**usual, **changed})
+
+
+def point(u):
+    return u.to_bytes(32, "little")
+
+
+@pytest.mark.parametrize(
+    ("q", "first", "digest"),
+    [
+        (1009, [600, 708, 801, 203], "9b2a2c88a270891c"),
+        (100003, None, "556b601651202a2b"),
+        (2**61 - 1, None, "752200968399932c"),
+    ],
+)
+def test_known_answer_of_the_protocol_page(q, first, digest):
+    vector = expand(derive_key(ALICE, public_key(BOB), SALT, info()), q, 1000)
+    assert first is None or vector[:4].tolist() == first
+    assert hashlib.sha256(pack(vector, q)).hexdigest().startswith(digest)
+
+
+def test_both_ends_get_the_same_key():
+    key = derive_key(ALICE, public_key(BOB), SALT, info())
+    assert len(key) == 32
+    assert derive_key(BOB, public_key(ALICE), SALT, info()) == key
+
+
+def test_info_is_laid_out_as_the_page_says():
+    made = info(purpose=Purpose.SERVERS, attempt=258, sender=3, receiver=S2_INDEX)
+    assert made == b"faircount/1\x00\x04" + SURVEY + struct.pack(">III", 258, 3, 0xFFFFFFFF) + CONTEXT
+    assert len(made) == 73
+
+
+def test_purposes_and_servers_have_their_numbers():
+    assert [purpose.name for purpose in Purpose] == [
+        *("MASK", "EXPLICIT_SHARE", "SUM", "SERVERS", "TSS_SHARE", "SLOT_SUM", "KEY_RECOVERY", "SEED_EXPANSION"),
+    ]
+    assert list(Purpose) == list(range(1, 9))
+    assert (S1_INDEX, S2_INDEX) == (0xFFFFFFFE, 0xFFFFFFFF)
+
+
+def test_every_part_of_the_info_changes_the_key():
+    changes = [
+        *({}, {"purpose": Purpose.SUM}, {"survey": bytes(16)}, {"attempt": 2}),
+        *({"receiver": 2}, {"sender": 1, "receiver": 2}, {"context": SALT}),
+    ]
+    keys = {derive_key(ALICE, public_key(BOB), SALT, info(**change)) for change in changes}
+    keys.add(derive_key(ALICE, public_key(BOB), CONTEXT, info()))
+    keys.add(derive_key(ALICE, public_key(ALICE), SALT, info()))
+    assert len(keys) == len(changes) + 2
+
+
+def test_a_mask_is_keyed_by_the_smaller_index_first():
+    for sender, receiver in ((1, 0), (4, 4)):
+        with pytest.raises(ParameterError, match="smaller index"):
+            info(sender=sender, receiver=receiver)
+        assert len(info(purpose=Purpose.SUM, sender=sender, receiver=receiver)) == 73
+
+
+@pytest.mark.parametrize(
+    "u",
+    [
+        *(0, 1, PRIME - 1),
+        325606250916557431795983626356110631294008115727848805560023387167927233504,
+        39382357235489614581723060781553021112529911719440698176882885853963445705823,
+    ],
+)
+def test_public_keys_of_small_order_are_refused(u):
+    with pytest.raises(ShareError, match="shared secret of zeros"):
+        derive_key(ALICE, point(u), SALT, info())
+
+
+@pytest.mark.parametrize("u", [PRIME, PRIME + 9, 2**255 - 1, 2**255 + 9, 2**256 - 1])
+def test_public_keys_that_are_not_canonical_are_refused(u):
+    with pytest.raises(ShareError, match="canonical"):
+        derive_key(ALICE, point(u), SALT, info())
+
+
+def test_canonical_public_keys_pass():
+    assert canonical_public_key(public_key(ALICE)) == public_key(ALICE)
+    assert canonical_public_key(point(9)) == point(9)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_byte_strings_have_their_size(size):
+    wrong = bytes(size)
+    for make in (
+        lambda: derive_key(wrong, public_key(BOB), SALT, info()),
+        lambda: derive_key(ALICE, wrong, SALT, info()),
+        lambda: derive_key(ALICE, public_key(BOB), wrong, info()),
+        lambda: public_key(wrong),
+        lambda: info(survey=wrong),
+        lambda: info(context=wrong),
+        lambda: info(context="x" * 32),
+    ):
+        with pytest.raises(ShareError, match="must be exactly"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"purpose": 0}, {"purpose": 9}, {"attempt": -1}, {"attempt": 2**32}),
+        *({"receiver": 2**32}, {"sender": -1}, {"attempt": 1.0}),
+    ],
+)
+def test_numbers_out_of_range_are_refused(changed):
+    with pytest.raises(ParameterError):
+        info(**changed)
+
+
+def test_messages_contain_no_key():
+    secret = bytes([0x5A]) * 33
+    with pytest.raises(ShareError) as caught:
+        derive_key(secret, public_key(BOB), SALT, info())
+    assert "5a" not in str(caught.value).lower()
+    assert "ZZ" not in str(caught.value)
