@@ -1,0 +1,141 @@
+"""What an analyst gets: estimates with intervals and the guarantee they were bought with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.errors import RefusedError
+from faircount.estimation.consistency import consistent
+from faircount.estimation.intervals import Intervals, interval, mean_interval
+from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.mechanisms.local_mean import LocalMean
+from faircount.privacy.guarantee import Guarantee
+
+Floats = NDArray[np.float64]
+
+DEFAULT_DELTA = 1e-6
+"""delta at which a mechanism's epsilon is stated when its parameters do not fix one."""
+
+
+def stated_guarantees(mechanism: Mechanism) -> tuple[Guarantee, ...]:
+    """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1."""
+    if mechanism.promise[0] is not None:
+        return mechanism.guarantees()
+    try:
+        return mechanism.guarantees(delta=DEFAULT_DELTA)
+    except RefusedError:
+        return mechanism.guarantees(epsilon=1.0)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Estimated frequencies of the items among the `included` users."""
+
+    mechanism: FrequencyMechanism
+    aggregate: NDArray[Any] = field(repr=False)
+    included: int
+    facts: Mapping[str, object] = field(default_factory=dict)  # what the run wants remembered: shares, bytes, ...
+
+    @cached_property
+    def items(self) -> tuple[object, ...]:
+        """Labels, in the order of the estimates."""
+        return self.mechanism.domain.labels
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """Unbiased frequencies; single ones may be negative and they need not sum to one: see `consistent`."""
+        return self.mechanism.estimate(self.aggregate, self.included)
+
+    @cached_property
+    def consistent(self) -> Floats:
+        """The nearest frequencies that are non-negative and sum to one; slightly biased near zero."""
+        return consistent(self.estimates)
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Standard deviation of the privacy noise, at the consistent estimates."""
+        return np.sqrt(self.mechanism.variance(self.consistent, self.included))
+
+    @cached_property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One guarantee per adversary, the weakest first."""
+        return stated_guarantees(self.mechanism)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The weakest of the guarantees: what may be claimed without naming the adversary."""
+        return self.guarantees[0]
+
+    def interval(self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False) -> Intervals:
+        """Confidence intervals of the frequencies.
+
+        `covers="users"`: privacy noise alone, the truth being what these users hold. `covers="population"`: also the
+        luck of drawing these users from a larger population. `simultaneous`: all items at once hold with `level`.
+        """
+        channel = self.mechanism.channel(self.included)
+        return interval(self.aggregate, channel, self.included, level=level, covers=covers, simultaneous=simultaneous)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        bounds, promise = self.interval(level), self.guarantee
+        rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
+        return {
+            "mechanism": self.mechanism.name,
+            "n": self.included,
+            "level": level,
+            "covers": bounds.covers,
+            "estimates": [
+                {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
+            ],
+            "consistent": [float(each) for each in self.consistent],
+            "guarantee": {
+                "epsilon": promise.epsilon,
+                "delta": promise.delta,
+                "relation": str(promise.relation),
+                "adversary": str(promise.adversary),
+                "condition": promise.condition,
+            },
+        }
+
+    def __str__(self) -> str:
+        bounds = self.interval()
+        width = max(len(str(item)) for item in self.items)
+        lines = [f"{self.mechanism.name}: {self.included} users, {len(self.items)} items"]
+        for item, estimate, low, high in zip(self.items, self.estimates, bounds.low, bounds.high, strict=True):
+            lines.append(f"  {item!s:<{width}}  {estimate:7.4f}  [{low:.4f}, {high:.4f}]")
+        lines.append(f"intervals: 95% each, {bounds.method}")
+        lines.append(f"privacy: {self.guarantee}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class MeanResult:
+    """An estimated mean of values in [-1, 1]."""
+
+    mechanism: LocalMean
+    aggregate: Any = field(repr=False)
+    included: int
+
+    @cached_property
+    def estimate(self) -> float:
+        """Unbiased estimate of the mean of these users' values."""
+        return float(self.mechanism.estimate(self.aggregate, self.included))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Local differential privacy of each report."""
+        return stated_guarantees(self.mechanism)[0]
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the mean of these users' values: privacy noise alone."""
+        noise = self.mechanism.noise_variance(self.aggregate, self.included)
+        return mean_interval(self.estimate, noise, self.included, level=level)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        head = f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}] of {self.included} users"
+        return f"{head}\nprivacy: {self.guarantee}"

@@ -1,0 +1,178 @@
+"""The one contract that every mechanism keeps.
+
+    answers --respond--> responses --total--> sum --decode--> aggregate --estimate--> what the analyst reads
+                     (per user)                                  ^
+    counts  --draw-----------------------------------------------+   the same law in O(N), for simulations
+
+`variance` is the theory for `estimate`, `guarantee` the privacy of publishing the aggregate.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.domain import Domain
+from faircount.core.entropy import Entropy
+from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
+from faircount.core.validation import frequencies, integer
+from faircount.mechanisms.channel import Channel
+from faircount.privacy.exact import epsilon_for
+from faircount.privacy.guarantee import OUTSIDER, Adversary, Guarantee, Relation
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Residues = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """A way from private answers to a published estimate, with its exact privacy."""
+
+    name: ClassVar[str]
+    users: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.users is not None:
+            integer("users", self.users, least=1)
+
+    def bind(self, users: int) -> Self:
+        """The same mechanism for this number of users; a number fixed before must agree."""
+        if self.users is not None and self.users != users:
+            raise ParameterError(f"the mechanism was made for {self.users} users, but there are {users}")
+        return replace(self, users=users)
+
+    @property
+    def n(self) -> int:
+        """Number of users; needed from here on."""
+        if self.users is None:
+            raise ParameterError(f"{self.name}: give users=, the number of users who will take part")
+        return self.users
+
+    @abstractmethod
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Any:
+        """What each user's device makes of its own answer; row i belongs to user i."""
+
+    @abstractmethod
+    def total(self, responses: Any) -> Any:
+        """The sum that an honest run opens: nothing else of the responses is used."""
+
+    @abstractmethod
+    def decode(self, total: Any, included: int) -> Any:
+        """The sum as numbers, checked against its possible range; `included` users took part."""
+
+    @abstractmethod
+    def draw(self, population: Any, rng: np.random.Generator) -> Any:
+        """An aggregate with the law of decode(total(respond(...))), drawn directly. Simulations only."""
+
+    @abstractmethod
+    def estimate(self, aggregate: Any, included: int) -> Any:
+        """Unbiased estimate of what these users hold."""
+
+    @abstractmethod
+    def variance(self, truth: Any, included: int | None = None) -> Any:
+        """Variance of `estimate` when the users hold `truth`: privacy noise alone."""
+
+    @abstractmethod
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """The exact (or, where said, an upper bound on) delta at this epsilon."""
+
+    def condition(self, adversary: Adversary) -> str | None:
+        """What must be true of the data for the guarantee to hold; None for nothing."""
+        return None
+
+    @property
+    def default_adversary(self) -> Adversary:
+        """Against whom `guarantee` speaks unless told otherwise."""
+        return OUTSIDER
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """Everybody a complete statement of privacy speaks about."""
+        return (self.default_adversary,)
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, delta) that the parameters were made for; None where they do not fix one."""
+        return None, None
+
+    def guarantee(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adversary: Adversary | None = None,
+        relation: Relation = Relation.REPLACE_ONE,
+    ) -> Guarantee:
+        """The delta at an epsilon, or the epsilon at a delta; with neither, at the epsilon promised."""
+        if epsilon is not None and delta is not None:
+            raise ParameterError("give epsilon or delta, not both: the other one is computed")
+        against = self.default_adversary if adversary is None else adversary
+        if epsilon is None and delta is None:
+            epsilon = self.promise[0]
+        if epsilon is None:
+            if delta is None:
+                raise ParameterError(f"{self.name}: give epsilon= or delta=, the other one is computed")
+            epsilon = epsilon_for(lambda each: self.delta_at(each, against, relation), delta)
+        return Guarantee(epsilon, self.delta_at(epsilon, against, relation), relation, against, self.condition(against))
+
+    def guarantees(self, *, epsilon: float | None = None, delta: float | None = None) -> tuple[Guarantee, ...]:
+        """One guarantee per adversary; the weakest comes first."""
+        each = [self.guarantee(epsilon=epsilon, delta=delta, adversary=who) for who in self.adversaries]
+        return tuple(sorted(each, key=lambda one: (one.delta, one.epsilon), reverse=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyMechanism(Mechanism):
+    """A mechanism for the frequencies of N items, one item per user."""
+
+    items: int | Sequence[object] | Domain
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "items", Domain.of(self.items))
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The public list of items."""
+        return Domain.of(self.items)
+
+    @property
+    def N(self) -> int:  # noqa: N802 - the paper's name
+        """Number of items."""
+        return len(self.domain)
+
+    def positions(self, answers: NDArray[Any], size: int | None = None) -> Ints:
+        """Encoded answers, one position in 0..N-1 per user; the message of a refusal repeats no answer."""
+        held, users = np.asarray(answers), self.n if size is None else size
+        if held.dtype.kind not in "iu" or held.shape != (users,):
+            raise AnswerError(f"answers must be {users} positions in the item list, one per user: encode them first")
+        if np.any(held < 0) or np.any(held >= self.N):
+            raise AnswerError(f"an answer lies outside the {self.N} items: encode answers with the item list")
+        return held.astype(np.int64)
+
+    @abstractmethod
+    def channel(self, included: int) -> Channel:
+        """The law of one item's sum when `included` users took part."""
+
+    def estimate(self, aggregate: NDArray[Any], included: int) -> Floats:
+        """Unbiased estimate of the frequencies among the included users (Horvitz-Thompson for sampling)."""
+        return self.channel(included).estimate(aggregate, integer("included", included, least=1))
+
+    def variance(self, truth: Floats, included: int | None = None) -> Floats:
+        """Variance of each estimated frequency when the users' frequencies are `truth`: privacy noise alone."""
+        count = self.n if included is None else integer("included", included, least=1)
+        return self.channel(count).variance(frequencies(truth, items=self.N), count)
+
+
+def check_range(values: Ints, low: int, high: int, total_low: int, total_high: int) -> Ints:
+    """Refuse sums that honest responses cannot make, per item or in total; corruption mostly shows in the total."""
+    if np.any(values < low) or np.any(values > high):
+        raise CorruptSumError(f"an opened count lies outside [{low}, {high}]: a response was corrupted")
+    if not total_low <= int(values.sum()) <= total_high:
+        raise CorruptSumError(f"the opened counts add up to a number outside [{total_low}, {total_high}]")
+    return values

@@ -1,0 +1,74 @@
+"""How an item's opened sum comes about, for every frequency mechanism alike.
+
+    s_j = Bin(Pi_j, hit) + Bin(n - Pi_j, miss) + noise
+
+Sampling: hit = p, miss = 0, no noise. Noise mechanisms: hit = 1, miss = 0. Local ones: two coins, no noise. Estimate,
+variance and intervals follow from these few numbers, so they are written once.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw:
+    """A discrete law on (low, low + 1, ...) / scale, in counts."""
+
+    low: int
+    pmf: Floats
+    scale: int = 1
+
+    def __post_init__(self) -> None:
+        if self.pmf.ndim != 1 or np.any(self.pmf < 0) or abs(float(self.pmf.sum()) - 1) > 1e-9:
+            raise ParameterError("a noise law needs non-negative probabilities that sum to 1")
+
+    @cached_property
+    def values(self) -> Floats:
+        """The support, ascending."""
+        return (self.low + np.arange(self.pmf.size, dtype=np.float64)) / self.scale
+
+    @cached_property
+    def mean(self) -> float:
+        """Expected value, in counts."""
+        return float(self.pmf @ self.values)
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance, in squared counts."""
+        return float(self.pmf @ (self.values - self.mean) ** 2)
+
+    def quantiles(self, tail: float) -> tuple[float, float]:
+        """The narrowest support points with at most `tail` probability strictly outside on each side."""
+        below, above = np.cumsum(self.pmf), np.cumsum(self.pmf[::-1])
+        low = int(np.searchsorted(below, tail, side="right"))
+        high = self.pmf.size - 1 - int(np.searchsorted(above, tail, side="right"))
+        return float(self.values[low]), float(self.values[max(low, high)])
+
+
+@dataclass(frozen=True)
+class Channel:
+    """The law of one item's sum given its number of holders."""
+
+    hit: float
+    miss: float = 0.0
+    noise: NoiseLaw | None = None
+    independent: bool = True  # whether the sums of different items are independent given the answers
+
+    def estimate(self, sums: NDArray[np.generic], included: int) -> Floats:
+        """Unbiased frequencies among `included` users."""
+        offset = self.miss * included + (self.noise.mean if self.noise else 0.0)
+        return (np.asarray(sums, dtype=np.float64) - offset) / (included * (self.hit - self.miss))
+
+    def variance(self, frequencies: Floats, included: int) -> Floats:
+        """Variance of `estimate`, per item, given the answers: privacy noise alone."""
+        holders = included * np.asarray(frequencies, dtype=np.float64)
+        spread = holders * self.hit * (1 - self.hit) + (included - holders) * self.miss * (1 - self.miss)
+        spread = spread + (self.noise.variance if self.noise else 0.0)
+        return np.asarray(spread / (included * (self.hit - self.miss)) ** 2)

@@ -1,0 +1,200 @@
+"""DPDG: distributed Gaussian noise in fixed point, the paper's point of comparison (Section III).
+
+Each user rounds its own piece of noise to a grid before the sum, so a theorem about the continuous Gaussian does not
+cover what runs. Here the table that a user draws from DEFINES the mechanism, and delta is that of its exact h-fold sum.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError
+from faircount.core.validation import fraction, integer, positive
+from faircount.mechanisms.base import Floats, Ints, Residues, check_range
+from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.shared import WRAP, NoiseMechanism, noise_bound, one_hot
+from faircount.mechanisms.tables import BITS, DrawTable
+from faircount.privacy.exact import shift_delta
+from faircount.privacy.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
+from faircount.privacy.guarantee import Adversary, Guarantee, Relation
+from faircount.sharing.field import to_signed
+from faircount.sharing.primes import smallest_prime_above
+
+Calibration = Literal["analytic", "classical"]
+Share = Literal["corrected", "printed"]
+
+STEPS = 8
+"""Grid steps that a user's standard deviation has at least, unless a scale is given."""
+
+SMALLEST_DELTA = 1e-20
+"""Below this the law of the sum, good down to probabilities of 1e-30, could not vouch for a promise."""
+
+_COARSEST, _FINEST = 0.25, 1024.0  # steps per standard deviation: below noise is rounded away, above bits are wasted
+_REACH = 12  # standard deviations that a table covers; what is cut off counts in delta like everything else
+_ROUND_UP = 1 + 1e-6  # more than the relative errors (1e-9) of the sum's probabilities can make of delta
+
+
+@lru_cache(maxsize=64)
+def gaussian_table(deviation: float) -> DrawTable:
+    """A Gaussian with this standard deviation rounded to whole steps, from double precision to 128-bit integers."""
+    last = math.floor(_REACH * deviation + 0.5)
+    beyond = [math.erfc((z - 0.5) / (deviation * math.sqrt(2))) / 2 for z in range(1, last + 2)]
+    sides = [inner - outer for inner, outer in pairwise(beyond)]
+    return DrawTable.symmetric([round(math.ldexp(side, BITS)) for side in sides])
+
+
+@lru_cache(maxsize=64)
+def sum_law(deviation: float, terms: int) -> Floats:
+    """Log probabilities on -R..R steps of the sum of `terms` draws from the table."""
+    law = discrete_sum_log_pmf(np.log(gaussian_table(deviation).probabilities), terms)
+    law.setflags(write=False)
+    return law
+
+
+@lru_cache(maxsize=16)
+def _noise(deviation: float, terms: int, scale: int) -> NoiseLaw:
+    pmf = np.exp(sum_law(deviation, terms))
+    return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum(), scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPDG(NoiseMechanism):
+    """Distributed discretized Gaussian noise, (epsilon, delta)-differentially private by exact accounting.
+
+    `calibration`: "analytic" takes the smallest standard deviation for (epsilon, delta), raised where rounding asks for
+    it, so that the promise holds for what runs; "classical" is the paper's sigma_G, proven for epsilon < 1 only.
+    `share`: "corrected" gives each user the variance G^2 sigma^2 / h (G = sqrt(2) in counts), so that h of them add up
+    to what was calibrated; "printed" is the paper's N(0, (G sigma / n)^2) per user, whose sum has a variance n times
+    too small and protects next to nothing (erratum 3). `scale` is the number of grid steps per count.
+    """
+
+    name: ClassVar[str] = "dpdg"
+    epsilon: float
+    delta: float
+    calibration: Calibration = "analytic"
+    share: Share = "corrected"
+    scale: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", fraction("delta", self.delta))
+        if self.delta < SMALLEST_DELTA:
+            raise ParameterError(f"delta must be at least {SMALLEST_DELTA:g} to be accounted for, not {self.delta:g}")
+        if self.calibration not in get_args(Calibration) or self.share not in get_args(Share):
+            raise ParameterError('calibration is "analytic" or "classical", share is "corrected" or "printed"')
+        if self.scale is not None:
+            integer("scale", self.scale, least=1)
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, delta) as given; `guarantee` says what became of it."""
+        return self.epsilon, self.delta
+
+    @cached_property
+    def planned(self) -> float:
+        """Standard deviation of a count that the calibration asks for, before rounding to the grid."""
+        if self.calibration == "classical":
+            return math.sqrt(2) * classical_sigma(self.epsilon, self.delta)
+        return analytic_sigma(self.epsilon, self.delta)
+
+    @property
+    def _pieces(self) -> float:
+        """What the standard deviation of a count is divided by to give a user's."""
+        return math.sqrt(self.h) if self.share == "corrected" else float(self.n)
+
+    @cached_property
+    def steps_per_count(self) -> int:
+        """The scale: as given, or the power of two that makes a user's standard deviation 8 to 16 steps."""
+        user = self.planned / self._pieces
+        scale = self.scale or 2 ** max(0, math.ceil(math.log2(STEPS / user)))
+        if self.scale and not _COARSEST <= user * scale <= _FINEST:
+            least, most = math.ceil(_COARSEST / user), math.floor(_FINEST / user)
+            raise ParameterError(f"scale must lie between {least} and {most} for this noise, not {scale}")
+        return scale
+
+    @cached_property
+    def user_steps(self) -> float:
+        """Standard deviation of one user's noise before rounding, in grid steps."""
+        least, raised = self.planned / self._pieces * self.steps_per_count, 0.0
+        if (self.calibration, self.share) != ("analytic", "corrected"):
+            return least
+        while self._delta(self.epsilon, least * (1 + raised), self.h, Relation.REPLACE_ONE) > self.delta:
+            raised = 2 * raised or 1e-4
+        return least * (1 + raised)
+
+    @property
+    def table(self) -> DrawTable:
+        """The law, in grid steps, that a user draws from for each entry; public, the same for all."""
+        return gaussian_table(self.user_steps)
+
+    def _bound(self, terms: int, tail: float) -> int:
+        """B with P(|sum of `terms` draws| > B steps) <= tail."""
+        values, pmf = np.array(self.table.values, dtype=np.float64), self.table.probabilities
+
+        def log_mgf(t: Floats) -> Floats:
+            return np.array([terms * math.log(np.exp(each * values) @ pmf) for each in t])
+
+        return noise_bound(log_mgf, 40 / math.sqrt(terms * float(pmf @ values**2)), tail)
+
+    @cached_property
+    def bound(self) -> int:
+        """B: a count's noise stays within +-B steps, for all items together but with probability 2^-60."""
+        return self._bound(self.n, WRAP / self.N)
+
+    @cached_property
+    def total_bound(self) -> int:
+        """The same for the noise of all items added up."""
+        return self._bound(self.n * self.N, WRAP)
+
+    @cached_property
+    def modulus(self) -> int:
+        """Smallest prime that holds -B..n scale + B steps without wrapping."""
+        return smallest_prime_above(self.n * self.steps_per_count + 2 * self.bound)
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """One-hot vectors in fixed point plus a draw from the table in every entry."""
+        noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
+        return one_hot(answers, self.N, self.steps_per_count) + noise
+
+    def decode(self, total: Residues, included: int) -> Floats:
+        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
+        top, spread = self.takes_part(included) * self.steps_per_count, self.total_bound
+        steps = to_signed(self.opened(total), self.modulus, -self.bound)
+        return check_range(steps, -self.bound, top + self.bound, top - spread, top + spread) / self.steps_per_count
+
+    def noise(self, included: int) -> NoiseLaw:
+        """The exact law of the sum of this many users' pieces."""
+        return _noise(self.user_steps, self.takes_part(included), self.steps_per_count)
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts, and every included user's piece of noise."""
+        return Channel(1.0, noise=self.noise(included))
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Floats:
+        """Noisy counts for the counts of those who took part, by inversion of the sum's own law."""
+        held = self.present(population)
+        law = self.noise(int(held.sum()))
+        return held + law.values[np.searchsorted(np.cumsum(law.pmf[:-1]), rng.random(self.N), side="right")]
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Delta of the discretized sum of the noise that the adversary does not know, rounded up by 1e-6 of itself."""
+        return self._delta(epsilon, self.user_steps, self.unknown(adversary), relation)
+
+    def _delta(self, epsilon: float, user_steps: float, unknown: int, relation: Relation) -> float:
+        if unknown < 1:
+            return 1.0
+        exact = shift_delta(sum_law(user_steps, unknown), epsilon, self.steps_per_count, relation)
+        return min(1.0, exact * _ROUND_UP + 2 * SUM_TAIL)  # what the second law lost to its tails only raised `exact`
+
+    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
+        """The guarantee, at the epsilon promised, from the pieces of noise that went in."""
+        adversary, unknown = self.left(included, insiders)
+        delta = self._delta(self.epsilon, self.user_steps, unknown, Relation.REPLACE_ONE)
+        return Guarantee(self.epsilon, delta, Relation.REPLACE_ONE, adversary)

@@ -1,0 +1,146 @@
+"""Local randomizers for frequencies: GRR (Kairouz et al. 2016) and OUE (Wang et al. 2017), as in Fig. 5.
+
+No shares and no helpers: each user sends one noisy report, which anybody may see. That costs accuracy; the product
+keeps them to compare with, and for the weighted aggregation of Section III-B.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import AnswerError
+from faircount.core.validation import counts as checked_counts
+from faircount.core.validation import integer
+from faircount.mechanisms.base import FrequencyMechanism, Ints, check_range
+from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.local import LocalMechanism, Window, exp_below
+from faircount.mechanisms.tables import ONE, flips
+
+Bits = NDArray[np.uint8]
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalFrequency(LocalMechanism, FrequencyMechanism):
+    """What both have in common: an answer is a position in the item list, an aggregate one count per item."""
+
+    def positions(self, answers: NDArray[Any], size: int | None = None) -> Ints:
+        """Encoded answers, checked; reports do not depend on how many users there are, so `users` may be left out."""
+        return super().positions(answers, size or self.users or max(1, np.size(answers)))
+
+    def opened(self, total: NDArray[Any], included: int, low: int, high: int) -> Ints:
+        """One count per item within [0, included], adding up to a number in [low, high]."""
+        if np.shape(total) != (self.N,) or np.asarray(total).dtype.kind not in "iu":
+            raise AnswerError(f"report counts must be {self.N} whole numbers, one per item")
+        return check_range(np.asarray(total, dtype=np.int64), 0, integer("included", included, least=1), low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GRR(LocalFrequency):
+    """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one."""
+
+    name: ClassVar[str] = "grr"
+
+    @cached_property
+    def window(self) -> Window:
+        """The exact law of a report: the user's own item out of N."""
+        return Window(self.N, 1, self.epsilon)
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
+        """Reported position of each user."""
+        return self.window.draw(self.positions(answers), entropy)
+
+    def total(self, responses: NDArray[Any]) -> Ints:
+        """How often each item was reported."""
+        reports = np.asarray(responses)
+        if reports.ndim != 1 or reports.size == 0 or reports.dtype.kind not in "iu":
+            raise AnswerError("reports must be a non-empty list of positions, one whole number per user")
+        if int(reports.min()) < 0 or int(reports.max()) >= self.N:
+            raise AnswerError(f"reports must be positions from 0 to {self.N - 1}")
+        return np.bincount(reports, minlength=self.N).astype(np.int64)
+
+    def decode(self, total: NDArray[Any], included: int) -> Ints:
+        """The counts, checked: every user reported exactly one item."""
+        return self.opened(total, included, included, included)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Report counts for a population of counts, O(N): a report is the true item, or uniform over ALL items."""
+        holders = checked_counts(population, items=self.N)
+        informed = rng.binomial(holders, float(self.window.excess))
+        uniform = rng.multinomial(int(holders.sum() - informed.sum()), np.full(self.N, 1 / self.N))
+        return np.asarray(informed + uniform, dtype=np.int64)
+
+    def channel(self, included: int) -> Channel:
+        """s_j = Bin(Pi_j, e^epsilon / (e^epsilon + N - 1)) + Bin(n - Pi_j, 1 / (e^epsilon + N - 1)), dependent."""
+        return Channel(float(self.window.own), float(self.window.other), independent=False)
+
+    def divergence(self, growth: Fraction) -> Fraction:
+        """max(0, hit - growth * miss)."""
+        return self.window.divergence(growth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OUE(LocalFrequency):
+    """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1)."""
+
+    name: ClassVar[str] = "oue"
+
+    @cached_property
+    def heads(self) -> int:
+        """Probability over 2^128 that another item's bit is set; rounded UP, so (1-q)/q is at most e^epsilon."""
+        return ceil(ONE / (exp_below(self.epsilon) + 1))
+
+    @cached_property
+    def miss(self) -> Fraction:
+        """The same as a number, exactly."""
+        return Fraction(self.heads, ONE)
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Bits:
+        """One row of N bits for each user."""
+        positions = self.positions(answers)
+        bits = flips(self.heads, positions.size * self.N, entropy).view(np.uint8).reshape(-1, self.N)
+        bits[np.arange(positions.size), positions] = entropy.words(positions.size, np.uint8) & 1
+        return bits
+
+    def total(self, responses: NDArray[Any]) -> Ints:
+        """How often each item's bit was set."""
+        bits = np.asarray(responses)
+        if bits.ndim != 2 or bits.shape[0] == 0 or bits.shape[1] != self.N or bits.dtype.kind not in "biu":
+            raise AnswerError(f"reports must be rows of {self.N} bits, one row per user")
+        if int(bits.min()) < 0 or int(bits.max()) > 1:
+            raise AnswerError("reports must consist of zeros and ones")
+        return _column_sums(np.ascontiguousarray(bits, dtype=np.uint8))
+
+    def decode(self, total: NDArray[Any], included: int) -> Ints:
+        """The counts, checked: no item above the number of users."""
+        return self.opened(total, included, 0, included * self.N)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Report counts for a population of counts, O(N)."""
+        holders = checked_counts(population, items=self.N)
+        return np.asarray(
+            rng.binomial(holders, 0.5) + rng.binomial(holders.sum() - holders, float(self.miss)), dtype=np.int64
+        )
+
+    def channel(self, included: int) -> Channel:
+        """s_j = Bin(Pi_j, 1/2) + Bin(n - Pi_j, 1 / (e^epsilon + 1)), independent."""
+        return Channel(0.5, float(self.miss))
+
+    def divergence(self, growth: Fraction) -> Fraction:
+        """Own bit set and the other's not is the only pair of bits that can be likelier: 1/2 (1-q) against q 1/2."""
+        return _HALF * max(Fraction(0), 1 - self.miss - growth * self.miss)
+
+
+def _column_sums(bits: Bits) -> Ints:
+    """Sums of the columns of zeros and ones: 255 wide rows at a time fit in 8 bits, the fastest way to add them."""
+    wide = -(-bits.shape[0] // 255)
+    layers = bits.shape[0] // wide
+    stacked = bits[: layers * wide].reshape(layers, -1).sum(axis=0, dtype=np.uint8).reshape(wide, -1)
+    rest = bits[layers * wide :]
+    return np.asarray(stacked.sum(axis=0, dtype=np.int64) + rest.sum(axis=0, dtype=np.int64))

@@ -1,0 +1,174 @@
+"""Sampling: DPCS (Algorithm 1) and DPDS (Algorithm 2).
+
+Every record is counted with probability p. Nothing is added, so the privacy comes from the crowd: it needs a *floor*, a
+number k of other holders that every item is known to have. Without a floor (k = 0) delta is p at any epsilon.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.validation import counts as checked_counts
+from faircount.core.validation import integer, probability
+from faircount.mechanisms.base import FrequencyMechanism, Ints, Residues, check_range
+from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.shared import SharedMechanism, one_hot
+from faircount.mechanisms.tables import DrawTable
+from faircount.privacy import exact, paper
+from faircount.privacy.guarantee import Adversary, Guarantee, PaperBound, Relation, insiders
+from faircount.sharing.primes import smallest_prime_above
+
+TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling(FrequencyMechanism):
+    """What DPCS and DPDS share: the coin, the law of the sum, and its exact privacy.
+
+    Give `p`, or give `epsilon` and `delta` and the largest p that meets them at the floor is found. `floor` counts the
+    holders that every item is known to have BESIDES the user in question. `insiders` and `dropouts` are subtracted from
+    it when p is calibrated, and in the guarantee of a run; `guarantee()` speaks of an outsider unless told otherwise.
+    """
+
+    p: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    floor: int = 0
+    insiders: int = 1
+    dropouts: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("floor", "insiders", "dropouts"):
+            integer(name, getattr(self, name))
+        if self.users is not None and self.floor and self.users <= self.N * self.floor:
+            raise RefusedError(
+                f"{self.users} users cannot give each of {self.N} items {self.floor} holders besides any one user: "
+                f"the floor must be below {self.users / self.N:.4g}"
+            )
+        object.__setattr__(self, "p", self._calibrated() if self.p is None else probability("p", self.p))
+
+    def _calibrated(self) -> float:
+        if self.epsilon is None or self.delta is None:
+            raise ParameterError(f"{self.name}: give p, or epsilon and delta together with a floor to find p")
+        return exact.sampling_probability(self.crowd(insiders(self.insiders)), self.epsilon, self.delta)
+
+    @property
+    def rate(self) -> float:
+        """Probability that a record is counted."""
+        return self.p or 0.0  # never zero: __post_init__ saw to it
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, delta) asked for."""
+        return self.epsilon, self.delta
+
+    @cached_property
+    def coin(self) -> DrawTable:
+        """The user's Bernoulli(p), exact to 128 bits."""
+        return DrawTable.coin(self.rate)
+
+    def channel(self, included: int) -> Channel:
+        """s_j = Bin(Pi_j, p)."""
+        return Channel(self.rate)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """The opened sum for a population of counts, O(N)."""
+        holders = checked_counts(population, items=self.N)
+        return np.asarray(rng.binomial(holders, self.channel(int(holders.sum())).hit), dtype=np.int64)
+
+    def crowd(self, adversary: Adversary) -> int:
+        """Holders of an item that the adversary knows nothing about and that stay to the end: k - t - d."""
+        return max(0, self.floor - adversary.insiders - self.dropouts)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact for three or more items; for two, exact up to 400 users and an upper bound above."""
+        k, gone = self.crowd(adversary), adversary.insiders + self.dropouts
+        two = self.N == 2 and relation is Relation.REPLACE_ONE and self.users is not None
+        if two and k and 2 * k < self.n - gone <= TWO_ITEMS_LIMIT:
+            return exact.sampling_delta_two_items(self.n - gone, k, self.rate, epsilon)
+        return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def condition(self, adversary: Adversary) -> str | None:
+        """The floor, in words; with floor 0 nothing is assumed."""
+        if not self.floor:
+            return None
+        lost = [f"{adversary.insiders} may collude"] * (adversary.insiders > 0)
+        lost += [f"{self.dropouts} may drop out"] * (self.dropouts > 0)
+        aside = f" (of whom {' and '.join(lost)})" if lost else ""
+        return f"every item has at least {self.floor} holders besides the user in question{aside}"
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """Whoever takes part also reads the result, so insiders come first."""
+        return (insiders(self.insiders), *super().adversaries)
+
+    def paper_bounds(self, epsilon: float) -> list[PaperBound]:
+        """Theorems 1 and 2 as printed, each beside the exact delta of the p that it prescribes.
+
+        Theorem 1 sets p = 1 - e^-epsilon; Theorem 2 p = 1 - e^-(z + epsilon) for the largest z that it admits. Neither
+        holds in general: docs/errata.md.
+        """
+        bounds = []
+        z = paper.theorem2_z(self.n, self.N, self.floor, epsilon)
+        first = paper.theorem1_delta(self.n, self.N, self.floor, epsilon)
+        bounds.append(self._beside("Theorem 1", epsilon, first, paper.theorem1_p(epsilon)))
+        if z is not None:
+            second = paper.theorem2_delta(self.n, self.N, self.floor, epsilon, z)
+            bounds.append(self._beside("Theorem 2", epsilon, second, paper.theorem2_p(epsilon, z)))
+        return bounds
+
+    def _beside(self, theorem: str, epsilon: float, delta: float | None, p: float) -> PaperBound:
+        return PaperBound(theorem, epsilon, delta, exact.sampling_delta(self.floor, p, epsilon))
+
+    def realized(self, included: int) -> Guarantee:
+        """The guarantee left when only `included` users made it into the sum: the others count as dropouts."""
+        gone = self.n - integer("included", included, least=1, most=self.n)
+        after = replace(self, dropouts=gone)
+        return after.guarantee(epsilon=self.epsilon or 1.0, adversary=insiders(self.insiders))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCS(Sampling):
+    """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them."""
+
+    name: ClassVar[str] = "dpcs"
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
+        """The server's sample: position of each record's item, -1 for a record not sampled."""
+        positions = self.positions(answers)
+        return np.where(self.coin.draw(positions.size, entropy) == 1, positions, -1)
+
+    def total(self, responses: NDArray[np.int64]) -> Ints:
+        """Sampled count of every item."""
+        return np.bincount(responses[responses >= 0], minlength=self.N).astype(np.int64)
+
+    def decode(self, total: NDArray[np.int64], included: int) -> Ints:
+        """The counts, checked: no item and no total above the number of users."""
+        return check_range(np.asarray(total, dtype=np.int64), 0, included, 0, included)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPDS(Sampling, SharedMechanism):
+    """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
+
+    name: ClassVar[str] = "dpds"
+
+    @cached_property
+    def modulus(self) -> int:
+        """Smallest prime above n: a sum of n bits cannot wrap."""
+        return smallest_prime_above(self.n)
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""
+        return one_hot(answers, self.N) * self.coin.draw(users.size, entropy)[:, None]
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """The residues as counts: each at most n', and together at most n' (every user holds one item)."""
+        present = self.takes_part(included)
+        return check_range(self.opened(total).astype(np.int64), 0, present, 0, present)

@@ -1,0 +1,207 @@
+"""Two-stage sampling: TSS (Algorithm 3) and TSS' (Algorithm 4).
+
+After the coin of DPDS a user reports only M of the N items: a set A chosen uniformly (chi_U) or with sets that contain
+the true item gamma times likelier (chi_A). S1 sees the sets and elects helpers, the helpers hold the shares, S2 opens
+the sums. Three parties with three views, so a guarantee is always against one of them.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.core.validation import integer, real
+from faircount.mechanisms.base import Ints, Residues, check_range
+from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.sampling import Sampling
+from faircount.mechanisms.tables import ONE, DrawTable
+from faircount.privacy import exact, two_stage
+from faircount.privacy.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
+from faircount.sharing.field import dtype_for, sum_rows
+from faircount.sharing.primes import smallest_prime_above
+
+CHUNK = 1 << 16  # users whose sets are drawn at once: bounds the memory for the random keys
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageResponse:
+    """Row i: which items user i reports (goes to S1), and the bits it shares among the helpers (zero elsewhere)."""
+
+    indicators: NDArray[np.bool_]
+    bits: Residues
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageSum:
+    """What S2 holds at the end: the number of reporters and the opened sum of every item."""
+
+    reporters: Ints
+    sums: Residues
+
+
+@dataclass(frozen=True, kw_only=True)
+class TSS(Sampling):
+    """Algorithm 3. `alpha` is M/N; `gamma` = 1 is the uniform second stage, above 1 the adaptive one.
+
+    An item with a single reporter has a single helper, who then sees a bit in the clear. TSS therefore claims nothing
+    against participants; `TSSPrime` does.
+    """
+
+    name: ClassVar[str] = "tss"
+    alpha: float
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        reported = real("alpha", self.alpha) * self.N
+        if not 0 < self.alpha < 1 or abs(reported - round(reported)) > 1e-9:
+            near = ", ".join(f"{m}/{self.N} = {m / self.N:.4g}" for m in self._nearby())
+            raise ParameterError(f"alpha times {self.N} items must be a whole number of items, as with {near}")
+        if real("gamma", self.gamma) < 1:
+            raise ParameterError("gamma must be at least 1: 1 is uniform, above 1 prefers the true item")
+        super().__post_init__()
+
+    def _nearby(self) -> list[int]:
+        below = min(max(int(self.alpha * self.N), 1), self.N - 1)
+        return sorted({below, min(below + 1, self.N - 1)})
+
+    def _calibrated(self) -> float:
+        raise ParameterError(f"{self.name}: give p, the sampling probability of the first stage")
+
+    @property
+    def reported(self) -> int:
+        """M, the number of items each user reports."""
+        return round(self.alpha * self.N)
+
+    @property
+    def p_chi(self) -> float:
+        """Probability that an active user reports its own item (the paper's Lemma on p_chi)."""
+        odds = self.reported * self.gamma
+        return odds / (odds + self.N - self.reported)
+
+    @cached_property
+    def modulus(self) -> int:
+        """Smallest prime above n."""
+        return smallest_prime_above(self.n)
+
+    def channel(self, included: int) -> Channel:
+        """s_j = Bin(Pi_j, p p_chi)."""
+        return Channel(self.rate * self.p_chi)
+
+    @cached_property
+    def _own_item(self) -> DrawTable:
+        """Whether an active user's set contains its own item, exact in the floating-point gamma."""
+        odds = Fraction(self.gamma) * self.reported
+        inside = int(odds / (odds + self.N - self.reported) * ONE)
+        return DrawTable((1, 0), (inside, ONE))
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> TwoStageResponse:
+        """Coin, set and bits of every user (Algorithm 3, lines 2 to 9)."""
+        positions = self.positions(answers)
+        active = self.coin.draw(positions.size, entropy) == 1
+        inside = self._own_item.draw(positions.size, entropy) == 1
+        indicators = np.empty((positions.size, self.N), dtype=bool)
+        for start in range(0, positions.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            indicators[part] = self._sets(positions[part], active[part], inside[part], entropy)
+        bits = np.zeros(indicators.shape, dtype=dtype_for(self.modulus))
+        rows = np.arange(positions.size)
+        bits[rows, positions] = active & indicators[rows, positions]
+        return TwoStageResponse(indicators, bits)
+
+    def _sets(
+        self, positions: Ints, active: NDArray[np.bool_], inside: NDArray[np.bool_], entropy: Entropy
+    ) -> NDArray[np.bool_]:
+        """The M items with the smallest random keys; an active user's own item is put first or last by its coin."""
+        shape = (positions.size, self.N)
+        keys = _distinct_keys(shape, entropy)
+        rows = np.flatnonzero(active)
+        top = np.iinfo(np.uint64).max
+        keys[rows, positions[rows]] = np.where(inside[rows], np.uint64(0), np.uint64(top))
+        chosen = np.argpartition(keys, self.reported - 1, axis=1)[:, : self.reported]
+        sets = np.zeros(shape, dtype=bool)
+        np.put_along_axis(sets, chosen, True, axis=1)
+        return sets
+
+    def total(self, responses: TwoStageResponse) -> TwoStageSum:
+        """Reporters per item and the sum of their bits."""
+        reporters = responses.indicators.sum(axis=0).astype(np.int64)
+        return TwoStageSum(reporters, sum_rows(responses.bits, self.modulus))
+
+    def decode(self, total: TwoStageSum, included: int) -> Ints:
+        """The sums as counts: none above the number of its reporters, all together at most n'."""
+        sums = check_range(total.sums.astype(np.int64), 0, included, 0, included)
+        if np.any(sums > total.reporters):
+            raise CorruptSumError("an item was counted more often than it was reported: a response was corrupted")
+        return sums
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """Both servers and a reader of the result; no claim is made against participants."""
+        return (S1, S2, OUTSIDER)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """S1 and a reader: exact. S2 and insiders, who also learn how many report each item: at most that of DPDS."""
+        k = self.crowd(adversary)
+        if adversary == S1:
+            return two_stage.s1_delta(self.N, self.reported, self.rate, self.gamma, k, epsilon, relation)
+        if adversary == OUTSIDER:
+            return exact.sampling_delta(k, self.rate * self.p_chi, epsilon, relation)
+        if adversary.insiders:
+            self._admit(adversary)
+        return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def _admit(self, adversary: Adversary) -> None:
+        raise RefusedError(
+            "TSS gives no guarantee against participants: the one helper of an item with one reporter sees its bit. "
+            "Use TSSPrime with phi at least as large as the number of colluding users"
+        )
+
+    @property
+    def s1_epsilon(self) -> float:
+        """Tight local epsilon of the set A alone, before any result is published."""
+        return two_stage.s1_epsilon(self.rate, self.reported / self.N, self.gamma)
+
+    @property
+    def s1_epsilon_paper(self) -> float:
+        """The paper's ln(gamma) for the same."""
+        return two_stage.s1_epsilon_paper(self.gamma)
+
+
+def _distinct_keys(shape: tuple[int, int], entropy: Entropy) -> NDArray[np.uint64]:
+    """Random keys in [1, 2^63], distinct within every row: given that, each order of a row is equally likely."""
+    keys = np.empty(shape, dtype=np.uint64)
+    todo = np.arange(shape[0])
+    while todo.size:
+        fresh = (entropy.words(todo.size * shape[1], np.uint64) >> np.uint64(1)) + np.uint64(1)
+        keys[todo] = fresh.reshape(todo.size, shape[1])
+        ordered = np.sort(keys[todo], axis=1)
+        todo = todo[np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)]
+    return keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class TSSPrime(TSS):
+    """Algorithm 4: at least phi + 1 helpers for every item, so that phi colluding users learn no bit."""
+
+    name: ClassVar[str] = "tss-prime"
+    phi: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        integer("phi", self.phi, least=1)
+        if self.users is not None and self.phi >= self.users:
+            raise ParameterError(f"phi = {self.phi} must be below the number of users ({self.users})")
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """The servers, and as many participants as the mechanism was made for."""
+        return (S1, S2, insiders(min(self.insiders, self.phi)), OUTSIDER)
+
+    def _admit(self, adversary: Adversary) -> None:
+        if adversary.insiders > self.phi:
+            raise RefusedError(f"{adversary.insiders} colluding users can be all helpers of an item: phi is {self.phi}")

@@ -1,0 +1,57 @@
+"""Every interval at every n: coverage by enumeration, width against an oracle, and the page that reports both."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "make_coverage.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("make_coverage", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_coverage"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["make_coverage"]
+
+
+@pytest.fixture(scope="module")
+def rows(script):
+    return [*script.frequency_rows(), *script.mean_rows()]
+
+
+@pytest.mark.slow
+def test_every_interval_covers(rows):
+    assert min(row.coverage for row in rows) >= 0.94
+    exact = [row for row in rows if not row.mechanism.startswith("PM")]
+    assert min(row.coverage for row in exact) >= 0.95 - 1e-9
+    assert {row.n for row in rows} == {50, 300, 1000, 5000}
+    assert {row.covers for row in rows} == {"users", "population"}
+
+
+@pytest.mark.slow
+def test_coverage_is_not_bought_with_width(rows):
+    """Within 10% of an oracle that knows the variance from n = 1000 on; 3% at n = 5000, but for Laplace's steps."""
+    frequency = [row for row in rows if not row.mechanism.startswith(("PM", "Duchi"))]
+    assert max(row.uniform for row in frequency if row.n >= 1000) < 1.10
+    smooth = [row for row in frequency if row.n == 5000 and not row.mechanism.startswith("Laplace")]
+    assert max(row.uniform for row in smooth) < 1.03
+
+
+@pytest.mark.slow
+def test_the_page_is_up_to_date(script, rows):
+    assert script.PAGE.read_text(encoding="utf-8") == script.render(rows)
+
+
+def test_check_fails_on_another_page(script, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(script, "frequency_rows", lambda: [script.Row("one", 1000, "users", 0.95, 0.1, 0.1, 1.0)])
+    monkeypatch.setattr(script, "mean_rows", list)
+    monkeypatch.setattr(script, "PAGE", tmp_path / "coverage.md")
+    assert script.main(["--check"]) == 1
+    assert script.main([]) == 0
+    assert script.main(["--check"]) == 0
+    assert "up to date" in capsys.readouterr().out

@@ -1,0 +1,221 @@
+"""Decoys: coins are enumerated bit by bit; samples only tie the two levels together."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from faircount.core.entropy import Entropy, SeededStream
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.mechanisms.noise import Decoys, heads
+from faircount.privacy.exact import decoys_needed
+from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
+from faircount.sharing.primes import is_prime
+
+
+class Scripted(Entropy):
+    """Hands out prepared bytes."""
+
+    def __init__(self, data):
+        self.data = bytes(data)
+
+    def fill(self, out):
+        out[:] = np.frombuffer(self.data[: out.size], dtype=np.uint8)
+        self.data = self.data[out.size :]
+
+
+def fits(sample, pmf):
+    """Chi-square test that raises a false alarm once in a million."""
+    return sample.max() < len(pmf) and chisquare(np.bincount(sample, minlength=len(pmf)), pmf * sample.size)[1] > 1e-6
+
+
+@given(st.integers(2, 40), st.integers(0, 39), st.integers(1, 500))
+def test_coins_are_the_fewest_that_leave_enough(users, missing, needed):
+    missing = min(missing, users - 1)
+    with patch("faircount.mechanisms.noise.decoys_needed", return_value=needed):
+        mechanism = Decoys(items=2, epsilon=1, delta=0.1, users=users, insiders=missing // 2, dropouts=-(-missing // 2))
+        coins = mechanism.D
+
+    def left(given):
+        return sum(sorted(replace(mechanism, epsilon=None, delta=None, coins=given).allocation)[: users - missing])
+
+    assert left(coins) >= needed
+    assert coins == 1 or left(coins - 1) < needed
+    with patch("faircount.mechanisms.noise.decoys_delta", side_effect=lambda counted, *_: counted):
+        assert mechanism.delta_at(1.0, insiders(mechanism.insiders), Relation.REPLACE_ONE) == left(coins)
+
+
+@pytest.mark.parametrize(("epsilon", "needed"), [(0.5, 399), (1.0, 115), (2.0, 36)])
+def test_known_numbers_of_coins(epsilon, needed):
+    alone = Decoys(items=30, epsilon=epsilon, delta=1e-5, users=1000, insiders=0)
+    assert alone.D == decoys_needed(epsilon, 1e-5) == needed
+    assert alone.variance(np.full(30, 1 / 30))[0] * 1000**2 == pytest.approx(needed / 4, rel=1e-9)
+    some = Decoys(items=30, epsilon=epsilon, delta=1e-5, users=1000, insiders=40, dropouts=60)
+    assert needed == some.D - 100
+    assert some.guarantee().delta == alone.guarantee().delta <= 1e-5
+    few = Decoys(items=30, epsilon=epsilon, delta=1e-5, users=7, insiders=2, dropouts=1)
+    assert sum(sorted(few.allocation)[:4]) == needed or needed % 4
+    assert few.guarantee().delta <= 1e-5
+    assert few.allocation.sum() == few.D
+    assert few.allocation.max() - few.allocation.min() <= 1
+
+
+def test_dividing_by_the_honest_share_would_be_wrong():
+    divided = Decoys(items=30, coins=128, users=1000, insiders=100)
+    assert math.ceil(115 / 0.9) == 128
+    assert divided.guarantee(epsilon=1).delta == pytest.approx(1.1e-2, rel=0.02)
+    assert Decoys(items=30, epsilon=1, delta=1e-5, users=1000, insiders=100).D == 215
+
+
+@pytest.mark.parametrize(
+    ("coins", "epsilon", "delta"),
+    [(55, 1, 0.000970285635099), (148, 1, 9.44262890755e-7), (172, 0.5, 0.000983586803886)],
+)
+def test_delta_of_known_coins(coins, epsilon, delta):
+    mechanism = Decoys(items=3, coins=coins, users=300)
+    assert mechanism.guarantee(epsilon=epsilon, adversary=OUTSIDER).delta == pytest.approx(delta, rel=1e-9, abs=0)
+    assert mechanism.guarantee(epsilon=epsilon).delta > delta  # one insider's coin less
+    assert mechanism.guarantee(epsilon=epsilon, adversary=COLLECTOR).delta == 1.0
+    assert mechanism.guarantee(epsilon=epsilon, relation=Relation.ZERO_OUT).delta < delta
+
+
+def test_every_outcome_of_two_users_and_three_coins_by_enumeration():
+    """User 0 flips two coins per item, user 1 one: 64 equally likely outcomes, whatever the unused bits are."""
+    mechanism = Decoys(items=2, coins=3, users=2)
+    answers, seen = np.array([0, 1]), Counter()
+    for junk in (0x00, 0xFC):
+        for bits in product(range(2), range(2), range(4), range(4)):
+            entropy = Scripted(bytes(each | junk for each in bits))
+            total = mechanism.total(mechanism.respond(answers, entropy))
+            seen[tuple(mechanism.decode(total, 2).tolist())] += 1
+            assert entropy.data == b""
+    for x, y in product(range(4), range(4)):
+        assert seen[1 + x, 1 + y] == 2 * math.comb(3, x) * math.comb(3, y)
+    assert sum(seen.values()) == 128
+
+
+@pytest.mark.parametrize("coins", [1, 3, 8])
+def test_heads_of_up_to_eight_coins_for_every_byte(coins):
+    found = Counter(heads(coins, 256, Scripted(bytes(range(256)))).tolist())
+    assert found == {x: math.comb(coins, x) << (8 - coins) for x in range(coins + 1)}
+
+
+def test_heads_of_nine_coins_for_every_pair_of_bytes():
+    found = Counter(heads(9, 1 << 16, Scripted(np.arange(1 << 16, dtype="<u2").tobytes())).tolist())
+    assert found == {x: math.comb(9, x) << 7 for x in range(10)}
+
+
+@pytest.mark.parametrize("coins", [11, 3])
+def test_both_levels_of_decoys_draw_the_binomial_law(coins):
+    items, users = 20_000, 3
+    mechanism = Decoys(items=items, coins=coins, users=users)
+    answers = np.arange(users)
+    held = np.bincount(answers, minlength=items)
+    law = mechanism.channel(users).noise
+    assert law.pmf == pytest.approx([math.comb(coins, x) / 2**coins for x in range(coins + 1)], rel=1e-12)
+    one_by_one = mechanism.decode(mechanism.total(mechanism.respond(answers, SeededStream(4))), users)
+    assert fits(one_by_one - held, law.pmf)
+    assert fits(mechanism.draw(held, np.random.default_rng(5)) - held, law.pmf)
+    other = held + np.random.default_rng(6).binomial(coins, 0.5 * 1.3, items)  # within reach, but not fair
+    assert not fits(other - held, law.pmf)
+
+
+def test_dropouts_take_their_own_coins_along():
+    mechanism = Decoys(items=2, epsilon=1, delta=1e-3, users=40, insiders=1, dropouts=3)
+    assert mechanism.D == mechanism.allocation.sum() == 63  # D0 = 55: one coin each, and 19 + 4 second ones
+    stayed = np.arange(40) >= 3
+    coins = mechanism.coins_of(stayed)
+    assert coins == mechanism.coins_of(np.flatnonzero(stayed)) == mechanism.D - 2 * 3
+    assert mechanism.channel(37, coins).noise.mean == pytest.approx(coins / 2)
+    sums = np.array([20, 17]) + coins / 2
+    assert mechanism.estimate(sums, 37, coins) == pytest.approx([20 / 37, 17 / 37])
+    assert mechanism.variance(np.array([0.5, 0.5]), 37, coins) * 37**2 == pytest.approx([coins / 4] * 2)
+    assert mechanism.draw(np.array([20, 17]), np.random.default_rng(1), coins).shape == (2,)
+    with pytest.raises(ParameterError, match="give coins="):
+        mechanism.channel(37)
+    for wrong in (coins - 1000, mechanism.D + 1):
+        with pytest.raises(ParameterError):
+            mechanism.channel(37, wrong)
+
+
+def test_equal_coins_need_no_roll_call():
+    mechanism = Decoys(items=2, coins=80, users=40)
+    assert mechanism.coins_in(37) == 74
+    assert mechanism.estimate(np.array([20 + 37, 17 + 37]), 37) == pytest.approx([20 / 37, 17 / 37])
+
+
+@pytest.mark.parametrize("users", [[0, 0], [40], [-1], [0.5], [True, False], [[1, 2]], ["a"]])
+def test_users_outside_the_roster_have_no_coins(users):
+    with pytest.raises(ParameterError):
+        Decoys(items=2, coins=80, users=40).coins_of(np.array(users))
+
+
+def test_realized_guarantee_counts_the_coins_that_went_in():
+    mechanism = Decoys(items=2, epsilon=1, delta=1e-5, users=1000, insiders=2, dropouts=3)
+    assert mechanism.D == 120
+    kept = mechanism.realized(997, coins=117)
+    assert kept.delta == mechanism.guarantee().delta <= 1e-5
+    assert (kept.epsilon, kept.adversary) == (1.0, insiders(2))
+    assert mechanism.realized(990, coins=110).delta > 1e-5
+    assert mechanism.realized(990, coins=110, insiders=0).delta < mechanism.realized(990, coins=110).delta
+    assert mechanism.realized(800, insiders=500, coins=120).delta == 1.0
+    with pytest.raises(RefusedError):
+        mechanism.realized(5, insiders=5, coins=5)
+    with pytest.raises(ParameterError, match="give epsilon="):
+        Decoys(items=2, coins=120, users=1000).realized(1000)
+    assert Decoys(items=2, coins=120, users=1000).realized(1000, epsilon=2).epsilon == 2
+
+
+def test_decoys_cannot_wrap_and_impossible_sums_are_refused():
+    mechanism = Decoys(items=3, coins=400, users=10)
+    q = mechanism.modulus
+    assert is_prime(q)
+    assert q > 410
+
+    def decode(*values):
+        return mechanism.decode(np.array(values, dtype=np.uint16), 10)
+
+    assert decode(200, 205, 195).tolist() == [200, 205, 195]
+    for corrupt in ((q - 1, 100, 100), (411, 100, 100), (10, 10, 10), (400, 400, 400), (9, 0, 0)):
+        with pytest.raises(CorruptSumError):
+            decode(*corrupt)
+    small = Decoys(items=2, coins=2, users=3)
+    assert small.decode(np.array([5, 2], dtype=np.uint8), 3).tolist() == [5, 2]
+    assert small.decode(np.array([0, 1], dtype=np.uint8), 1).tolist() == [0, 1]
+    with pytest.raises(CorruptSumError):
+        small.decode(np.array([1, 1], dtype=np.uint8), 3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"epsilon": 1},
+        {"delta": 1e-5},
+        {"epsilon": 1, "coins": 5},
+        {"epsilon": 1, "delta": 1e-5, "coins": 5},
+        {"coins": 0},
+        {"coins": 1.5},
+        {"epsilon": float("nan"), "delta": 1e-5},
+        {"epsilon": 0, "delta": 1e-5},
+        {"epsilon": 1, "delta": 0},
+        {"epsilon": 1, "delta": 1},
+    ],
+)
+def test_parameters_of_decoys_that_make_no_sense_are_refused(given):
+    with pytest.raises(ParameterError):
+        Decoys(items=2, **given)
+
+
+def test_decoys_promise_what_they_were_given():
+    assert Decoys(items=2, epsilon=1, delta=1e-5).promise == (1.0, 1e-5)
+    assert Decoys(items=2, coins=100).promise == (None, None)
+    with pytest.raises(ParameterError, match="give epsilon= or delta="):
+        Decoys(items=2, coins=100, users=10).guarantee()

@@ -1,0 +1,246 @@
+"""DPDG: the table is the mechanism, so its guarantee is compared with sums of the table's own integers."""
+
+import math
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.mechanisms.gaussian import DPDG, gaussian_table
+from faircount.mechanisms.tables import ONE
+from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
+from faircount.sharing.primes import is_prime
+
+make = partial(DPDG, items=3, epsilon=1, delta=1e-5)
+
+
+def folded(table, terms):
+    """The exact law of a sum of independent draws, rounded to floating point at the very end."""
+    law = np.array(table.weights, dtype=object)
+    total = law
+    for _ in range(terms - 1):
+        total = np.convolve(total, law)
+    return np.array([float(Fraction(weight, ONE**terms)) for weight in total])
+
+
+def fits(steps, law, alarm=1e-6):
+    """Chi-square test over 50 cells of about equal probability that raises a false alarm once in a million."""
+    upper = np.cumsum(law.pmf)
+    edges = np.unique(np.searchsorted(upper, np.arange(1, 50) / 50))
+    cells = np.diff(np.concatenate(([0], upper[edges], [1])))
+    observed = np.bincount(np.searchsorted(edges, steps - law.low), minlength=cells.size)
+    return ((observed - cells * steps.size) ** 2 / (cells * steps.size)).sum() < chi2.isf(alarm, cells.size - 1)
+
+
+# The law
+
+
+@pytest.mark.parametrize("deviation", [0.3, 1.0, 8.7, 30.0])
+def test_the_table_is_a_rounded_gaussian_and_symmetric_to_the_bit(deviation):
+    table = gaussian_table(deviation)
+    assert table.weights == table.weights[::-1]
+    assert min(table.weights) > 0
+    assert table.values[-1] >= 11 * deviation
+    with mpmath.workdps(50):
+        for z, weight in zip(table.values, table.weights, strict=True):
+            low, high = (mpmath.mpf(abs(z)) + side for side in (-0.5, 0.5))
+            cell = (mpmath.erfc(low / deviation / mpmath.sqrt(2)) - mpmath.erfc(high / deviation / mpmath.sqrt(2))) / 2
+            assert abs(weight - cell * ONE) < 1 + cell * ONE * mpmath.mpf("1e-12")
+
+
+def test_count_level_law_is_the_sum_of_the_users_tables():
+    mechanism = make(users=5, insiders=2)
+    for included in (1, 5):
+        law, exact = mechanism.noise(included), folded(mechanism.table, included)
+        reach = min(-law.low, len(exact) // 2)
+        inner = exact[len(exact) // 2 - reach : len(exact) // 2 + reach + 1]
+        found = law.pmf[-law.low - reach : -law.low + reach + 1]
+        common = inner > 1e-28
+        assert found[common] == pytest.approx(inner[common], rel=1e-8, abs=0)
+        assert law.mean == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "same"), [(1.0, True), (1.3, False)])
+def test_both_levels_draw_the_same_law_and_another_scale_is_noticed(wrong, same):
+    items, users = 20_000, 4
+    promised = make(items=items, users=users, calibration="classical", scale=16)
+    drawn = make(items=items, users=users, calibration="classical", scale=16, epsilon=1 / wrong)
+    law, answers = promised.noise(users), np.arange(users)
+    held = np.bincount(answers, minlength=items)
+    one_by_one = drawn.decode(drawn.total(drawn.respond(answers, SeededStream(1))), users)
+    at_once = drawn.draw(held, np.random.default_rng(2))
+    for noisy in (one_by_one, at_once):
+        steps = (noisy - held) * 16
+        assert np.array_equal(steps, np.round(steps))
+        assert fits(steps.astype(np.int64), law) == same
+
+
+# Calibration and guarantee
+
+
+@pytest.mark.parametrize(("epsilon", "analytic", "classical"), [(0.5, 98.9, 187.8), (1, 27.8, 46.9), (2, 8.0, 11.7)])
+def test_variances_of_the_mathematics(epsilon, analytic, classical):
+    for calibration, counts in (("analytic", analytic), ("classical", classical)):
+        mechanism = make(epsilon=epsilon, users=1000, insiders=0, calibration=calibration)
+        assert mechanism.planned**2 == pytest.approx(counts, abs=0.051)
+        found = mechanism.variance(np.array([0.5, 0.3, 0.2])) * 1000**2
+        rounding = 1000 / 12 / mechanism.steps_per_count**2  # each user's rounding adds a twelfth of a squared step
+        assert found == pytest.approx(np.full(3, mechanism.planned**2 + rounding), rel=1e-9)
+        assert found[0] == pytest.approx(mechanism.planned**2, rel=2e-3)
+
+
+def test_missing_users_are_made_up_for():
+    mechanism = make(users=1000, insiders=100, dropouts=200)
+    assert mechanism.h == 700
+    found = mechanism.variance(np.array([0.5, 0.3, 0.2]), 800) * 800**2
+    assert found == pytest.approx(np.full(3, mechanism.planned**2 * 800 / 700), rel=2e-3)
+
+
+@pytest.mark.parametrize("scale", [4, 9])
+def test_delta_is_the_hockey_stick_of_the_tables_integers(scale):
+    """Brute force over both counts that a replaced answer moves, from the exact three-fold sum."""
+    mechanism = make(epsilon=1.5, delta=1e-3, users=4, scale=scale)
+    law = np.concatenate((np.zeros(scale), folded(mechanism.table, 3), np.zeros(scale)))
+    up, down = np.roll(law, scale), np.roll(law, -scale)
+    two = np.maximum(0, np.outer(up, law) - math.exp(1.5) * np.outer(law, up)).sum()
+    other_way = np.maximum(0, np.outer(law, up) - math.exp(1.5) * np.outer(up, law)).sum()
+    assert two == pytest.approx(other_way, rel=1e-9)
+    assert mechanism.guarantee().delta == pytest.approx(two, rel=2e-6)
+    assert mechanism.guarantee().delta >= two
+    one = max(np.maximum(0, moved - math.exp(1.5) * law).sum() for moved in (up, down))
+    assert mechanism.guarantee(relation=Relation.ZERO_OUT).delta == pytest.approx(one, rel=2e-6)
+
+
+@pytest.mark.parametrize(("users", "epsilon", "delta"), list(product((2, 50, 3000), (0.2, 3.0), (1e-3, 1e-9))))
+def test_the_promise_holds_for_what_runs(users, epsilon, delta):
+    mechanism = make(users=users, epsilon=epsilon, delta=delta)
+    assert delta * 0.9 < mechanism.guarantee().delta <= delta
+    assert mechanism.guarantee(adversary=OUTSIDER).delta <= mechanism.guarantee().delta
+    assert mechanism.user_steps >= 8
+    assert mechanism.user_steps < 16.1 or mechanism.steps_per_count == 1
+    assert mechanism.promise == (epsilon, delta)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(50, 1e-12), (300, 1e-3), (0.5, 1e-20)])
+def test_the_promise_holds_at_the_edges(epsilon, delta):
+    assert make(users=20, epsilon=epsilon, delta=delta).guarantee().delta <= delta
+
+
+def test_a_grid_that_swallows_noise_is_made_up_for():
+    coarse = make(users=401, scale=1)
+    planned = coarse.planned / math.sqrt(400)
+    assert 0.25 < planned < 0.27  # steps: most of a user's noise is rounded to 0
+    assert coarse.user_steps > planned
+    assert coarse.guarantee().delta <= 1e-5
+    as_planned = make(users=401, scale=1, epsilon=math.sqrt(2 * 2 * math.log(1.25e5)) / coarse.planned)
+    unraised = make(users=401, scale=1, calibration="classical", epsilon=as_planned.epsilon)
+    assert unraised.user_steps == pytest.approx(planned)
+    assert unraised.guarantee(epsilon=1).delta > 1e-5
+
+
+def test_the_classical_calibration_wastes_noise():
+    classical = make(users=1000, calibration="classical").guarantee()
+    assert classical.delta == pytest.approx(4.1e-8, rel=0.02)
+    assert classical.epsilon == 1
+
+
+def test_the_printed_share_of_noise_protects_nobody():
+    """Erratum 3: N(0, (G sigma / n)^2) per user leaves a variance n times too small."""
+    printed = make(users=1000, insiders=0, share="printed", calibration="classical")
+    corrected = make(users=1000, insiders=0, calibration="classical")
+    truth = np.array([0.5, 0.3, 0.2])
+    assert printed.variance(truth) * 1000 == pytest.approx(corrected.variance(truth), rel=5e-3)
+    assert printed.promise == (1.0, 1e-5)
+    assert printed.guarantee().delta > 0.998
+    assert corrected.guarantee().delta < 1e-7
+
+
+def test_guarantee_against_others_and_after_dropouts():
+    mechanism = make(users=100, insiders=5, dropouts=5)
+    assert mechanism.realized(95).delta == mechanism.guarantee().delta <= 1e-5
+    assert mechanism.realized(80).delta > 1e-5
+    assert mechanism.realized(95, insiders=0).delta < 1e-5
+    assert mechanism.guarantee(adversary=insiders(95)).delta == 1.0
+    assert mechanism.guarantee(adversary=COLLECTOR).delta > 0.5
+    assert mechanism.guarantee(delta=1e-9).epsilon > 1
+    with pytest.raises(RefusedError):
+        mechanism.realized(5)
+
+
+# From responses to estimates
+
+
+def test_sums_are_fixed_point_counts_and_impossible_ones_are_refused():
+    mechanism = make(users=10, scale=4, insiders=0)
+    q, reach, spread = mechanism.modulus, mechanism.bound, mechanism.total_bound
+    assert is_prime(q)
+    assert q > 40 + 2 * reach
+
+    def decode(*steps):
+        return mechanism.decode((np.array(steps) % q).astype(np.uint16), 10)
+
+    assert decode(-3, 30, 13).tolist() == [-0.75, 7.5, 3.25]
+    assert decode(-reach, 40 + reach, 0).tolist() == [-reach / 4, 10 + reach / 4, 0]
+    for corrupt in ((41 + reach, 0, 0), (reach, reach, 40 + spread - 2 * reach + 1), (-reach, -reach, -reach)):
+        with pytest.raises(CorruptSumError):
+            decode(*corrupt)
+    assert mechanism.estimate(np.array([-0.75, 7.5, 3.25]), 10) == pytest.approx([-0.075, 0.75, 0.325])
+
+
+def test_a_response_is_the_answer_in_fixed_point_plus_a_draw_per_entry():
+    mechanism = make(users=4, scale=8)
+    responses = mechanism.respond(np.array([0, 2, 1, 2]), SeededStream(3)).astype(np.int64)
+    noise = mechanism.table.draw(12, SeededStream(3)).reshape(4, 3)
+    vectors = np.array([[8, 0, 0], [0, 0, 8], [0, 8, 0], [0, 0, 8]])
+    assert np.array_equal(responses, (vectors + noise) % mechanism.modulus)
+
+
+@pytest.mark.parametrize("users", [2, 300])
+def test_noise_outgrows_its_bound_once_in_2_60(users):
+    mechanism = make(items=30, users=users)
+    law = mechanism.noise(users)
+    reach = mechanism.bound
+    assert (
+        30 * 2 * law.pmf[: -law.low - reach].sum() < 2.0**-60 < 30 * 2 * law.pmf[: -law.low - int(0.85 * reach)].sum()
+    )
+    assert mechanism.total_bound == pytest.approx(reach * math.sqrt(30), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"epsilon": 0},
+        {"epsilon": float("nan")},
+        {"delta": 0},
+        {"delta": 1},
+        {"delta": 1e-25},
+        {"delta": float("nan")},
+        {"calibration": "exact"},
+        {"share": "equal"},
+        {"scale": 0},
+        {"scale": 1.5},
+        {"users": 3, "insiders": 3},
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(given):
+    with pytest.raises(ParameterError):
+        make(**given)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6])
+def test_a_grid_too_coarse_or_too_fine_is_refused_in_words(scale):
+    with pytest.raises(ParameterError, match="scale must lie between 2 and"):
+        assert make(users=1000, scale=scale).modulus
+
+
+def test_a_mechanism_prints_its_parameters_and_no_table():
+    mechanism = make(users=100)
+    assert mechanism.modulus
+    assert mechanism.channel(100).noise
+    assert len(repr(mechanism)) < 200
