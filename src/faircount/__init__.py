@@ -1,0 +1,66 @@
+"""faircount: frequencies of a few hundred users without seeing one answer.
+
+    import faircount as fc
+    result = fc.run(answers, fc.Laplace(items=cities, epsilon=1.0))
+    result.estimates, result.interval(0.95), result.guarantee
+
+Names are loaded when first used, so that importing the package and asking for help stay instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from faircount.core.entropy import SeededStream as SeededStream
+    from faircount.core.errors import FaircountError as FaircountError
+    from faircount.estimation.result import Result as Result
+    from faircount.mechanisms.gaussian import DPDG as DPDG
+    from faircount.mechanisms.local_frequency import GRR as GRR
+    from faircount.mechanisms.local_frequency import OUE as OUE
+    from faircount.mechanisms.local_mean import PM as PM
+    from faircount.mechanisms.local_mean import Duchi as Duchi
+    from faircount.mechanisms.noise import Decoys as Decoys
+    from faircount.mechanisms.noise import Laplace as Laplace
+    from faircount.mechanisms.sampling import DPCS as DPCS
+    from faircount.mechanisms.sampling import DPDS as DPDS
+    from faircount.mechanisms.two_stage import TSS as TSS
+    from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.privacy.guarantee import Guarantee as Guarantee
+    from faircount.protocol.run import run as run
+    from faircount.simulation.audit import audit as audit
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DPCS": "mechanisms.sampling",
+    "DPDG": "mechanisms.gaussian",
+    "DPDS": "mechanisms.sampling",
+    "Decoys": "mechanisms.noise",
+    "Duchi": "mechanisms.local_mean",
+    "FaircountError": "core.errors",
+    "GRR": "mechanisms.local_frequency",
+    "Guarantee": "privacy.guarantee",
+    "Laplace": "mechanisms.noise",
+    "OUE": "mechanisms.local_frequency",
+    "PM": "mechanisms.local_mean",
+    "Result": "estimation.result",
+    "SeededStream": "core.entropy",
+    "TSS": "mechanisms.two_stage",
+    "TSSPrime": "mechanisms.two_stage",
+    "audit": "simulation.audit",
+    "run": "protocol.run",
+}
+
+__all__ = [
+    *sorted(_HOMES)
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(f"faircount.{_HOMES[name]}"), name)
+    raise AttributeError(f"faircount has no public name {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

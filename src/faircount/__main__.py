@@ -1,0 +1,5 @@
+"""`python -m faircount` is the command `faircount`."""
+
+from faircount.cli import main
+
+main()

@@ -1,0 +1,47 @@
+"""The command line: one file per command, loaded only when that command is called."""
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "demo": "Private frequencies of a made-up company's 800 users, start to end.",
+}
+
+
+class LazyGroup(click.Group):
+    """Lists commands without importing them, so that --help answers at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the file of the command asked for."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"faircount.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Commands and their one-line help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Errors of ours become one plain sentence and exit code 2; anything else is a bug and keeps its trace."""
+        from faircount.core.errors import FaircountError
+
+        try:
+            return super().invoke(ctx)
+        except FaircountError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="faircount")
+def main() -> None:
+    """Frequencies of a few hundred users without seeing one answer.
+
+    Users' devices add secret shares; only a differentially private total is opened, its privacy computed exactly.
+    """

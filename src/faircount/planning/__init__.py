@@ -1,0 +1,1 @@
+"""What is possible with so many users: every mechanism at equal exact privacy."""

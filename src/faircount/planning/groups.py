@@ -1,0 +1,104 @@
+"""Groups of users with their own epsilon (Section III-B): each planned on its own, then put together in every way.
+
+Which weights are best is known before the survey, because the noise of each group is. What is not known is how the
+answers spread; the largest possible spread, that of equally frequent items, is assumed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.estimation import weighting
+from faircount.planning.plan import Option, Plan, percent, plan
+
+WHY = {
+    "total": "weights by total variance trade noise against how well a group speaks for everybody",
+    "vwa": "weights by noise variance are best where noise is nearly all of the error",
+    "uwa": "every user counts alike, and the noise differs too little between the groups to do otherwise",
+    "cpa": "one survey of everybody has so much less noise that it wins even at the smallest epsilon",
+}
+
+
+@dataclass(frozen=True)
+class Combined:
+    """One way of putting the groups together; errors are per item, as fractions of all users."""
+
+    weights: tuple[float, ...]
+    standard_error: float
+    noise_error: float  # of the privacy noise alone: what the paper's Table II shows
+
+
+@dataclass(frozen=True)
+class GroupsPlan:
+    """A plan for each group, and the error of all of them together under each set of weights."""
+
+    plans: Mapping[str, Plan]
+    combined: Mapping[str, Combined]
+
+    @property
+    def best(self) -> str:
+        """Name of the way with the smallest error against the frequencies of all users."""
+        return min(self.combined, key=lambda name: self.combined[name].standard_error)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: which weights, and why."""
+        error = percent(self.combined[self.best].standard_error)
+        caution = "" if self.best in ("uwa", "cpa") else "; only if the groups are alike, otherwise use uwa"
+        return f"combine with {self.best}: standard error {error}; {WHY[self.best]}{caution}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        ways = {
+            name: {"weights": list(w.weights), "standard_error": w.standard_error, "noise_error": w.noise_error}
+            for name, w in self.combined.items()
+        }
+        groups = [
+            {"group": name, "epsilon": each.question.epsilon, **each.to_dict()} for name, each in self.plans.items()
+        ]
+        return {"best": self.best, "verdict": self.verdict, "combined": ways, "groups": groups}
+
+
+def plan_groups(groups: Mapping[str, tuple[int, float]], items: int, delta: float, **known: Any) -> GroupsPlan:
+    """Plan for groups given as name -> (users, epsilon); delta is common, `known` goes to `plan` for each of them."""
+    if len(groups) < 2:
+        raise ParameterError("at least 2 groups are needed: for one group use plan without groups")
+    plans = {name: plan(users, items, epsilon, delta, **known) for name, (users, epsilon) in groups.items()}
+    best = [_best(name, each) for name, each in plans.items()]
+    sizes = [each.question.staying for each in plans.values()]
+    everybody = plan(
+        sum(users for users, _ in groups.values()), items, min(e for _, e in groups.values()), delta, **known
+    )
+    return GroupsPlan(plans, _ways(sizes, best, items) | {"cpa": _pooled(everybody)})
+
+
+def _best(name: str, made: Plan) -> Option:
+    if made.recommended is None:
+        raise RefusedError(f"group {name}: no mechanism meets the budget; leave it out or merge it with another group")
+    return made.recommended
+
+
+def _ways(sizes: list[int], best: list[Option], items: int) -> dict[str, Combined]:
+    """V_g = n_g times the sum over items of the estimate's variance."""
+    variances = [n * items * (each.standard_error or 0.0) ** 2 for n, each in zip(sizes, best, strict=True)]
+    spread = 1 - 1 / items
+    ways = {
+        "uwa": weighting.uwa(sizes),
+        "vwa": weighting.vwa(sizes, variances),
+        "total": weighting.total_variance(sizes, variances, spread),
+    }
+
+    def error(w: np.ndarray[Any, np.dtype[np.float64]], against: str) -> float:
+        return math.sqrt(weighting.expected_error(w, sizes, variances, spread, against=against) / items)
+
+    return {name: Combined(tuple(w.tolist()), error(w, "population"), error(w, "noise")) for name, w in ways.items()}
+
+
+def _pooled(everybody: Plan) -> Combined:
+    """Everybody in one survey at the smallest epsilon, so a single weight."""
+    error = math.inf if everybody.recommended is None else everybody.recommended.standard_error or 0.0
+    return Combined((1.0,), error, error)

@@ -1,0 +1,207 @@
+"""Every mechanism side by side at equal exact privacy, one recommendation, and a warning where there is no point."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faircount.core.errors import FaircountError
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.local_frequency import LocalFrequency
+from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.shared import SharedMechanism
+from faircount.planning.costs import Cost, cost, paper_form_bytes
+from faircount.planning.errors import errors, users_needed
+from faircount.planning.families import FAMILIES, Family
+from faircount.planning.question import Question
+from faircount.privacy.guarantee import Adversary, insiders
+
+PARAMETERS = ("p", "alpha", "gamma", "phi", "floor", "insiders", "dropouts", "h")
+
+ALIKE = 1.01
+"""Errors within this factor of the smallest count as equal: then the order of the families decides."""
+
+
+def percent(share: float) -> str:
+    """A share in percent with two significant digits, never in exponents."""
+    digits = 0 if share <= 0 else max(0, 1 - math.floor(math.log10(100 * share)))
+    return f"{share:.{digits}%}"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One mechanism's answer to the question. Errors are fractions of the users, averaged over the items.
+
+    `epsilon` and `delta` are the exact privacy of all releases together. `reason` says why it is sound, or why not.
+    """
+
+    name: str
+    sound: bool
+    reason: str
+    parameters: Mapping[str, float]
+    epsilon: float | None = None
+    delta: float | None = None
+    standard_error: float | None = None
+    half_width_95: float | None = None
+    users_needed: int | None = None
+    condition: str | None = None
+    cost: Cost | None = None
+    paper_form_bytes: int | None = None
+    mechanism: FrequencyMechanism | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
+        spent = self.cost
+        return {
+            **{key: getattr(self, key) for key in plain},
+            "parameters": dict(self.parameters),
+            "condition": self.condition,
+            "bytes_per_user": spent.bytes_sent if spent else None,
+            "bytes_per_user_paper_form": self.paper_form_bytes,
+            "rounds": spent.visits if spent else None,
+            "form": spent.form if spent else None,
+            "sees": spent.sees if spent else None,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All options, best first, and what to do."""
+
+    question: Question
+    options: tuple[Option, ...]
+
+    @property
+    def recommended(self) -> Option | None:
+        """The sound option with the smallest error; None where none is sound."""
+        return self.options[0] if self.options and self.options[0].sound else None
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether the error stays below the answer: a 95% half-width under the average frequency 1/N."""
+        best = self.recommended
+        return best is not None and (best.half_width_95 or 0.0) < 1 / self.question.items
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what to run and why, or that nothing should be run."""
+        best = self.recommended
+        if best is None:
+            return "do not run this: no mechanism meets the budget"
+        if not self.worthwhile:
+            return (
+                f"do not run this: even {best.name}, the best, has a 95% error of ±{percent(best.half_width_95 or 0.0)}, "
+                f"more than an average item's {percent(1 / self.question.items)}; ask more users, offer fewer items or allow a "
+                "larger epsilon"
+            )
+        needs = "whatever the answers are" if best.condition is None else f"provided that {best.condition}"
+        error = percent(best.standard_error or 0.0)
+        return f"run {best.name}: its standard error of {error} is {self._compared(best)}, {needs}"
+
+    def _compared(self, best: Option) -> str:
+        """Beside the next one that needs no trusted server."""
+        others = [o for o in self.options if o.sound and o.name not in (best.name, "dpcs")]
+        if not others:
+            return "the smallest"
+        second = min(others, key=lambda o: o.standard_error or 0.0)
+        factor = (second.standard_error or 0.0) / (best.standard_error or 1.0)
+        return (
+            f"as small as that of {second.name}"
+            if factor < ALIKE
+            else f"{factor:.2g} times below {second.name}, the next"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        best, asked = self.recommended, self.question
+        keys = ("users", "items", "floor", "releases", "dropout", "colluding", "insiders", "target_error")
+        return {
+            "recommended": best.name if best else None,
+            "verdict": self.verdict,
+            "worthwhile": self.worthwhile,
+            **{key: getattr(asked, key) for key in keys},
+            "mechanisms": [option.to_dict() for option in self.options],
+        }
+
+
+def plan(
+    users: int,
+    items: int,
+    epsilon: float,
+    delta: float,
+    *,
+    floor: int = 0,
+    releases: int = 1,
+    dropout: float = 0.0,
+    colluding: float = 0.0,
+    target_error: float | None = None,
+) -> Plan:
+    """Compare every mechanism for this many users and items under a total budget (epsilon, delta) over all releases.
+
+    `floor`: other holders that every item has for sure, known without looking at the answers. `dropout`, `colluding`:
+    shares of the users; at least one participant is always counted as an insider. `target_error`: a 95% half-width.
+    """
+    question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error)
+    return Plan(question, _ordered([option(name, family, question) for name, family in FAMILIES.items()]))
+
+
+def _ordered(options: list[Option]) -> tuple[Option, ...]:
+    """Sound ones by error, but first among equals the one that the families prefer; then those that are not."""
+    sound = sorted((o for o in options if o.sound), key=lambda o: o.standard_error or 0.0)
+    if sound:
+        limit = ALIKE * (sound[0].standard_error or 0.0)
+        first = next(o for o in options if o.sound and (o.standard_error or 0.0) <= limit)
+        sound = [first, *(o for o in sound if o is not first)]
+    return (*sound, *(o for o in options if not o.sound))
+
+
+def option(name: str, family: Family, q: Question) -> Option:
+    """What a family makes of the question, or why it cannot meet it."""
+    try:
+        made = family(q)
+    except FaircountError as refusal:
+        return Option(name, False, str(refusal), {})
+    mechanism, target = made.mechanism, q.target_error
+    error, half = errors(mechanism, q)
+    condition = mechanism.condition(_adversary(mechanism, q))
+    return Option(
+        name,
+        True,
+        _reason(name, condition),
+        parameters(mechanism),
+        q.epsilon,
+        made.spent(),
+        error,
+        half,
+        users_needed(family, q, target, half) if target is not None else None,
+        condition,
+        cost(mechanism),
+        paper_form_bytes(mechanism) if isinstance(mechanism, SharedMechanism) else None,
+        mechanism,
+    )
+
+
+def _adversary(mechanism: FrequencyMechanism, q: Question) -> Adversary:
+    return insiders(q.insiders) if hasattr(mechanism, "insiders") else mechanism.default_adversary
+
+
+def _reason(name: str, condition: str | None) -> str:
+    who = " for whoever has a server that may see every answer" if name == "dpcs" else ""
+    return f"meets the budget{who}, " + (
+        "whatever the answers are" if condition is None else f"provided that {condition}"
+    )
+
+
+def parameters(mechanism: FrequencyMechanism) -> dict[str, float]:
+    """What the mechanism is run with, each release: p, D, gamma, q and the like."""
+    given = {key: getattr(mechanism, key, None) for key in PARAMETERS}
+    given["q"] = getattr(mechanism, "modulus", None)
+    if isinstance(mechanism, Decoys):
+        given["D"] = mechanism.D
+    if isinstance(mechanism, Laplace | LocalFrequency | DPDG):
+        given["epsilon"] = mechanism.epsilon
+    if isinstance(mechanism, DPDG):
+        given |= {"delta": mechanism.delta, "sigma": mechanism.planned}
+    return {key: value for key, value in given.items() if value is not None}

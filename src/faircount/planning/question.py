@@ -1,0 +1,65 @@
+"""What an analyst asks before a survey, as a value."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+from faircount.core.errors import ParameterError
+from faircount.core.validation import fraction, integer, positive, real
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """So many users, items and releases under one total budget, with what is known about the users.
+
+    `floor` is public knowledge: so many OTHER holders every item has for sure. `dropout` and `colluding` are shares of
+    the users; at least one participant is always counted as an insider, because everybody reads the result.
+    """
+
+    users: int
+    items: int
+    epsilon: float
+    delta: float
+    floor: int = 0
+    releases: int = 1
+    dropout: float = 0.0
+    colluding: float = 0.0
+    target_error: float | None = None
+
+    def __post_init__(self) -> None:
+        integer("users", self.users, least=1)
+        integer("items", self.items, least=2)
+        positive("epsilon", self.epsilon)
+        fraction("delta", self.delta)
+        integer("floor", self.floor)
+        integer("releases", self.releases, least=1)
+        for name in ("dropout", "colluding"):
+            if not 0 <= real(name, getattr(self, name)) < 1:
+                raise ParameterError(f"{name} is a share of the users: give a number from 0 to below 1")
+        if self.target_error is not None:
+            fraction("target error", self.target_error)
+        if self.staying <= self.insiders:
+            raise ParameterError(
+                f"{self.users} user{'s are' if self.users > 1 else ' is'} too few: {self.lost} may drop out and "
+                f"{self.insiders} may collude (at least one participant always counts as an insider), so nobody is left "
+                "to hide among"
+            )
+
+    @property
+    def insiders(self) -> int:
+        """t: colluding participants to be safe against, at least one."""
+        return max(1, math.floor(self.colluding * self.users))
+
+    @property
+    def lost(self) -> int:
+        """d: users who may vanish before the sum is opened."""
+        return math.floor(self.dropout * self.users)
+
+    @property
+    def staying(self) -> int:
+        """n': users expected in the sum."""
+        return self.users - self.lost
+
+    def with_users(self, users: int) -> Self:
+        """The same question for another number of users."""
+        return replace(self, users=users)

@@ -1,0 +1,1 @@
+"""Repeatable runs on made-up data: audits and sweeps."""

@@ -1,0 +1,27 @@
+"""Pages that print computed numbers are what their scripts write today."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", sorted(each.name for each in DOCS.glob("make_*.py")))
+def test_the_page_is_up_to_date(script: str) -> None:
+    done = subprocess.run([sys.executable, str(DOCS / script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    import re
+
+    root = DOCS.parent
+    broken = []
+    for page in [*root.glob("*.md"), *DOCS.rglob("*.md")]:
+        targets = [each for each in re.findall(r"\]\(([^)#\s]+)", page.read_text()) if "://" not in each]
+        broken += [f"{page.relative_to(root)} -> {each}" for each in targets if not (page.parent / each).exists()]
+    assert not broken
