@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, nbinom, norm
 
 from faircount.estimation.coverage import Performance, performance, ratio_performance
-from faircount.estimation.intervals import interval, mean_interval, two_point_interval
+from faircount.estimation.intervals import interval, two_point_interval
+from faircount.estimation.result import MeanResult
 from faircount.mechanisms.channel import Channel, NoiseLaw
 from faircount.mechanisms.local_mean import PM, ReportSums
 
@@ -161,10 +162,7 @@ def _pm(epsilon: float, values: Floats, covers: str, rng: np.random.Generator) -
 
 def _pm_interval(mechanism: PM, opened: ReportSums, n: int, covers: str) -> tuple[float, float]:
     """As an analyst gets it: noise and spread of the values both estimated from the reports."""
-    estimate, noise = mechanism.estimate(opened, n), mechanism.noise_variance(opened, n)
-    square = max(0.0, estimate**2 - noise)  # the square of an estimate is too large by its variance
-    spread = max(0.0, mechanism.mean_square(opened, n) - square)
-    return mean_interval(estimate, noise, n, covers=covers, spread=spread)
+    return MeanResult(mechanism, opened, n).interval(covers=covers)
 
 
 def _crowds(values: Floats) -> list[tuple[float, int]]:

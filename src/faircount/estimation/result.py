@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
-from faircount.estimation.intervals import Intervals, interval, mean_interval
+from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-from faircount.mechanisms.local_mean import LocalMean
+from faircount.mechanisms.local_mean import Duchi, LocalMean
 from faircount.privacy.guarantee import Guarantee
 
 Floats = NDArray[np.float64]
@@ -130,10 +130,18 @@ class MeanResult:
         """Local differential privacy of each report."""
         return stated_guarantees(self.mechanism)[0]
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the mean of these users' values: privacy noise alone."""
+    def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
+        """Confidence interval of the mean: privacy noise alone, or (`covers="population"`) also the draw of users.
+
+        Two-valued reports (Duchi) cannot tell the two apart; their exact interval serves for both.
+        """
+        if isinstance(self.mechanism, Duchi):
+            magnitude = float(1 / self.mechanism.window.excess)
+            return two_point_interval(self.estimate, magnitude, self.included, level=level)
         noise = self.mechanism.noise_variance(self.aggregate, self.included)
-        return mean_interval(self.estimate, noise, self.included, level=level)
+        square = max(0.0, self.estimate**2 - noise)  # the square of an estimate is too large by its variance
+        spread = max(0.0, self.mechanism.mean_square(self.aggregate, self.included) - square)
+        return mean_interval(self.estimate, noise, self.included, level=level, covers=covers, spread=spread)
 
     def __str__(self) -> str:
         low, high = self.interval()

@@ -6,7 +6,7 @@
 
 GOWALLA_SOURCE = "SNAP loc-gowalla (Cho, Myers, Leskovec, KDD 2011) as filtered by Liu et al. (PVLDB 2017)"
 GOWALLA_LIMITS = (
-    "a filtered part of Gowalla: users with few records (under 15) and places with fewer than 10 visitors are left out, "
+    "a filtered part of Gowalla: users and places with too few visits (15 and 10) are left out, "
     "and 4,915 of the 8,600 users have only their held-out part"
 )
 CENSUS_SOURCE = "UCI Census-Income (KDD), wage per hour in cents"

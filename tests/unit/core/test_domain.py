@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircount.core.domain import Domain
+from faircount.core.errors import AnswerError, FaircountError, ParameterError
+
+
+@given(st.lists(st.text(max_size=5), min_size=2, max_size=8, unique=True), st.data())
+def test_encode_is_the_position_in_the_list(labels: list[str], data: st.DataObject) -> None:
+    answers = data.draw(st.lists(st.sampled_from(labels), min_size=1, max_size=20))
+    positions = Domain.of(labels).encode(answers)
+    assert [labels[j] for j in positions] == answers
+
+
+def test_a_number_of_items_takes_whole_numbers() -> None:
+    domain = Domain.of(3)
+    assert domain.labels == (0, 1, 2)
+    assert domain.encode(np.array([2, 0], dtype=np.uint8)).tolist() == [2, 0]
+    assert domain.encode([2, 0]).tolist() == [2, 0]
+    assert Domain.of(domain) == domain
+
+
+@pytest.mark.parametrize("items", [0, 1, -3, "city", ["a"], ["a", "a"], 2.5, True, []])
+def test_bad_item_lists_are_refused(items: object) -> None:
+    with pytest.raises(ParameterError):
+        Domain.of(items)  # type: ignore[arg-type] # that is the point
+
+
+@pytest.mark.parametrize("answers", [[], ["x"], [None], [["a"]], [float("nan")], np.array([["a"]])])
+def test_bad_answers_are_refused_without_being_repeated(answers: object) -> None:
+    with pytest.raises(AnswerError) as caught:
+        Domain.of(["a", "b"]).encode(answers)  # type: ignore[arg-type] # that is the point
+    assert "'x'" not in str(caught.value)
+
+
+def test_where_the_first_unknown_answer_stands_is_said() -> None:
+    with pytest.raises(FaircountError, match=r"2 of 4 answers .* position 1"):
+        Domain.of(["a", "b"]).encode(["a", "zebra", "b", "zebra"])

@@ -1,0 +1,110 @@
+"""The result objects: what an analyst reads."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import faircount as fc
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import FaircountError, ParameterError
+from faircount.estimation.result import MeanResult, Result
+from faircount.mechanisms.local_mean import ReportSums
+from faircount.protocol.run import run
+
+CITIES = ["Aldmoor", "Brackwater", "Carrow"]
+ANSWERS = ["Aldmoor"] * 60 + ["Brackwater"] * 30 + ["Carrow"] * 10
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return run(ANSWERS, fc.Laplace(items=CITIES, epsilon=1.0), entropy=SeededStream(31))
+
+
+def test_estimates_intervals_and_consistency(result: Result) -> None:
+    bounds = result.interval(0.95)
+    assert result.items == tuple(CITIES)
+    assert np.all(bounds.low <= np.clip(result.estimates, 0, 1))
+    assert np.all(np.clip(result.estimates, 0, 1) <= bounds.high)
+    assert result.consistent.sum() == pytest.approx(1)
+    assert np.all(result.consistent >= 0)
+    wide = result.interval(0.95, simultaneous=True)
+    assert np.all(wide.width >= bounds.width)
+    assert np.all(result.interval(0.95, covers="population").width > bounds.width)
+    assert result.standard_errors == pytest.approx(np.sqrt(result.mechanism.variance(result.consistent)))
+
+
+def test_it_prints_and_dumps(result: Result) -> None:
+    words = str(result)
+    assert "laplace: 100 users, 3 items" in words
+    assert "for any data" in words
+    assert "Aldmoor" in words
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert plain["n"] == 100
+    assert plain["guarantee"]["relation"] == "replace-one"
+    assert [row["item"] for row in plain["estimates"]] == CITIES
+    assert all(row["low"] <= row["high"] for row in plain["estimates"])
+
+
+def test_the_answers_are_nowhere_in_it(result: Result) -> None:
+    assert "aggregate" not in repr(result)
+
+
+def test_every_adversary_is_named_weakest_first() -> None:
+    made = run(ANSWERS, fc.TSSPrime(items=CITIES, p=0.5, alpha=1 / 3, floor=8, epsilon=1.0), entropy=SeededStream(32))
+    deltas = [each.delta for each in made.guarantees]
+    assert deltas == sorted(deltas, reverse=True)
+    assert made.guarantee == made.guarantees[0]
+    assert {str(each.adversary).split(",")[0] for each in made.guarantees} >= {"S1", "S2"}
+
+
+def test_without_a_floor_the_result_says_how_little_it_promises() -> None:
+    bare = run(ANSWERS, fc.DPDS(items=CITIES, p=0.5), entropy=SeededStream(33))
+    assert bare.guarantee.delta == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("value", [0.0, 0.9, -1.0])
+def test_duchi_intervals_cover_exactly_at_fifty_users(epsilon: float, value: float) -> None:
+    """The law of the number of positive reports is binomial when all hold one value: coverage by enumeration."""
+    mechanism = fc.Duchi(epsilon=epsilon, users=50)
+    chance = (1 + value * float(mechanism.window.excess)) / 2
+    covered = 0.0
+    for ones in range(51):
+        low, high = MeanResult(mechanism, ReportSums(ones, ones), 50).interval()
+        covered += binom.pmf(ones, 50, chance) * (low - 1e-9 <= value <= high + 1e-9)
+    assert covered >= 0.95
+
+
+def test_means_print_and_state_their_guarantee() -> None:
+    made = run(np.linspace(-1, 1, 200), fc.PM(epsilon=1.0), entropy=SeededStream(34))
+    low, high = made.interval()
+    wide = made.interval(covers="population")
+    assert low <= made.estimate <= high
+    assert wide[0] <= low
+    assert "200 users" in str(made)
+    assert made.guarantee.epsilon == 1.0
+
+
+@pytest.mark.parametrize("parties", [0, 1, 2.5])
+def test_shares_need_two_parties(parties: object) -> None:
+    with pytest.raises(ParameterError):
+        run(ANSWERS, fc.Laplace(items=CITIES, epsilon=1.0), parties=parties)  # type: ignore[call-overload]
+
+
+def test_run_refuses_what_is_no_mechanism_and_other_numbers_of_users() -> None:
+    with pytest.raises(ParameterError, match="mechanisms"):
+        run(ANSWERS, "laplace")  # type: ignore[call-overload]
+    with pytest.raises(FaircountError, match="99 users"):
+        run(ANSWERS, fc.Laplace(items=CITIES, epsilon=1.0, users=99))
+    with pytest.raises(FaircountError, match="item list"):
+        run(["Paris"], fc.Laplace(items=CITIES, epsilon=1.0))
+
+
+@pytest.mark.parametrize("kind", [fc.DPDS, fc.DPCS])
+def test_many_users_and_one_user_run(kind: type) -> None:
+    many = run(np.zeros(5000, dtype=int), kind(items=4, p=1.0), entropy=SeededStream(35))
+    assert many.estimates.tolist() == [1, 0, 0, 0]
+    one = run([2], kind(items=4, p=1.0))
+    assert one.estimates.tolist() == [0, 0, 1, 0]
