@@ -12,7 +12,7 @@ from faircount.core.errors import AnswerError, ParameterError
 
 def integer(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
     """A whole number in [least, most]; booleans and fractions are refused."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+    if type(value) is not int and (isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral)):
         raise ParameterError(f"{name} must be a whole number, not {value!r}")
     number = int(value)
     if number < least or (most is not None and number > most):

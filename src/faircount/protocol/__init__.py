@@ -1,0 +1,1 @@
+"""What the parties compute: surveys in memory."""

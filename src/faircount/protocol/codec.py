@@ -1,0 +1,215 @@
+"""Every message as bytes, in exactly one way: fixed-width big-endian numbers, stated lengths, nothing left over.
+
+    message = u8 version | u8 tag | fields in order
+    u32, u64, i64; fixed-length bytes as they are; other bytes after a u32 length; lists after a u32 count
+
+A message class says its layout with its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`), so the layout is
+written once. `decode` gives a message or a `Rejected`, never an exception, whatever the bytes are.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
+
+from faircount.core.errors import MalformedError
+
+VERSION = 1
+MOST_BYTES = 1 << 30
+"""Bodies above this are refused unread; a service sets lower limits per route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Marks bytes of one length."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Marks a whole number of a fixed width, in the notation of the struct module."""
+
+    code: str
+
+
+Id = Annotated[bytes, Fixed(16)]
+Hash = Annotated[bytes, Fixed(32)]
+Signature = Annotated[bytes, Fixed(64)]
+U8 = Annotated[int, Number(">B")]
+U32 = Annotated[int, Number(">I")]
+I64 = Annotated[int, Number(">q")]
+Blob = bytes
+
+
+class Party(IntEnum):
+    """Addresses of section 5; users have their place in the roster."""
+
+    USER = 0
+    S1 = 0xFFFFFFFE
+    S2 = 0xFFFFFFFF
+
+
+class Message:
+    """Base of everything that travels. `to` says who reads it; USER is whoever asked."""
+
+    __slots__ = ()
+    tag: ClassVar[int]
+    to: ClassVar[Party]
+
+
+_CLASSES: dict[int, type[Message]] = {}
+M = TypeVar("M", bound=Message)
+
+
+def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
+    """Register a frozen dataclass as the message with this tag. Tags are never given to two classes."""
+
+    def register(kind: type[M]) -> type[M]:
+        known = _CLASSES.setdefault(tag, kind)
+        if known.__qualname__ != kind.__qualname__:
+            raise TypeError(f"tag {tag} belongs to {known.__qualname__}")
+        kind.tag, kind.to = tag, to
+        return kind
+
+    return register
+
+
+def encode(what: Message) -> bytes:
+    """The bytes of a message."""
+    parts = [bytes((VERSION, what.tag))]
+    _layout(type(what)).write(what, parts)
+    return b"".join(parts)
+
+
+def parse(data: bytes) -> Message:
+    """The message behind these bytes; raises `MalformedError` for any others."""
+    if not 2 <= len(data) <= MOST_BYTES or data[0] != VERSION or data[1] not in _CLASSES:
+        raise MalformedError("not a message of this version: unknown version or tag, or too long")
+    kind = _CLASSES[data[1]]
+    found, end = _layout(kind).read(data, 2)
+    if end != len(data):
+        raise MalformedError(f"{len(data) - end} bytes too many after a {kind.__name__}")
+    return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
+
+
+class _Kind:
+    """How one field, or one record, is written and read."""
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        raise NotImplementedError
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class _FixedBytes(_Kind):
+    size: int
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        if len(value) != self.size:
+            raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
+        parts.append(value)
+
+    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
+        end = at + self.size
+        if end > len(data):
+            raise MalformedError("the message ends too early")
+        return data[at:end], end
+
+
+@dataclass(frozen=True, slots=True)
+class _Integer(_Kind):
+    form: struct.Struct
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        try:
+            parts.append(self.form.pack(value))
+        except struct.error:
+            raise MalformedError(f"{value} does not fit in {self.form.size} bytes") from None
+
+    def read(self, data: bytes, at: int) -> tuple[int, int]:
+        try:
+            return self.form.unpack_from(data, at)[0], at + self.form.size
+        except struct.error:
+            raise MalformedError("the message ends too early") from None
+
+
+_LENGTH = _Integer(struct.Struct(">I"))
+
+
+class _Bytes(_Kind):
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        _LENGTH.write(len(value), parts)
+        parts.append(value)
+
+    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
+        size, at = _LENGTH.read(data, at)
+        if at + size > len(data):
+            raise MalformedError("the message ends too early")
+        return data[at : at + size], at + size
+
+
+@dataclass(frozen=True, slots=True)
+class _List(_Kind):
+    each: _Kind
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        _LENGTH.write(len(value), parts)
+        for one in value:
+            self.each.write(one, parts)
+
+    def read(self, data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
+        count, at = _LENGTH.read(data, at)
+        if count > len(data) - at:  # every element has at least one byte: a huge count cannot make us allocate
+            raise MalformedError("a list is longer than its message")
+        found = []
+        for _ in range(count):
+            one, at = self.each.read(data, at)
+            found.append(one)
+        return tuple(found), at
+
+
+@dataclass(frozen=True, slots=True)
+class _Record(_Kind):
+    kind: type[Any]
+    parts: tuple[tuple[str, _Kind], ...]
+
+    @classmethod
+    def of(cls, kind: type[Any]) -> Self:
+        hints = get_type_hints(kind, include_extras=True)
+        return cls(kind, tuple((each.name, _kind(hints[each.name])) for each in fields(kind)))
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        for name, part in self.parts:
+            part.write(getattr(value, name), parts)
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        found = []
+        for _, part in self.parts:
+            value, at = part.read(data, at)
+            found.append(value)
+        return self.kind(*found), at
+
+
+_LAYOUTS: dict[type[Any], _Record] = {}
+
+
+def _layout(kind: type[Any]) -> _Record:
+    """The layout of a class, worked out once."""
+    if kind not in _LAYOUTS:
+        _LAYOUTS[kind] = _Record.of(kind)
+    return _LAYOUTS[kind]
+
+
+def _kind(hint: Any) -> _Kind:
+    if hint is bytes:
+        return _Bytes()
+    if get_origin(hint) is tuple:
+        return _List(_kind(get_args(hint)[0]))
+    if get_origin(hint) is Annotated:
+        mark = hint.__metadata__[0]
+        return _FixedBytes(mark.size) if isinstance(mark, Fixed) else _Integer(struct.Struct(mark.code))
+    return _layout(hint)

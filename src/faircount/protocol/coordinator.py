@@ -1,0 +1,339 @@
+"""S1, the coordinator: what it does in every topology. It relays, keeps deadlines, claims one batch, opens nothing.
+
+    enrol -> close the roster, have it sealed -> take uploads, first write wins -> claim -> send blobs -> keep result
+
+A topology adds a `Rules`: its uploads, what S2's answers lead to, and what a deadline does. Every function is
+(state, message) -> (state, outgoing); `resume` repeats the last word to S2 after a crash, from the state alone.
+"""
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from faircount.protocol.codec import Message, Party, encode
+from faircount.protocol.digest import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.invitations import canonical_key, user_id
+from faircount.protocol.messages import (
+    Aborted,
+    Accepted,
+    Inquiry,
+    Published,
+    Reason,
+    Recall,
+    Receipt,
+    Refused,
+    Rejected,
+    Signed,
+    Standing,
+    Wait,
+    rejected,
+)
+from faircount.protocol.messages_peers import BadEntries, Enrolled, Enrolment, Peer, Roster, Seal, SealRequest
+from faircount.protocol.params import VISITS, SurveyParameters
+from faircount.protocol.sealing import RealSealing, Sealing
+from faircount.protocol.signing import SigningKey, sign, unwrap
+from faircount.protocol.states import FINAL, State, advance
+from faircount.protocol.store import WriteOnce
+from faircount.protocol.wire import decode
+
+Upload = tuple[int, int, int]
+"""Natural key of an upload: message tag, attempt (0 where there is none), place in the roster."""
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """All that S1 keeps of one survey. `bodies`, `keys` and `uploads` are owned by it and filled in place."""
+
+    params: SurveyParameters
+    key: SigningKey
+    invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
+    sealing: Sealing = field(default_factory=RealSealing)
+    state: State = State.ENROLLING
+    bodies: WriteOnce[bytes, Any] = field(default_factory=WriteOnce)  # user id -> Enrolment or Submission
+    keys: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # public key -> user id
+    roster: tuple[Enrolled, ...] = ()  # fixed when enrolment closes
+    uploads: WriteOnce[Upload, Any] = field(default_factory=WriteOnce)
+    attempt: int = 0
+    members: tuple[int, ...] = ()
+    removed: frozenset[tuple[int, int]] = frozenset()
+    claim: Message | None = None
+    claim_hash: bytes = bytes(32)
+    seal: Signed | None = None
+    receipt: Signed | None = None
+    included: Signed | None = None  # `servers`
+    final: Signed | None = None  # S2's last word, or our own request to end the survey
+    extra: Any = None  # what only one topology keeps
+
+    @property
+    def n(self) -> int:
+        """Users on the roster."""
+        return len(self.roster)
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the roster as S1 has it; without one, of the parameters."""
+        if not self.roster:
+            return self.params.digest
+        root = merkle_root(roster_leaves((each.user, each.public_key) for each in self.roster))
+        return roster_digest(self.params.digest, self.n, root)
+
+
+def backup(s: Coordinator) -> Coordinator:
+    """The state as it is now, whatever is written later."""
+    return replace(s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy())
+
+
+Out = tuple[Message, ...]
+Step = tuple[Coordinator, Out]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a topology adds to S1: handlers by message class, what ends each phase, and the last word to S2."""
+
+    users: Mapping[type[Message], Callable[[Coordinator, Any], Step]]
+    s2: Mapping[type[Message], Callable[[Coordinator, Any, Signed], Step]]
+    deadlines: Mapping[State, Callable[[Coordinator], Step]]
+    resume: Callable[[Coordinator], Out]
+    adopt: Callable[[Coordinator, Message], Coordinator]  # S2's claim becomes S1's own
+    complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
+
+
+def receive(rules: Rules, s: Coordinator, message: Message) -> Step:
+    """A user's message, or what S2 signed, to its handler; anything else is rejected.
+
+    After a statement of S2 that changed something, S1 says to S2 what comes next.
+    """
+    if isinstance(message, Signed):
+        after, out = _heed(rules, s, message)
+        return after, out or (() if after is s else resume(rules, after))
+    known = {**FROM_USERS, **rules.users}.get(type(message))
+    if known is None or getattr(message, "survey", None) != s.params.survey:
+        return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
+    return known(s, message)
+
+
+def _heed(rules: Rules, s: Coordinator, message: Signed) -> Step:
+    inner = unwrap(s.params.keys.s2, Party.S2, message)
+    if inner is None:
+        return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
+    if isinstance(inner, Standing) and inner.survey == s.params.survey:
+        return adopt(rules, s, inner)
+    handler = {**FROM_S2, **rules.s2}.get(type(inner))
+    if handler is None or getattr(inner, "survey", None) != s.params.survey:
+        return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
+    return handler(s, inner, message)
+
+
+def deadline(rules: Rules, s: Coordinator) -> Step:
+    """End the current phase. Two workers at one deadline: the second finds the next state and only repeats."""
+    handler = {State.ENROLLING: close_roster, **rules.deadlines}.get(s.state)
+    return (s, resume(rules, s)) if handler is None or s.final is not None else handler(s)
+
+
+def resume(rules: Rules, s: Coordinator) -> Out:
+    """What S1 last had to say to S2, again: after a crash, or when no answer came."""
+    if s.final is not None:
+        return (s.final,) if s.final.by == Party.S1 else ()
+    if s.state is State.ENROLLING:
+        return (to_s2(s, _seal_request(s)),) if s.roster else ()
+    return rules.resume(s)
+
+
+def to_s2(s: Coordinator, what: Message) -> Signed:
+    """A message under S1's signature."""
+    return sign(s.key, Party.S1, what)
+
+
+def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
+    """The state with its batch fixed, and nothing said about it yet."""
+    return replace(
+        s,
+        claim=claim,
+        claim_hash=sha256(encode(claim)).digest(),
+        receipt=None,
+        included=None,
+        state=advance(s.state, *path),
+    )
+
+
+def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Rejected:
+    """The user id of an invited person with a key of its own, or why it is not admitted."""
+    if access not in s.invited:
+        return rejected(Reason.UNKNOWN, "no such invitation for this survey")
+    user = user_id(access)
+    if not canonical_key(public_key) or not s.keys.fits(public_key, user):
+        return rejected(Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one")
+    if user not in s.bodies and len(s.bodies) >= s.params.n_max:
+        return rejected(Reason.FULL, f"the survey has its {s.params.n_max} users")
+    return user
+
+
+def write_body(s: Coordinator, user: bytes, body: Any, *, open_: bool) -> Step:
+    """First write of a user's enrolment or submission; the same again is accepted at any time."""
+    known = s.bodies.get(user)
+    if known is None and not (open_ and s.final is None):
+        return s, (rejected(Reason.LATE, "the survey takes no more users"),)
+    if known is not None and known != body:
+        return s, (rejected(Reason.CONFLICT, "this invitation was used with other bytes; the first stand"),)
+    s.keys.put(body.public_key, user)
+    s.bodies.put(user, body)
+    return s, (accepted(s, body),)
+
+
+def accepted(s: Coordinator, body: Message) -> Accepted:
+    """The receipt for a user's message."""
+    return Accepted(s.params.survey, sha256(encode(body)).digest())
+
+
+def enrol(s: Coordinator, message: Enrolment) -> Step:
+    """A user joins. After a restore, a user whom S2 has sealed may say again what S1 forgot."""
+    user = admit_person(s, message.access, message.public_key)
+    if isinstance(user, Rejected):
+        return s, (user,)
+    open_ = s.state is State.ENROLLING and not s.roster
+    return write_body(s, user, message, open_=open_ or Enrolled(user, message.public_key, message.mac) in s.roster)
+
+
+def close_roster(s: Coordinator) -> Step:
+    """Fix the roster, ascending by user id, and ask S2 to seal it."""
+    if not s.roster:
+        bodies = [(user, s.bodies[user]) for user in sorted(s.bodies.keys())]
+        s = replace(s, roster=tuple(Enrolled(user, body.public_key, body.mac) for user, body in bodies))
+    if s.n < s.params.minimum:
+        return give_up(s, f"{s.n} users enrolled, {s.params.minimum} are needed")
+    return s, (to_s2(s, _seal_request(s)),)
+
+
+def _seal_request(s: Coordinator) -> SealRequest:
+    return SealRequest(s.params.survey, s.params.digest, s.roster)
+
+
+def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> Step:
+    """S2 does not believe some entries: leave them out and ask again."""
+    if s.state is not State.ENROLLING or message.request_hash != sha256(encode(_seal_request(s))).digest():
+        return s, ()
+    doubted = set(message.positions)
+    return close_roster(replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted)))
+
+
+def on_seal(s: Coordinator, message: Seal, signed: Signed) -> Step:
+    """The roster is sealed: the next phase of the users begins. Another roster than ours: ask S2 what stands."""
+    if s.state is not State.ENROLLING:
+        return s, ()
+    if message.digest != s.digest:
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    begins = VISITS[s.params.topology][1]
+    return replace(s, seal=signed, state=advance(s.state, State.SEALED, begins)), ()
+
+
+def show_roster(s: Coordinator, message: Inquiry) -> Step:
+    """The roster with S2's signature, for an invited person who asks."""
+    if message.access not in s.invited:
+        return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
+    return s, (roster_message(s),)
+
+
+def roster_message(s: Coordinator) -> Message:
+    """The roster with S2's signature, or that there is none yet."""
+    if s.seal is None:
+        return Wait(s.params.survey, s.state.encode())
+    return Roster(s.seal, tuple(Peer(each.user, each.public_key) for each in s.roster))
+
+
+def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
+    """Why this is not the user at this place of the roster; None if it is."""
+    if index < s.n:
+        body = s.bodies.get(s.roster[index].user)
+        if body is not None and hmac.compare_digest(sha256(credential).digest(), body.credential_hash):
+            return None
+    return rejected(Reason.UNKNOWN, "no user of the roster has this credential")
+
+
+def upload(s: Coordinator, message: Any, *, attempt: int, open_: bool) -> Step:
+    """First write of an authenticated user's message; the same again is accepted at any time, even late."""
+    outsider = intruder(s, message.index, message.credential)
+    if outsider is not None:
+        return s, (outsider,)
+    key = (message.tag, attempt, message.index)
+    if key not in s.uploads and not (open_ and s.final is None):
+        return s, (rejected(Reason.LATE, "this phase is not open for you"),)
+    if not s.uploads.put(key, message):
+        return s, (rejected(Reason.CONFLICT, "something else was sent before; the first stands"),)
+    return s, (accepted(s, message),)
+
+
+def on_receipt(s: Coordinator, message: Receipt, signed: Signed) -> Step:
+    """Keep S2's receipt: now blobs may leave, those of this claim. For a claim not ours, ask S2 what stands."""
+    if s.state in FINAL or s.receipt == signed:
+        return s, ()
+    if message.claim_hash != s.claim_hash:
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    return replace(s, receipt=signed), ()
+
+
+_FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED, Reason.DISCONNECTED)
+
+
+def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
+    """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
+    asked = _seal_request(s) if s.state is State.ENROLLING else s.claim
+    if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
+        return s, ()
+    if message.request_hash != sha256(encode(asked)).digest():
+        return s, ()
+    return give_up(s, f"S2 refused: {message.detail.decode(errors='replace')}")
+
+
+def conclude(s: Coordinator, message: Published | Aborted, signed: Signed) -> Step:
+    """Keep S2's last word: it stands whatever S1 was about to do."""
+    if s.state in FINAL:
+        return s, ()
+    if isinstance(message, Aborted):
+        return replace(s, final=signed, state=advance(s.state, State.ABORTED)), ()
+    if message.claim_hash != s.claim_hash:
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
+    return replace(s, final=signed, state=advance(s.state, *path)), ()
+
+
+def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
+    """After a restore: S2's roster, claim and statements become ours, and S1 goes on from there.
+
+    Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
+    """
+    if s.state in FINAL:
+        return s, ()
+    roster, claim = decode(message.roster) if message.roster else None, decode(message.claim) if message.claim else None
+    seals = [signed for signed in message.statements if signed.payload[1] == Seal.tag]
+    if isinstance(roster, SealRequest):
+        s = replace(s, roster=roster.entries)
+    for signed in seals:
+        s, _ = _heed(rules, s, signed)
+    if claim is not None:
+        s = rules.adopt(s, claim)
+    out: Out = ()
+    for signed in message.statements[len(seals) :]:
+        s, out = _heed(rules, s, signed)
+    if s.final is None and s.claim is not None and s.state is not State.SUBMITTING and not rules.complete(s):
+        return give_up(s, "blobs of the claimed batch were lost in a restore")
+    return s, out or resume(rules, s)
+
+
+def give_up(s: Coordinator, reason: str) -> Step:
+    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result."""
+    last = to_s2(s, Aborted(s.params.survey, reason.encode(), 0))
+    return replace(s, final=last), (last,)
+
+
+FROM_USERS: dict[type[Message], Callable[[Coordinator, Any], Step]] = {Enrolment: enrol, Inquiry: show_roster}
+FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
+    Seal: on_seal,
+    Receipt: on_receipt,
+    BadEntries: on_bad_entries,
+    Refused: on_refused,
+    Published: conclude,
+    Aborted: conclude,
+}

@@ -1,0 +1,129 @@
+"""Digests: what two parties compare to know that they mean the same parameters, roster and set.
+
+All are SHA-256 over a label, a zero byte and fixed-width big-endian fields. The roster and the published set are Merkle
+trees as in RFC 6962: leaf = H(0x00 | content), node = H(0x01 | left | right), an odd last node moves up unchanged.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from faircount.core.errors import ParameterError
+from faircount.core.validation import integer
+
+LABEL = b"faircount/1"
+
+
+def params_digest(published: bytes) -> bytes:
+    """Digest of the published parameter bytes."""
+    return labelled(b"params", published)
+
+
+def labelled(purpose: bytes, *parts: bytes) -> bytes:
+    """SHA-256 of "faircount/1/<purpose>" 0x00 and the parts, which the caller makes of fixed or stated length."""
+    return sha256(b"".join((LABEL, b"/", purpose, b"\0", *parts))).digest()
+
+
+def leaf(index: int, user: bytes, public_key: bytes) -> bytes:
+    """Leaf hash of one entry of a roster or of a published set."""
+    return sha256(b"\0" + index.to_bytes(4, "big") + user + public_key).digest()
+
+
+def roster_leaves(entries: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """Leaf hashes of (user id, public key) in roster order."""
+    return [leaf(index, user, key) for index, (user, key) in enumerate(entries)]
+
+
+def merkle_root(leaves: Sequence[bytes]) -> bytes:
+    """Root over leaf hashes; of none it is the hash of nothing."""
+    level = list(leaves)
+    if not level:
+        return sha256(b"").digest()
+    while len(level) > 1:
+        level = _up(level)
+    return level[0]
+
+
+def roster_digest(parameters: bytes, n: int, root: bytes) -> bytes:
+    """The `digest` of section 3: params_digest, number of users and Merkle root of (index, user id, public key)."""
+    return labelled(b"roster", parameters, n.to_bytes(4, "big"), root)
+
+
+def set_digest(
+    digest: bytes, attempt: int, members: Sequence[int], n: int, removed: Iterable[tuple[int, int]] = ()
+) -> bytes:
+    """Digest of one attempt's set: roster digest, attempt, bitmap of the members, removed edges (i < j, ascending)."""
+    edges = sorted(removed)
+    flat = b"".join(i.to_bytes(4, "big") + j.to_bytes(4, "big") for i, j in edges)
+    header = attempt.to_bytes(4, "big") + n.to_bytes(4, "big")
+    return labelled(b"set", digest, header, bitmap(members, n), len(edges).to_bytes(4, "big"), flat)
+
+
+def bitmap(members: Iterable[int], n: int) -> bytes:
+    """Member i is bit i mod 8, least significant first, of byte i // 8."""
+    bits = bytearray((n + 7) // 8)
+    for member in members:
+        bits[member >> 3] |= 1 << (member & 7)
+    return bytes(bits)
+
+
+def members_of(bits: bytes, n: int) -> tuple[int, ...] | None:
+    """The members of a bitmap, ascending; None unless it has exactly n bits and zero padding."""
+    if len(bits) != (n + 7) // 8 or (n % 8 and bits[-1] >> n % 8):
+        return None
+    return tuple(index for index in range(n) if bits[index >> 3] >> (index & 7) & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class InclusionProof:
+    """That a leaf stands at `index` of a tree with `size` leaves: the hashes beside its way up."""
+
+    index: int
+    size: int
+    path: tuple[bytes, ...]
+
+
+def prove(leaves: Sequence[bytes], index: int) -> InclusionProof:
+    """The proof for one leaf of a tree."""
+    at = integer("index", index, most=len(leaves) - 1)
+    level, path = list(leaves), []
+    while len(level) > 1:
+        if at ^ 1 < len(level):
+            path.append(level[at ^ 1])
+        level, at = _up(level), at >> 1
+    return InclusionProof(index, len(leaves), tuple(path))
+
+
+def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
+    """Whether the proof leads from the leaf to the root."""
+    at, width, node, path = proof.index, proof.size, leaf_hash, list(proof.path)
+    if not 0 <= at < width:
+        return False
+    while width > 1:
+        if at ^ 1 < width:
+            if not path:
+                return False
+            beside = path.pop(0)
+            node = _join(beside, node) if at & 1 else _join(node, beside)
+        at, width = at >> 1, (width + 1) >> 1
+    return not path and node == root
+
+
+def _up(level: list[bytes]) -> list[bytes]:
+    pairs = [_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
+    return pairs + level[-1:] if len(level) % 2 else pairs
+
+
+def _join(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\1" + left + right).digest()
+
+
+def survey_id(text: str) -> bytes:
+    """A survey id from its 32 hexadecimal digits."""
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        raw = b""
+    if len(raw) != 16 or raw.hex() != text:
+        raise ParameterError("a survey id has 32 lower-case hexadecimal digits")
+    return raw

@@ -1,0 +1,180 @@
+"""What the peer topologies share once users have sent sealed sums: S1's claim over a set, S2's check and opening."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from faircount.protocol import aggregator, coordinator
+from faircount.protocol.aggregator import Aggregator
+from faircount.protocol.codec import Message
+from faircount.protocol.coordinator import Coordinator
+from faircount.protocol.digest import merkle_root, roster_leaves
+from faircount.protocol.messages import BadBlobs, Batch, Reason, Rejected, rejected
+from faircount.protocol.messages_peers import PeersClaim, SumUpload
+from faircount.protocol.params import SurveyParameters
+from faircount.protocol.sets import PeerSet, holds_together, peer_set
+from faircount.protocol.states import State, advance
+from faircount.protocol.vectors import sum_packed, unpack_rows
+from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+
+
+def sum_info(params: SurveyParameters, wanted: PeerSet, sender: int) -> bytes:
+    """What binds the key of a sealed sum: sender, attempt and set."""
+    return key_info(Purpose.SUM, params.survey, wanted.attempt, sender, S2_INDEX, wanted.set_digest)
+
+
+# --- S1 -----------------------------------------------------------------------------------------------------------
+
+
+def current_set(s: Coordinator) -> PeerSet:
+    """The set of the current attempt."""
+    return PeerSet(s.digest, s.attempt, s.n, s.members, s.removed)
+
+
+def make_claim(s: Coordinator) -> Coordinator:
+    """Close writes and fix the batch of the current attempt: every member's sum, by hash."""
+    wanted = current_set(s)
+    hashes = tuple(sha256(s.uploads[SumUpload.tag, s.attempt, j].blob).digest() for j in s.members)
+    claim = PeersClaim(
+        s.params.survey, wanted.digest, wanted.attempt, wanted.bits, wanted.edges, wanted.set_digest, hashes
+    )
+    return coordinator.with_claim(s, claim, State.CLAIMED)
+
+
+def last_word(s: Coordinator) -> coordinator.Out:
+    """The claim until there is a receipt, then its blobs."""
+    if s.claim is None or s.state is not State.CLAIMED:
+        return ()
+    if s.receipt is None:
+        return (coordinator.to_s2(s, s.claim),)
+    blobs = tuple(s.uploads[SumUpload.tag, s.attempt, j].blob for j in s.members)
+    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
+
+
+def adopt(s: Coordinator, claim: Message) -> Coordinator:
+    """S2's claim instead of ours, with nothing said about it yet."""
+    if not isinstance(claim, PeersClaim) or s.claim == claim:
+        return s
+    wanted = peer_set(s.digest, claim.attempt, s.n, claim.members, claim.removed)
+    if wanted is None:
+        return s
+    path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
+    s = replace(s, attempt=wanted.attempt, members=wanted.members, removed=wanted.removed)
+    return coordinator.with_claim(s, claim, *path)
+
+
+def complete(s: Coordinator) -> bool:
+    """Whether every sum of the claim is here, with the very bytes that were claimed."""
+    if not isinstance(s.claim, PeersClaim):
+        return False
+    held = [s.uploads.get((SumUpload.tag, s.attempt, j)) for j in s.members]
+    return all(
+        each is not None and sha256(each.blob).digest() == wanted
+        for each, wanted in zip(held, s.claim.blob_hashes, strict=True)
+    )
+
+
+# --- S2 -----------------------------------------------------------------------------------------------------------
+
+
+def claimed_set(s: Aggregator, claim: Message | None) -> PeerSet | None:
+    """The set that a claim names, if it names one of the sealed roster in the canonical way."""
+    if not isinstance(claim, PeersClaim) or s.roster is None:
+        return None
+    return peer_set(s.digest, claim.attempt, len(s.roster.entries), claim.members, claim.removed)
+
+
+Together = Callable[[Aggregator, PeerSet], bool]
+"""Whether a set stays connected without phi of its users, in the graph of a topology."""
+
+
+def everybody_with_everybody(s: Aggregator, wanted: PeerSet) -> bool:
+    """The complete graph of `explicit`."""
+    return holds_together(wanted.members, wanted.removed, s.params.phi)
+
+
+def on_claim(s: Aggregator, claim: PeersClaim, together: Together = everybody_with_everybody) -> aggregator.Step:
+    """Check digest, set, attempt, connectivity, minimum and budget, and record the claim for good."""
+    known = aggregator.repeated(s, claim)
+    if known is not None:
+        return known
+    wanted = claimed_set(s, claim)
+    problem = set_problem(s, claim, wanted, together)
+    if problem is not None or wanted is None:
+        return s, (problem or rejected(Reason.MALFORMED, "no set of the sealed roster"),)
+    users = [entry(s, j)[0] for j in wanted.members]
+    path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
+    return aggregator.admit(s, claim, users, wanted.members, path)
+
+
+def set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None, together: Together) -> Rejected | None:
+    """What is wrong with the set of a claim, budget and minimum aside."""
+    if claim.digest != s.digest or s.roster is None:
+        return rejected(Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one")
+    if wanted is None or len(wanted.members) != len(claim.blob_hashes):
+        return rejected(Reason.MALFORMED, "a claim names members of the roster, and one blob of each")
+    if claim.set_digest != wanted.set_digest:
+        return rejected(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
+    if not 1 <= claim.attempt <= s.params.attempts:
+        return rejected(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
+    if not together(s, wanted):
+        return rejected(Reason.DISCONNECTED, "the set falls apart")
+    before = claimed_set(s, s.claim)
+    if before is not None and not (claim.attempt > before.attempt and set(wanted.members) <= set(before.members)):
+        return rejected(Reason.CONFLICT, "a further claim is a later attempt over a subset of the first")
+    return None
+
+
+def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:
+    """(user id, public key) at a place of the sealed roster."""
+    line = s.roster.entries[index] if s.roster is not None else None
+    return (b"", b"") if line is None else (line.user, line.public_key)
+
+
+def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
+    """Open every blob before adding any. Some do not open: add nothing, name them, admit one further claim."""
+    wanted, bad = claimed_set(s, s.claim), s.last(BadBlobs)
+    if bad is not None and s.state is State.SUBMITTING and batch.claim_hash == s.claim_hash:
+        return s, (bad,)
+    if s.state in (State.PUBLISHED, State.ABORTED):
+        return s, s.statements[-1:]
+    hashes = s.claim.blob_hashes if isinstance(s.claim, PeersClaim) else ()
+    problem = aggregator.batch_problem(s, batch, hashes)
+    if problem is not None or wanted is None:
+        return s, (problem or rejected(Reason.EARLY, "claim a batch before sending it"),)
+    s = replace(s, handed_over=True)
+    sums, closed = open_sums(s, wanted, batch.blobs)
+    if closed:
+        return refuse_blobs(s, wanted, closed)
+    opened = replace(s, state=advance(s.state, State.OPENED))
+    total = sum_packed(sums, s.params.q, s.params.N)
+    return aggregator.publish(opened, total, len(wanted.members), wanted.members, root_of(s, wanted.members))
+
+
+def open_sums(s: Aggregator, wanted: PeerSet, blobs: Sequence[bytes]) -> tuple[list[bytes], tuple[int, ...]]:
+    """The packed sums, and the positions of blobs that do not open or hold no vector."""
+    plain = [_opened(s, wanted, j, blob) for j, blob in zip(wanted.members, blobs, strict=True)]
+    _, fine = unpack_rows(plain, s.params.q, s.params.N)
+    return plain, tuple(i for i, each in enumerate(fine) if not each)
+
+
+def _opened(s: Aggregator, wanted: PeerSet, j: int, blob: bytes) -> bytes:
+    secret = s.sealing.agree(s.box, entry(s, j)[1])
+    return (s.sealing.open(secret, s.digest, sum_info(s.params, wanted, j), blob) or b"") if secret else b""
+
+
+def refuse_blobs(s: Aggregator, wanted: PeerSet, closed: tuple[int, ...]) -> aggregator.Step:
+    """Name the blobs that do not open. After the second claim there is no further one."""
+    if s.claims > 1:
+        return aggregator.abort(s, "blobs of the further claim do not open", spent=True)
+    bad = frozenset(entry(s, wanted.members[i])[0] for i in closed)
+    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
+    return aggregator.say(s, stated, bad=bad, state=advance(s.state, State.SUBMITTING))
+
+
+def root_of(s: Aggregator, members: Sequence[int]) -> bytes:
+    """Merkle root of the included users."""
+    return merkle_root(roster_leaves(entry(s, j) for j in members))
+
+
+S2: dict[type[Message], aggregator.Handler] = {PeersClaim: on_claim, Batch: on_batch}

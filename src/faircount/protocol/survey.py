@@ -1,0 +1,143 @@
+"""Whole surveys in memory, played by the real roles: the specification of the protocol, and the oracle of its tests.
+
+Each `play_...` is a topology from invitation to result, for answers that all arrive; what happens when they do not is
+in the roles, and the tests play that with the same pieces: `set_up`, `converse`, `result_of`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import numpy as np
+
+from faircount.core.entropy import Entropy, SystemEntropy
+from faircount.core.errors import ProtocolError
+from faircount.estimation.result import Result
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.noise import Decoys
+from faircount.protocol import explicit, servers, user
+from faircount.protocol.aggregator import Aggregator
+from faircount.protocol.codec import Message, Party
+from faircount.protocol.coordinator import Coordinator
+from faircount.protocol.invitations import Invitation
+from faircount.protocol.ledger import Ledger
+from faircount.protocol.messages import Aborted, Inquiry, Published, addressee
+from faircount.protocol.messages_peers import Call, Roster
+from faircount.protocol.params import Keys, SurveyParameters, Topology, propose
+from faircount.protocol.roles import aggregate, coordinate, end_phase
+from faircount.protocol.sealing import RealSealing, Sealing
+from faircount.protocol.signing import SigningKey, unwrap
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A survey about to begin: its parameters, one invitation per person, and both servers."""
+
+    params: SurveyParameters
+    invitations: tuple[Invitation, ...]
+    s1: Coordinator
+    s2: Aggregator
+
+
+def set_up(
+    mechanism: FrequencyMechanism, topology: Topology, entropy: Entropy, sealing: Sealing | None = None, **terms: Any
+) -> Cast:
+    """Keys, parameters and invitations for a mechanism bound to n_max users; `terms` go to `params.propose`."""
+    crypto = RealSealing() if sealing is None else sealing
+    first, second, box = SigningKey.generate(entropy), SigningKey.generate(entropy), crypto.keypair(entropy)
+    committed = entropy.bytes(32)
+    keys = Keys(first.public, second.public, box.public, sha256(committed).digest())
+    params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
+    guests = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
+    s1 = Coordinator(params, first, frozenset(each.access for each in guests), crypto)
+    ledger = Ledger(params.population, params.epsilon, params.delta)
+    known = {each.user: each.sealing_key for each in guests}
+    return Cast(params, guests, s1, Aggregator(params, second, box, known, ledger, committed, crypto))
+
+
+def converse(s1: Coordinator, s2: Aggregator, out: Sequence[Message]) -> tuple[Coordinator, Aggregator]:
+    """Carry messages between the servers until neither has anything to say."""
+    waiting = list(out)
+    while waiting:
+        message = waiting.pop(0)
+        if addressee(message) is Party.S2:
+            s2, answers = aggregate(s2, message)
+        else:
+            s1, answers = coordinate(s1, message)
+        waiting += answers
+    return s1, s2
+
+
+def result_of(s1: Coordinator) -> Result:
+    """What S2 signed, as estimates with intervals; refused if the survey was aborted."""
+    final = None if s1.final is None else unwrap(s1.params.keys.s2, Party.S2, s1.final)
+    if not isinstance(final, Published):
+        words = final.reason.decode() if isinstance(final, Aborted) else "S2 has not published"
+        raise ProtocolError(f"this survey has no result: {words}")
+    mechanism = _as_included(s1)
+    counts = np.array(final.counts, dtype=np.int64) / getattr(mechanism, "steps_per_count", 1)
+    facts = {"topology": str(s1.params.topology), "modulus": s1.params.q, "published": final}
+    return Result(mechanism, counts, final.included, facts)
+
+
+def _as_included(s1: Coordinator) -> FrequencyMechanism:
+    """The mechanism as it ran: where users flip unequal numbers of coins, with the coins that went in."""
+    mechanism = s1.params.mechanism
+    if isinstance(mechanism, Decoys) and s1.members and mechanism.D % mechanism.n:
+        coins = mechanism.coins_of(np.array(s1.members))
+        return replace(mechanism, users=len(s1.members), dropouts=0, epsilon=None, delta=None, coins=coins)
+    return mechanism
+
+
+def expect(kind: type[T], value: object) -> T:
+    """The value, if a party answered with what an undisturbed survey has here."""
+    if not isinstance(value, kind):
+        raise ProtocolError(f"expected a {kind.__name__}: {value}")
+    return value
+
+
+def play_servers(
+    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+) -> Result:
+    """A survey in the `servers` topology: every answer is one visit of one user."""
+    source = SystemEntropy() if entropy is None else entropy
+    held = mechanism.domain.encode(answers)
+    cast = set_up(mechanism.bind(held.size), Topology.SERVERS, source, **terms)
+    s1 = servers.open_survey(cast.s1)
+    for invitation, item in zip(cast.invitations, held.tolist(), strict=True):
+        respondent = servers.respond(cast.params, invitation, item, source, cast.s2.sealing)
+        s1, _ = coordinate(s1, servers.submit(respondent))
+    s1, claim = end_phase(s1)
+    s1, _ = converse(s1, cast.s2, claim)
+    return result_of(s1)
+
+
+def play_explicit(
+    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+) -> Result:
+    """A survey in the `peers explicit` topology: enrol, share, send the sum (Algorithm 2)."""
+    source = SystemEntropy() if entropy is None else entropy
+    held = mechanism.domain.encode(answers)
+    cast = set_up(mechanism.bind(held.size), Topology.EXPLICIT, source, **terms)
+    s1, s2 = cast.s1, cast.s2
+    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
+    for each in members:
+        s1, _ = coordinate(s1, each.enrolment)
+    s1, request = end_phase(s1)
+    s1, s2 = converse(s1, s2, request)
+    s1, (roster,) = coordinate(s1, Inquiry(cast.params.survey, cast.invitations[0].access))
+    sharers = []
+    for each, item in zip(members, held.tolist(), strict=True):
+        sharers.append(explicit.share(expect(user.Member, user.believe(each, expect(Roster, roster))), item, source))
+        s1, _ = coordinate(s1, sharers[-1].bundle)
+    s1, _ = end_phase(s1)
+    for sharer in sharers:
+        s1, (call,) = coordinate(s1, user.visit(sharer.member))
+        _, body = explicit.answer_call(sharer, expect(Call, call), source)
+        s1, _ = coordinate(s1, body)
+    s1, claim = end_phase(s1)
+    s1, _ = converse(s1, s2, claim)
+    return result_of(s1)

@@ -1,0 +1,90 @@
+"""Every message class, to bytes and back; any other bytes are rejected, never an exception."""
+
+import dataclasses
+import struct
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faircount.core.errors import MalformedError
+from faircount.protocol import roles  # noqa: F401 - registers the messages of every topology
+from faircount.protocol.codec import _CLASSES, VERSION, Fixed, Message, Party, encode, message, parse
+from faircount.protocol.messages import Accepted, Reason, Recall, Rejected, Signed, addressee, rejected
+from faircount.protocol.wire import decode
+
+
+def strategy(hint):
+    if hint is bytes:
+        return st.binary(max_size=12)
+    if get_origin(hint) is tuple:
+        return st.lists(strategy(get_args(hint)[0]), max_size=3).map(tuple)
+    if get_origin(hint) is Annotated:
+        mark = hint.__metadata__[0]
+        if isinstance(mark, Fixed):
+            return st.binary(min_size=mark.size, max_size=mark.size)
+        bits = 8 * struct.calcsize(mark.code)
+        return (
+            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if mark.code == ">q" else st.integers(0, (1 << bits) - 1)
+        )
+    return built(hint)
+
+
+def built(kind):
+    hints = get_type_hints(kind, include_extras=True)
+    return st.builds(kind, *(strategy(hints[each.name]) for each in dataclasses.fields(kind)))
+
+
+@pytest.mark.parametrize("kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__)
+def test_every_message_survives_its_bytes(kind) -> None:
+    @settings(max_examples=25)
+    @given(built(kind), st.data())
+    def check(what, data) -> None:
+        raw = encode(what)
+        assert raw[:2] == bytes([VERSION, kind.tag])
+        assert decode(raw) == what
+        assert isinstance(decode(raw + b"\0"), Rejected)
+        assert isinstance(decode(raw[: data.draw(st.integers(0, len(raw) - 1))]), Rejected)
+
+    check()
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_message_or_rejected_and_have_one_spelling(data) -> None:
+    found = decode(data)
+    if not (isinstance(found, Rejected) and found.reason == Reason.MALFORMED):
+        assert encode(found) == data
+
+
+def test_a_huge_count_allocates_nothing() -> None:
+    raw = encode(Recall(bytes(16)))
+    assert isinstance(decode(bytes([VERSION, 4]) + raw[2:] + bytes(32) + b"\xff" * 4), Rejected)
+
+
+def test_values_that_do_not_fit_are_refused() -> None:
+    for bad in (Accepted(b"short", bytes(32)), Rejected(256), Rejected(-1)):
+        with pytest.raises(MalformedError):
+            encode(bad)
+    with pytest.raises(MalformedError):
+        parse(b"\2\0\1\0\0\0\0")
+
+
+def test_tags_are_given_once() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Impostor(Message):
+        pass
+
+    with pytest.raises(TypeError, match="belongs to"):
+        message(Recall.tag, Party.S2)(Impostor)
+
+
+def test_addresses() -> None:
+    assert addressee(Recall(bytes(16))) is Party.S2
+    assert addressee(Signed(Party.S1, b"", bytes(64))) is Party.S2
+    assert addressee(Signed(Party.S2, b"", bytes(64))) is Party.S1
+
+
+def test_rejections_speak() -> None:
+    assert str(rejected(Reason.TOO_FEW, "ask more people")) == "rejected: too few: ask more people"
+    assert rejected(Reason.LATE, "a") == rejected(Reason.LATE, "b")

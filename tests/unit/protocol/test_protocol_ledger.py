@@ -1,0 +1,91 @@
+"""The ledger: reserve, release, settle, groups in parallel, composition, and what a restore does."""
+
+from dataclasses import replace
+
+import pytest
+
+from faircount.core.errors import ParameterError, ProtocolError
+from faircount.privacy.composition import compose
+from faircount.protocol.ledger import Charge, Ledger, Status, dominating_pair, parallel_costs, within
+
+
+def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge:
+    return Charge(bytes([i]) * 16, epsilon, delta, **more)
+
+
+def test_a_budget_is_spent_and_no_more() -> None:
+    ledger = Ledger("people", 1.0, 1e-6, adaptive=True)
+    for i in range(4):
+        assert ledger.admits(charge(i))
+        ledger = ledger.reserve(charge(i))
+    assert not ledger.admits(charge(4))
+    with pytest.raises(ProtocolError):
+        ledger.reserve(charge(4))
+    with pytest.raises(ProtocolError):
+        ledger.reserve(charge(0, epsilon=0.0))
+
+
+def test_ten_tenths_are_one() -> None:
+    ledger = Ledger("people", 1.0, 0.0, adaptive=True)
+    for i in range(10):
+        ledger = ledger.reserve(charge(i, 0.1, 0.0))
+    assert not ledger.admits(charge(10, 1e-3, 0.0))
+
+
+def test_released_charges_cost_nothing_and_settled_ones_what_was_realized() -> None:
+    ledger = Ledger("people", 1.0, 1e-6, adaptive=True).reserve(charge(1, 1.0))
+    assert not ledger.admits(charge(2))
+    assert ledger.release(charge(1).survey).admits(charge(2, 1.0))
+    settled = ledger.settle(charge(1).survey, 0.5, 1e-9)
+    assert settled.admits(charge(2, 0.5))
+    assert not settled.admits(charge(2, 0.6))
+    assert ledger.settle(charge(1).survey).find(charge(1).survey).epsilon == 1.0
+    for again in (settled.release, settled.settle):
+        with pytest.raises(ProtocolError, match="only a reserved charge"):
+            again(charge(1).survey)
+
+
+def test_groups_of_one_budget_count_once() -> None:
+    both = [charge(1, 0.3, group="a", budget="b"), charge(2, 0.5, group="c", budget="b")]
+    assert parallel_costs(both) == [(0.5, 1e-9)]
+    assert len(parallel_costs([charge(1), charge(2)])) == 2
+    assert len(parallel_costs([replace(both[0], budget="x"), both[1]])) == 2
+
+
+def test_composition_is_tighter_than_adding_up_and_never_weaker() -> None:
+    many = [(0.05, 1e-12)] * 25
+    assert within(many, 1.0, 1e-6, adaptive=False)
+    assert not within(many, 1.0, 1e-6, adaptive=True)
+    assert not within([(0.05, 1e-12)] * 60, 1.0, 1e-6, adaptive=False)
+    assert not within([(0.1, 1e-6)] * 2, 1.0, 1e-6, adaptive=False)
+
+
+def test_the_dominating_pair_is_as_private_as_it_says() -> None:
+    pair = dominating_pair(0.7, 1e-3)
+    assert compose([[pair]], epsilon=0.7) == pytest.approx(1e-3, rel=1e-3)
+    assert compose([[pair]], epsilon=0.0) > 0.3
+
+
+def test_every_change_moves_the_head() -> None:
+    empty = Ledger("people", 1.0, 1e-6)
+    one = empty.reserve(charge(1))
+    two = one.settle(charge(1).survey)
+    assert len({empty.head, one.head, two.head, one.release(charge(1).survey).head}) == 4
+    assert [each.size for each in (empty, one, two)] == [0, 1, 2]
+
+
+def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
+    ledger = Ledger("people", 1.0, 1e-6).reserve(charge(1))
+    after = ledger.restored([charge(1), charge(2)])
+    assert after.closed
+    assert not after.admits(charge(3, 0.01))
+    assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
+    opened = after.reopen([charge(2), charge(3)], 9)
+    assert not opened.closed
+    assert [each.survey[0] for each in opened.charges] == [1, 2, 3]
+    assert opened.size == 9
+
+
+def test_budgets_are_checked() -> None:
+    with pytest.raises(ParameterError):
+        Ledger("people", -1.0, 0.0)

@@ -1,0 +1,196 @@
+"""Parameters: one digest for everything that matters, believed only if it follows from itself."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
+from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.local_frequency import GRR
+from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSS, TSSPrime
+from faircount.privacy.exact import decoys_delta
+from faircount.privacy.guarantee import Relation
+from faircount.protocol import canonical
+from faircount.protocol.digest import params_digest
+from faircount.protocol.params import KINDS, Keys, SurveyParameters, Topology, propose, table_digest
+from faircount.protocol.promise import keeps, made_alike, minimum_set, realized
+
+KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32)
+ID = bytes(range(16))
+
+MECHANISMS = [
+    Laplace(items=5, users=100, epsilon=1.0, dropouts=20),
+    Decoys(items=["red", "blue", "grün"], users=100, epsilon=1.0, delta=1e-6, dropouts=20),
+    DPDG(items=5, users=100, epsilon=1.0, delta=1e-6, dropouts=20),
+    DPDS(items=5, users=600, p=0.3, floor=100, dropouts=20),
+    TSS(items=5, users=600, p=0.3, alpha=0.4, gamma=1.5, floor=100, dropouts=20),
+    TSSPrime(items=5, users=600, p=0.3, alpha=0.4, floor=100, dropouts=20, phi=2),
+]
+
+
+def proposed(mechanism, topology=None, **terms):
+    place = Topology.TWO_STAGE if isinstance(mechanism, TSS) else (topology or Topology.SERVERS)
+    promise = {} if mechanism.promise[0] else {"epsilon": 1.0}
+    return propose(mechanism, KEYS, survey=ID, topology=place, **{**promise, **terms})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("topology", [Topology.SERVERS, Topology.EXPLICIT])
+def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
+    params = proposed(mechanism, topology, question="Which one?", attempts=3, population="all", group="g")
+    read = SurveyParameters.parse(params.published)
+    assert read == params
+    assert read.published == params.published
+    assert read.digest == params.digest == params_digest(params.published)
+    assert read.mechanism.n == mechanism.n
+
+
+def test_every_mechanism_of_a_protocol_is_known_by_name() -> None:
+    assert {mechanism.name for mechanism in MECHANISMS} == set(KINDS)
+
+
+def changed(params, **change) -> bytes:
+    return canonical.encode({**json.loads(params.published), **change})
+
+
+def test_everything_is_under_the_digest() -> None:
+    params = proposed(MECHANISMS[0], Topology.EXPLICIT)
+    others = [
+        replace(params, survey=bytes(16)),
+        replace(params, question="?"),
+        replace(params, mechanism=replace(params.mechanism, epsilon=0.5), delta=0.25),
+        replace(params, mechanism=replace(params.mechanism, items=6)),
+        replace(params, minimum=params.minimum + 1),
+        replace(params, delta=0.5),
+        replace(params, keys=replace(KEYS, box=bytes(32))),
+        replace(params, keys=replace(KEYS, commitment=bytes(32))),
+        replace(params, k=4),
+        replace(params, t=3),
+        replace(params, attempts=2),
+        replace(params, phases=(1, 2, 3)),
+        replace(params, population="p"),
+        replace(params, budget="b"),
+        replace(params, group="g"),
+        replace(params, topology=Topology.SERVERS),
+    ]
+    assert len({each.digest for each in (params, *others)}) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"extra": 1},
+        {"version": 2},
+        {"n_max": 101},
+        {"phi": 0},
+        {"minimum": 3},
+        {"mechanism": "nothing"},
+        {"settings": {}},
+        {"topology": "bus"},
+        {"relation": "zero-out"},
+        {"epsilon": "1"},
+        {"epsilon": 1},
+        {"keys": {}},
+        {"keys": {"s1": "00"}},
+        {"survey": "00"},
+        {"survey": 5},
+        {"items": ["a", "a"]},
+        {"items": 5},
+        {"attempts": 0},
+        {"phases": [1, 2]},
+        {"phases": 3},
+        {"k": True},
+    ],
+)
+def test_parameters_that_do_not_follow_are_refused(change) -> None:
+    params = proposed(MECHANISMS[0])
+    with pytest.raises(FaircountError):
+        SurveyParameters.parse(changed(params, **change))
+
+
+@pytest.mark.parametrize("name", ["q", "h", "D", "p", "tables", "scale", "allocation"])
+def test_derived_numbers_are_computed_not_believed(name) -> None:
+    params = proposed(MECHANISMS[0])
+    derived = {**json.loads(params.published)["derived"], name: "1"}
+    with pytest.raises(MalformedError, match="do not follow"):
+        SurveyParameters.parse(changed(params, derived=derived))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b'{"survey":{}}'])
+def test_other_bytes_are_refused(data) -> None:
+    with pytest.raises(MalformedError):
+        SurveyParameters.parse(data)
+
+
+def test_noise_tables_are_bound_by_their_hash() -> None:
+    one, other = Laplace(items=2, users=50, epsilon=1.0).table, Laplace(items=2, users=51, epsilon=1.0).table
+    assert table_digest(one) != table_digest(other)
+    assert table_digest(None) == bytes(32)
+
+
+def test_refused_proposals_say_why() -> None:
+    laplace = MECHANISMS[0]
+    with pytest.raises(ParameterError, match="give epsilon"):
+        propose(MECHANISMS[3], KEYS, survey=ID)
+    with pytest.raises(RefusedError, match="minimum must be at least"):
+        proposed(laplace, minimum=40)
+    with pytest.raises(RefusedError, match="even if all"):
+        proposed(laplace, epsilon=0.5, delta=1e-9)
+    with pytest.raises(ParameterError, match="no protocol runs"):
+        minimum_set(GRR(items=5, users=10, epsilon=1.0), 1.0, 0.1)
+    with pytest.raises(ParameterError, match="two-stage"):
+        propose(MECHANISMS[5], KEYS, survey=ID, epsilon=1.0)
+    with pytest.raises(ParameterError, match="text or whole numbers"):
+        proposed(Laplace(items=[(1, 2), (3, 4)], users=10, epsilon=1.0)).published  # noqa: B018
+    with pytest.raises(ParameterError, match="16 bytes"):
+        propose(laplace, KEYS, survey=b"")
+    with pytest.raises(ParameterError, match="32 bytes"):
+        Keys(b"", b"", b"")
+    with pytest.raises(ParameterError, match="replace-one"):
+        proposed(laplace, relation=Relation.ZERO_OUT)
+    with pytest.raises(ParameterError, match="roster position"):
+        replace(proposed(MECHANISMS[1], Topology.EXPLICIT), topology=Topology.SERVERS)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+def test_the_minimum_is_the_smallest_set_that_keeps_the_promise(mechanism) -> None:
+    params = proposed(mechanism)
+    runs, least = params.mechanism, minimum_set(params.mechanism, params.epsilon, params.delta)
+    assert keeps(runs, least, params.epsilon, params.delta)
+    assert not keeps(runs, least - 1, params.epsilon, params.delta)
+    assert keeps(runs, runs.n, params.epsilon, params.delta)
+    assert least <= params.minimum == runs.n - 20
+
+
+def test_laplace_needs_exactly_who_it_expects_to_stay() -> None:
+    params = proposed(MECHANISMS[0])
+    assert minimum_set(params.mechanism, params.epsilon, params.delta) == 80
+
+
+def test_decoys_of_servers_are_the_same_for_everybody() -> None:
+    """c = ceil(D0 / (minimum - phi)) coins each: without phi of the minimum set, still at least D0."""
+    mechanism = MECHANISMS[1]
+    alike = made_alike(mechanism)
+    assert set(alike.allocation.tolist()) == {2}
+    left = 2 * (80 - 1)
+    assert decoys_delta(left, 1.0) <= 1e-6
+    assert realized(alike, 80, 1.0).delta == decoys_delta(left, 1.0)
+
+
+def test_decoys_of_peers_count_the_coins_that_went_in() -> None:
+    mechanism = MECHANISMS[1]
+    lucky, unlucky = tuple(range(80)), tuple(range(20, 100))
+    assert mechanism.coins_of(np.array(lucky)) > mechanism.coins_of(np.array(unlucky))
+    assert realized(mechanism, 80, 1.0, lucky).delta < realized(mechanism, 80, 1.0, unlucky).delta
+    assert realized(mechanism, 80, 1.0) == realized(mechanism, 80, 1.0, unlucky)
+
+
+def test_sampling_loses_the_missing_and_the_insiders_from_its_floor() -> None:
+    mechanism = MECHANISMS[3]
+    left = realized(mechanism, 580, 1.0)
+    direct = replace(mechanism, floor=100 - 20 - 1, dropouts=0, insiders=0)
+    assert left.delta == direct.guarantee(epsilon=1.0).delta
