@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 
-.PHONY: demo test lint format bench docs lock clean
+.PHONY: demo reproduce test faults lint format bench docs vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -17,8 +17,17 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)  ## private frequencies of a made-up company's 800 users
 	$(BIN)/faircount demo
 
+reproduce: $(STAMP)  ## every figure and table of the paper, into out/report.html
+	$(BIN)/faircount reproduce all --out out
+
 test: $(STAMP) lint  ## every test, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+faults: $(STAMP)  ## 100,000 random fault schedules instead of the 1,000 of make test: hours
+	FAIRCOUNT_SCHEDULES=100000 $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults
+
+vectors: $(STAMP)  ## write test_vectors/ again
+	$(BIN)/python test_vectors/make.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

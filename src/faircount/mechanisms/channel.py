@@ -37,12 +37,12 @@ class NoiseLaw:
     @cached_property
     def mean(self) -> float:
         """Expected value, in counts."""
-        return float(self.pmf @ self.values)
+        return float((self.pmf * self.values).sum())  # not a matrix product: those round by the number of threads
 
     @cached_property
     def variance(self) -> float:
         """Variance, in squared counts."""
-        return float(self.pmf @ (self.values - self.mean) ** 2)
+        return float((self.pmf * (self.values - self.mean) ** 2).sum())
 
     def quantiles(self, tail: float) -> tuple[float, float]:
         """The narrowest support points with at most `tail` probability strictly outside on each side."""

@@ -196,7 +196,8 @@ class Decoys(NoiseMechanism):
 
     User i flips c_i coins for every item and adds the heads; the c_i differ by at most one, the first users of the
     roster have the larger ones, and their sum is D. Give epsilon and delta (D is then the smallest number whose coins
-    protect enough without those of the insiders and dropouts), or D itself as `coins`. Variance of a count D'/4 with
+    protect enough without those of the insiders and dropouts), or D itself as `coins` (with an epsilon, if the guarantee
+    is to be stated there). Variance of a count D'/4 with
     the D' coins that went in. Fair coins are exact, so nothing is lost to a table.
     """
 
@@ -207,17 +208,18 @@ class Decoys(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.epsilon is None) != (self.delta is None) or (self.epsilon is None) == (self.coins is None):
+        if (self.delta is None) == (self.coins is None) or (self.delta is not None and self.epsilon is None):
             raise ParameterError("decoys: give epsilon and delta, or else coins, the number of fair coins per item")
         if self.coins is not None:
             integer("coins", self.coins, least=1)
-        else:
+        if self.epsilon is not None:
             object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        if self.delta is not None:
             object.__setattr__(self, "delta", fraction("delta", self.delta))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given, or nothing when coins were."""
+        """(epsilon, delta) as given; coins leave delta open."""
         return self.epsilon, self.delta
 
     @cached_property

@@ -101,7 +101,14 @@ class TSS(Sampling):
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> TwoStageResponse:
         """Coin, set and bits of every user (Algorithm 3, lines 2 to 9)."""
-        positions = self.positions(answers)
+        return self._drawn(self.positions(answers), entropy)
+
+    def respond_as(self, user: int, answer: int, entropy: Entropy) -> TwoStageResponse:
+        """The response, one row, of the user at place `user` of the roster: what a device computes on its own."""
+        integer("user", user, most=self.n - 1)
+        return self._drawn(self.positions(np.array([answer]), 1), entropy)
+
+    def _drawn(self, positions: Ints, entropy: Entropy) -> TwoStageResponse:
         active = self.coin.draw(positions.size, entropy) == 1
         inside = self._own_item.draw(positions.size, entropy) == 1
         indicators = np.empty((positions.size, self.N), dtype=bool)

@@ -199,7 +199,6 @@ def test_decoys_cannot_wrap_and_impossible_sums_are_refused():
         {},
         {"epsilon": 1},
         {"delta": 1e-5},
-        {"epsilon": 1, "coins": 5},
         {"epsilon": 1, "delta": 1e-5, "coins": 5},
         {"coins": 0},
         {"coins": 1.5},
