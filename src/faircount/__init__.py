@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from faircount.analysis.histogram import histogram as histogram
     from faircount.core.entropy import SeededStream as SeededStream
     from faircount.core.errors import FaircountError as FaircountError
     from faircount.estimation.result import Result as Result
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from faircount.mechanisms.sampling import DPDS as DPDS
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.planning.plan import plan as plan
     from faircount.privacy.guarantee import Guarantee as Guarantee
+    from faircount.planning.statement import statement as statement
     from faircount.protocol.run import run as run
     from faircount.simulation.audit import audit as audit
+    from faircount.simulation.costs import costs as costs
 
 __version__ = "0.1.0"
 
@@ -48,12 +52,14 @@ _HOMES = {
     "TSS": "mechanisms.two_stage",
     "TSSPrime": "mechanisms.two_stage",
     "audit": "simulation.audit",
+    "histogram": "analysis.histogram",
+    "plan": "planning.plan",
+    "costs": "simulation.costs",
     "run": "protocol.run",
+    "statement": "planning.statement",
 }
 
-__all__ = [
-    *sorted(_HOMES)
-]
+__all__ = [*sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> object:

@@ -1,12 +1,30 @@
 """The command line: one file per command, loaded only when that command is called."""
 
 from importlib import import_module
+from typing import IO, Any
 
 import click
 
 COMMANDS = {
+    "plan": "What is possible with so many users: every mechanism at equal privacy.",
+    "run": "A private histogram of a column of a table, every row acting as a user.",
+    "privacy": "The exact guarantee of given parameters, the paper's bounds beside it.",
+    "audit": "Run a mechanism's own code and try to refute its privacy claim.",
+    "costs": "Table I of the paper: formulas beside counters of running code.",
+    "reproduce": "The figures and tables of the paper, made again.",
     "demo": "Private frequencies of a made-up company's 800 users, start to end.",
 }
+"""In the order in which a newcomer needs them."""
+
+
+class PlainError(click.ClickException):
+    """One sentence on standard error and exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the sentence, and nothing about usage."""
+        click.echo(f"faircount: {self.message}", file=file, err=file is None)
 
 
 class LazyGroup(click.Group):
@@ -35,7 +53,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except FaircountError as error:
-            raise click.UsageError(str(error)) from error
+            raise PlainError(str(error)) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -22,13 +22,14 @@ def demo(epsilon: float) -> None:
     truth = np.array(list(CITIES.values())) / answers.size
     out = console()
     out.print(f"A company asks {answers.size} users for their city. Nobody may see an answer, no server is trusted.\n")
-    with out.status("every user adds noise nobody else knows, and shares its row among all others ..."):
+    with out.status("every user adds noise nobody else knows, and splits its row between two servers ..."):
         result = fc.run(answers, fc.Laplace(items=cities, epsilon=epsilon))
     bars(out, result, truth=truth)
     out.print(f"\nPrivacy: {result.guarantee}.")
-    holders = result.facts["share holders"]
-    count = answers.size * int(str(holders)) * len(cities)
-    out.print(f"{count:,} secret shares over F_{result.facts['modulus']} were made, and one sum was opened.")
+    out.print(
+        f"Every answer travelled as two shares over F_{result.facts['modulus']}, each of them random by itself, "
+        "sealed; the servers added them up and opened one sum."
+    )
     local = fc.run(answers, fc.OUE(items=cities, epsilon=epsilon))
     ours, theirs = (float(np.sqrt(np.mean((each.estimates - truth) ** 2))) for each in (result, local))
     out.print(

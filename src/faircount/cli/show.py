@@ -1,36 +1,115 @@
 """How results look in a terminal."""
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from faircount.analysis.groups import GroupedHistogram
     from faircount.estimation.result import Result
+    from faircount.privacy.guarantee import Guarantee
 
 BAR = 30  # characters of the longest bar
 
 
+WIDTH = 100  # columns where there is no terminal to ask
+
+
 def console() -> Console:
-    """Standard output, without colours when it is not a terminal."""
-    return Console(highlight=False)
+    """Standard output, without colours and 100 columns wide when it is not a terminal."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=WIDTH)
 
 
-def bars(out: Console, result: "Result", *, level: float = 0.95, truth: "NDArray[np.float64] | None" = None) -> None:
+def print_json(value: Mapping[str, Any]) -> None:
+    """Exactly one JSON object on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
+    """A plain table; columns listed in `left` are aligned to the left. Text is shown as it is, brackets and all."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="left" if place in left else "right")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names at the left, words beside them."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for width in (0, 30, None):
+        table.add_column(max_width=width)
+    for name, words in rows:
+        table.add_row("", Text(name), Text(words))
+    return table
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits; a dash for none."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) and 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def bars(
+    out: Console,
+    result: "Result | GroupedHistogram",
+    *,
+    level: float = 0.95,
+    truth: "NDArray[np.float64] | None" = None,
+) -> None:
     """One row per item: estimate, interval and a bar."""
     bounds = result.interval(level)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("item")
-    for head in ("estimate", f"{level:.0%} interval", *(["truth"] if truth is not None else [])):
-        table.add_column(head, justify="right")
-    table.add_column("")
-    longest = max(float(result.estimates.max()), 1e-9)
+    heads = ["item", "estimate", f"{level:.0%} interval", *(["truth"] if truth is not None else []), ""]
+    longest, rows, digits = max(float(result.estimates.max()), 1e-9), [], _digits(float(bounds.width.max()) / 2)
     for j, item in enumerate(result.items):
-        known = [f"{truth[j]:.1%}"] if truth is not None else []
+        known = [f"{truth[j]:.{digits}%}"] if truth is not None else []
         bar = "█" * max(0, round(BAR * float(result.estimates[j]) / longest))
-        span = f"{bounds.low[j]:.1%} to {bounds.high[j]:.1%}"
-        table.add_row(str(item), f"{result.estimates[j]:.1%}", span, *known, f"[cyan]{bar}[/cyan]")
+        span = f"{bounds.low[j]:.{digits}%} to {bounds.high[j]:.{digits}%}"
+        rows.append([str(item), f"{result.estimates[j]:.{digits}%}", span, *known, bar])
+    table = grid(heads, rows, left=(0, len(heads) - 1))
+    table.columns[-1].style = "cyan"
     out.print(table)
+
+
+def _digits(half: float) -> int:
+    """Digits after the point of a percentage that is right to plus or minus `half`."""
+    import math
+
+    return 1 if half <= 0 else min(max(1, -math.floor(math.log10(100 * half))), 6)
+
+
+def promise(guarantee: "Guarantee") -> str:
+    """The guarantee in one plain sentence."""
+    import math
+
+    odds = math.exp(min(guarantee.epsilon, 700.0))
+    either = "" if guarantee.delta == 0 else f", except with probability {guarantee.delta:.2g} (delta)"
+    needs = "whatever the answers are" if guarantee.condition is None else f"provided that {guarantee.condition}"
+    return (
+        f"against {guarantee.adversary}, the odds between two possible answers of a user change by at most a factor of "
+        f"{odds:.3g} (epsilon {guarantee.epsilon:.4g}){either}, {needs}."
+    )
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Any]:
+    """A bar on standard error, gone when done; yields a function that is told how much is done, and of how much."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as display:
+        line = display.add_task(what, total=total)
+        yield lambda done, of=total: display.update(line, completed=done, total=of)

@@ -15,6 +15,8 @@ from faircount.planning.question import Question
 
 Z95 = 1.959963984540054
 MOST_USERS = 10**9
+MANY_COINS = 10**5
+"""More coins than this are normal to four digits, and their law is not written out."""
 
 
 def errors(mechanism: FrequencyMechanism, q: Question) -> tuple[float, float]:
@@ -24,15 +26,23 @@ def errors(mechanism: FrequencyMechanism, q: Question) -> tuple[float, float]:
     """
     if isinstance(mechanism, DPDG):  # a sum of many rounded Gaussians: its law is not needed to know its quantiles
         rounding = q.staying / 12 / mechanism.steps_per_count**2  # that of a uniform law, one grid step wide, per user
-        error = math.sqrt(mechanism.planned**2 * q.staying / mechanism.h + rounding) / q.staying
-        return error, Z95 * error
+        return _normal(mechanism.planned**2 * q.staying / mechanism.h + rounding, q)
+    present = _present(mechanism, q)
+    if isinstance(mechanism, Decoys) and mechanism.D > MANY_COINS:
+        return _normal(present[-1] / 4, q)
     share = np.full(q.items, 1 / q.items)
-    channel = mechanism.channel(*_present(mechanism, q))
+    channel = mechanism.channel(*present)
     error = math.sqrt(float(channel.variance(share, q.staying).mean()))
     if channel.noise is None:
         return error, Z95 * error
     low, high = channel.noise.quantiles(0.025)
     return error, (high - low) / 2 / q.staying
+
+
+def _normal(variance: float, q: Question) -> tuple[float, float]:
+    """Errors of normal noise with this variance of a count."""
+    error = math.sqrt(variance) / q.staying
+    return error, Z95 * error
 
 
 def _present(mechanism: FrequencyMechanism, q: Question) -> tuple[int, ...]:

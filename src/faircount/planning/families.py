@@ -25,6 +25,9 @@ from faircount.privacy.guarantee import S1
 ALPHA = 0.4
 """Share of the items that a user of two-stage sampling reports, rounded to whole items: the paper's choice."""
 
+WIDEST = 1024.0
+"""Standard deviation of one user's Gaussian noise, in counts, that a plan still looks at."""
+
 
 @dataclass(frozen=True)
 class Made:
@@ -59,9 +62,14 @@ def laplace(q: Question) -> Made:
 
     def spent() -> float:
         ideal = composition.compose_randomized_response(each / 2, 2 * q.releases, epsilon=q.epsilon)
-        return ideal + q.releases * made.delta_r
+        return ideal + table_delta(made, q.epsilon, q.releases)
 
     return Made(made, spent)
+
+
+def table_delta(made: Laplace, epsilon: float, releases: int) -> float:
+    """What the finite tables of all releases cost at the total epsilon: (1 + e^epsilon) times their distance."""
+    return releases * made.delta_r * (1 + math.exp(min(epsilon, 700.0))) / (1 + math.exp(made.epsilon))
 
 
 def decoys(q: Question) -> Made:
@@ -80,6 +88,8 @@ def dpdg(q: Question) -> Made:
         delta = q.delta / q.releases
         each = exact.epsilon_for(lambda eps: gaussian.analytic_delta(sigma, eps), delta)
     made = DPDG(**_crowd(q), epsilon=each, delta=delta)
+    if made.planned / math.sqrt(made.h) > WIDEST:
+        raise RefusedError("so much noise for so few users needs a table that is too large: allow a larger epsilon")
 
     def spent() -> float:
         if q.releases == 1:

@@ -73,7 +73,7 @@ def plan_groups(groups: Mapping[str, tuple[int, float]], items: int, delta: floa
     everybody = plan(
         sum(users for users, _ in groups.values()), items, min(e for _, e in groups.values()), delta, **known
     )
-    return GroupsPlan(plans, _ways(sizes, best, items) | {"cpa": _pooled(everybody)})
+    return GroupsPlan(plans, _ways(sizes, best, items) | _pooled(everybody))
 
 
 def _best(name: str, made: Plan) -> Option:
@@ -98,7 +98,9 @@ def _ways(sizes: list[int], best: list[Option], items: int) -> dict[str, Combine
     return {name: Combined(tuple(w.tolist()), error(w, "population"), error(w, "noise")) for name, w in ways.items()}
 
 
-def _pooled(everybody: Plan) -> Combined:
+def _pooled(everybody: Plan) -> dict[str, Combined]:
     """Everybody in one survey at the smallest epsilon, so a single weight."""
-    error = math.inf if everybody.recommended is None else everybody.recommended.standard_error or 0.0
-    return Combined((1.0,), error, error)
+    if everybody.recommended is None:
+        return {}
+    error = everybody.recommended.standard_error or 0.0
+    return {"cpa": Combined((1.0,), error, error)}

@@ -91,10 +91,10 @@ class Plan:
         if best is None:
             return "do not run this: no mechanism meets the budget"
         if not self.worthwhile:
+            error, average = percent(best.half_width_95 or 0.0), percent(1 / self.question.items)
             return (
-                f"do not run this: even {best.name}, the best, has a 95% error of ±{percent(best.half_width_95 or 0.0)}, "
-                f"more than an average item's {percent(1 / self.question.items)}; ask more users, offer fewer items or allow a "
-                "larger epsilon"
+                f"do not run this: even {best.name}, the best, has a 95% error of ±{error}, more than an average "
+                f"item's {average}; ask more users, offer fewer items or allow a larger epsilon"
             )
         needs = "whatever the answers are" if best.condition is None else f"provided that {best.condition}"
         error = percent(best.standard_error or 0.0)

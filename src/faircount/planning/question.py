@@ -41,8 +41,8 @@ class Question:
         if self.staying <= self.insiders:
             raise ParameterError(
                 f"{self.users} user{'s are' if self.users > 1 else ' is'} too few: {self.lost} may drop out and "
-                f"{self.insiders} may collude (at least one participant always counts as an insider), so nobody is left "
-                "to hide among"
+                f"{self.insiders} may collude (at least one participant always counts as an insider), so nobody is "
+                "left to hide among"
             )
 
     @property

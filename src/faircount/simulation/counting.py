@@ -92,7 +92,7 @@ def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Ent
 
 
 def seeded_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
-    """Algorithm 2 with seeds: a share is sent as the key that expands to it; the one share that is none stays at home."""
+    """Algorithm 2 with seeds: a share is sent as the key that expands to it; the one that is not stays at home."""
     n, q, ledger = mechanism.n, mechanism.modulus, Ledger()
     responses = mechanism.respond(answers, entropy)
     ledger.note(USER, "Bernoulli draws", n)

@@ -1,0 +1,83 @@
+"""`faircount plan` and `faircount run` as a person waits for them: whole processes, started cold."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from table import Row, best_of
+
+ITEMS = 12
+ROWS = 1_000_000
+
+PLANS = (
+    (1000, ""),
+    (1000, "--floor 60 --target-error 0.01"),
+    (1000, "--releases 12"),
+    (10**6, ""),
+    (10**6, "--floor 1000 --target-error 0.0001"),
+    (10**6, "--releases 12"),
+)
+
+
+def rows() -> list[Row]:
+    """Plans of both sizes, then a histogram of a million rows."""
+    return [*(plan_row(users, more) for users, more in PLANS), start_row(), *run_rows()]
+
+
+def faircount(*arguments: str) -> str:
+    """Standard output of a process of its own."""
+    source = str(Path(__file__).parents[1] / "src")
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "faircount", *arguments]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
+
+
+def plan_row(users: int, more: str) -> Row:
+    line = ["plan", "--users", str(users), "--items", str(ITEMS), "--epsilon", "1", "--delta", "1e-6", *more.split()]
+    said = json.loads(faircount(*line, "--json"))
+    took = best_of(lambda: faircount(*line), most=3, budget=6.0)
+    what = f"plan, n = {users:,}, N = {ITEMS}, (1, 1e-6){' ' + more if more else ''}, whole process"
+    return Row(what, took, "-", None, f"recommends {said['recommended']}")
+
+
+def start_row() -> Row:
+    """What the interpreter and NumPy take before anything is planned."""
+    nothing = [sys.executable, "-c", "import numpy, click"]
+    alone = best_of(lambda: subprocess.run(nothing, check=True), most=5, budget=3.0)
+    return Row(
+        "faircount --help, whole process", best_of(lambda: faircount("--help"), most=5), "importing NumPy", alone
+    )
+
+
+def run_rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answers.csv"
+        answers = np.random.default_rng(1).integers(ITEMS, size=ROWS)
+        path.write_text("id,item\n" + "\n".join(f"{i},item {x}" for i, x in enumerate(answers)) + "\n")
+        reading = best_of(lambda: read(path), most=3)
+        return [run_row(path, name, reading) for name in ("auto", "decoys", "oue")]
+
+
+def run_row(path: Path, mechanism: str, reading: float) -> Row:
+    items = ",".join(f"item {j}" for j in range(ITEMS))
+    line = ["run", str(path), "--column", "item", "--epsilon", "1", "--domain", items, "--mechanism", mechanism]
+    said = json.loads(faircount(*line, "--json"))
+    took = best_of(lambda: faircount(*line), most=2, budget=4.0)
+    what = f"run --mechanism {mechanism}, {said['n']:,} rows of CSV, N = {ITEMS}, whole process"
+    return Row(what, took, "csv module, reading the file alone", reading, said["mechanism"])
+
+
+def read(path: Path) -> int:
+    with path.open(newline="") as lines:
+        return sum(1 for _ in csv.reader(lines))
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

@@ -1,0 +1,82 @@
+"""One row of the benchmark table, and how rows are timed and printed."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Ours and another way of doing the same, timed in one run; `other_seconds` is None where it did not run.
+
+    Where nothing does the same, `other` is "-".
+    """
+
+    name: str
+    ours_seconds: float
+    other: str
+    other_seconds: float | None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Above 1: so many times faster than the other. Below 1: so much of a limit is reached."""
+        return None if self.other_seconds is None else self.other_seconds / self.ours_seconds
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "ours_seconds": self.ours_seconds,
+            "other": self.other,
+            "other_seconds": self.other_seconds,
+            "ratio": self.ratio,
+            "note": self.note,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        missing = "-" if self.other == "-" else "not run"
+        other = missing if self.other_seconds is None else seconds(self.other_seconds)
+        ratio = "-" if self.ratio is None else f"{self.ratio:.3g}"
+        return self.name, seconds(self.ours_seconds), self.other, other, ratio, self.note
+
+
+def best_of(
+    work: Callable[[], object], *, most: int = 15, budget: float = 2.0, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Shortest of up to `most` runs within about `budget` seconds, but at least two: the first may warm caches."""
+    times: list[float] = []
+    while len(times) < 2 or (len(times) < most and sum(times) < budget):
+        start = clock()
+        work()
+        times.append(clock() - start)
+    return min(times)
+
+
+def in_turns(ours: Callable[[], object], other: Callable[[], object], *, rounds: int = 5) -> tuple[float, float]:
+    """Best CPU time of each (both on one thread), measured in turns.
+
+    Not wall time: on a busy machine a run of 1 ms slips through between interruptions and one of 100 ms never does, so
+    the best wall times would flatter the faster of the two.
+    """
+    cpu = time.process_time
+    pairs = [
+        (best_of(ours, most=5, budget=0.2, clock=cpu), best_of(other, most=2, budget=0.2, clock=cpu))
+        for _ in range(rounds)
+    ]
+    return min(mine for mine, _ in pairs), min(theirs for _, theirs in pairs)
+
+
+def seconds(value: float) -> str:
+    """A duration with three significant digits and a fitting unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

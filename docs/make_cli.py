@@ -1,0 +1,51 @@
+"""Writes docs/cli.md from the help of every command. `--check` fails if the page is out of date."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from faircount.cli import COMMANDS, main
+
+PAGE = Path(__file__).with_name("cli.md")
+
+HEAD = """# The command line
+
+Made by `python docs/make_cli.py` from the commands' own help; a test fails when this page is out of date. The
+[guide](guide.md) shows them at work.
+
+With `--json` a command prints one JSON object on standard output and nothing else. Errors are one sentence on standard
+error and exit code 2; `audit` exits with 1 when it refutes a claim.
+"""
+
+
+def helped(*names: str) -> str:
+    """The help text as a terminal of 80 columns shows it."""
+    wide = {"terminal_width": 80, "max_content_width": 80, "help_option_names": ["-h", "--help"]}
+    command: click.Command = main
+    context = click.Context(main, info_name="faircount", **wide)
+    for name in names:
+        found = main.get_command(context, name)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=name, parent=context, **wide)
+    return command.get_help(context)
+
+
+def render() -> str:
+    parts = [HEAD, f"```text\n{helped()}\n```\n"]
+    parts += [f"## faircount {name}\n\n```text\n{helped(name)}\n```\n" for name in COMMANDS]
+    return "\n".join(parts)
+
+
+def write(arguments: list[str]) -> int:
+    text = render()
+    if "--check" not in arguments:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
+    print("docs/cli.md is up to date" if same else "docs/cli.md differs: run docs/make_cli.py")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(write(sys.argv[1:]))

@@ -1,0 +1,227 @@
+"""Groups of users with their own privacy level: one survey each, put together with weights (Section III-B).
+
+Which group a user is in is public; each user has the epsilon of its own group. Weights away from the sizes suppose that
+the groups are alike, so that is tested on what was released, and where it fails every user counts the same.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.analysis.prepare import Ints, is_missing, text_of
+from faircount.core.errors import AnswerError, ParameterError
+from faircount.core.validation import fraction, positive
+from faircount.estimation import weighting
+from faircount.estimation.consistency import consistent
+from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
+from faircount.estimation.intervals import Intervals
+from faircount.estimation.result import Result
+from faircount.mechanisms.channel import Channel
+from faircount.privacy.composition import parallel
+from faircount.privacy.guarantee import Adversary, Guarantee
+
+Floats = NDArray[np.float64]
+
+WEIGHTS = ("total", "vwa", "uwa")
+MEMBERSHIP = "it is public which group a user is in"
+_CELLS = 2048  # points of the grid on which the groups' noise is added up
+_TEST_SEED = 2014  # the null law of the test is simulated; a fixed seed keeps its p-value the same for a release
+
+
+def levels_of(cells: Sequence[object], epsilons: Mapping[Any, float] | None) -> dict[str, tuple[float, Ints]]:
+    """Epsilon and members of every level that occurs, smallest epsilon first; without a mapping levels are epsilons."""
+    if any(is_missing(each) for each in cells):
+        raise AnswerError("a row has no privacy level: fill the column of groups")
+    levels, member_of = np.unique(np.array([text_of(each) for each in cells]), return_inverse=True)
+    if levels.size < 2:
+        raise AnswerError("all users have the same privacy level: run without groups")
+    given = None if epsilons is None else {text_of(key): value for key, value in epsilons.items()}
+    found = {str(each): (_epsilon(str(each), given), np.flatnonzero(member_of == g)) for g, each in enumerate(levels)}
+    return dict(sorted(found.items(), key=lambda entry: entry[1][0]))
+
+
+def _epsilon(level: str, given: Mapping[str, float] | None) -> float:
+    if given is not None:
+        if level not in given:
+            raise ParameterError(f"the privacy level {level!r} has no epsilon: say which, as in {level}=0.5")
+        return positive(f"epsilon of level {level!r}", given[level])
+    try:
+        return positive(f"privacy level {level!r}", float(level))
+    except ValueError:
+        raise ParameterError(
+            f"the privacy level {level!r} is not a positive number: map levels to epsilons, as in {level}=0.5"
+        ) from None
+
+
+@dataclass(frozen=True)
+class GroupedHistogram:
+    """The groups' results put together: frequencies among all users."""
+
+    groups: Mapping[str, Result]
+    weights: Floats
+    weighting: str  # the weights used: the wanted ones, or uwa after a fall-back
+    test: HomogeneityTest
+    notes: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[object, ...]:
+        """Labels, in the order of the estimates."""
+        return next(iter(self.groups.values())).items
+
+    @cached_property
+    def included(self) -> int:
+        """Users of all groups."""
+        return sum(each.included for each in self.groups.values())
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """Weighted frequencies; single ones may be negative: see `consistent`."""
+        return weighting.combine([each.estimates for each in self.groups.values()], self.weights)
+
+    @cached_property
+    def consistent(self) -> Floats:
+        """The nearest frequencies that are non-negative and sum to one."""
+        return consistent(self.estimates)
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Of the estimates as frequencies of all users: noise, and that the groups are weighted unlike their sizes."""
+        psi = self.consistent
+        noise = np.sum([w**2 * channel.variance(psi, n) for w, channel, n in self._parts], axis=0)
+        return np.asarray(np.sqrt(noise + self._unlike * psi * (1 - psi)))
+
+    @cached_property
+    def _parts(self) -> list[tuple[float, Channel, int]]:
+        """Weight, channel and size of every group."""
+        pairs = zip(self.weights.tolist(), self.groups.values(), strict=True)
+        return [(w, each.mechanism.channel(each.included), each.included) for w, each in pairs]
+
+    @property
+    def _unlike(self) -> float:
+        """sum W_g^2 / n_g - 1 / n: what weights other than the sizes cost, in units of psi (1 - psi)."""
+        return max(0.0, float(sum(w**2 / n for w, _, n in self._parts)) - 1 / self.included)
+
+    @cached_property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """That of every group, the weakest first."""
+        return tuple(sorted((each.guarantee for each in self.groups.values()), key=lambda g: -g.epsilon))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Nobody is in two groups, so the weakest group's holds for everybody."""
+        adversaries = {each.adversary for each in self.guarantees}
+        who = adversaries.pop() if len(adversaries) == 1 else Adversary("the insiders of each group reading the result")
+        return parallel([replace(each, adversary=who) for each in self.guarantees])
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Intervals:
+        """Intervals of the frequencies among all users: quantiles of the noise of all groups together.
+
+        Coins and the weights' own error are taken for normal; the noise laws are added up on a grid.
+        """
+        error = (1 - fraction("level", level)) / (len(self.items) if simultaneous else 1)
+        rest = np.sqrt(np.maximum(self.standard_errors**2 - self._noise_variance, 0.0))
+        half = np.array([_half_width(*self._noise_law, each, error) for each in rest.tolist()])
+        low, high = np.clip(self.estimates - half, 0, 1), np.clip(self.estimates + half, 0, 1)
+        method = "quantiles of the groups' added noise, normal for the rest: privacy noise and unequal weights"
+        return Intervals(low, high, level, "users", simultaneous, method + ("; Bonferroni" if simultaneous else ""))
+
+    @cached_property
+    def _noise_variance(self) -> float:
+        return sum((w / n) ** 2 * c.noise.variance for w, c, n in self._parts if c.noise)
+
+    @cached_property
+    def _noise_law(self) -> tuple[Floats, Floats]:
+        """Values and probabilities of sum_g W_g noise_g / n_g, centred, on a grid of +-12 standard deviations."""
+        half = _CELLS // 2
+        step = max(12 * math.sqrt(self._noise_variance) / half, 1e-300)
+        spectrum = np.ones(half + 1, dtype=np.complex128)
+        for w, channel, n in self._parts:
+            if channel.noise is not None:
+                law = channel.noise
+                cells = np.rint(np.clip((law.values - law.mean) * w / n / step, -half, half - 1)).astype(np.int64)
+                spectrum *= np.fft.rfft(np.bincount(cells % _CELLS, law.pmf, _CELLS))
+        pmf = np.maximum(np.fft.fftshift(np.fft.irfft(spectrum, _CELLS)), 0.0)
+        return np.asarray(np.arange(-half, half) * step, dtype=np.float64), np.asarray(pmf / pmf.sum())
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        bounds, promise = self.interval(level), self.guarantee
+        rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
+        return {
+            "mechanism": "+".join(dict.fromkeys(each.mechanism.name for each in self.groups.values())),
+            "n": self.included,
+            "level": level,
+            "covers": bounds.covers,
+            "estimates": [
+                {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
+            ],
+            "consistent": self.consistent.tolist(),
+            "guarantee": {
+                "epsilon": promise.epsilon,
+                "delta": promise.delta,
+                "relation": str(promise.relation),
+                "adversary": str(promise.adversary),
+                "condition": promise.condition,
+            },
+            "weighting": self.weighting,
+            "homogeneity": {"p_value": self.test.p_value, "rejected": self.test.rejected, "words": self.test.words},
+            "groups": [
+                _group(name, each, w) for (name, each), w in zip(self.groups.items(), self.weights, strict=True)
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def _group(name: str, result: Result, weight: float) -> dict[str, Any]:
+    said = result.guarantee
+    privacy = {"epsilon": said.epsilon, "delta": said.delta}
+    return {
+        "group": name,
+        "users": result.included,
+        "mechanism": result.mechanism.name,
+        **privacy,
+        "weight": float(weight),
+    }
+
+
+def combined(groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] = ()) -> GroupedHistogram:
+    """Results of disjoint groups put together with the wanted weights, or by size where the groups are not alike."""
+    results = list(groups.values())
+    sizes = np.array([each.included for each in results])
+    channels = [each.mechanism.channel(each.included) for each in results]
+    table = np.array([each.aggregate for each in results], dtype=np.float64)
+    test = homogeneity(table, channels, sizes, rng=np.random.default_rng(_TEST_SEED))
+    if wanted == "uwa":
+        return GroupedHistogram(groups, weighting.uwa(sizes), wanted, test, (*notes, test.words))
+    variances = [
+        max(weighting.group_variance(c, table.shape[1], int(n)), 1e-12) for c, n in zip(channels, sizes, strict=True)
+    ]
+    chosen = weights_or_fallback(test, _weights(wanted, results, sizes, variances), sizes)
+    used = "uwa" if chosen.fallback else wanted
+    return GroupedHistogram(groups, chosen.weights, used, test, (*notes, chosen.words))
+
+
+def _weights(wanted: str, results: Sequence[Result], sizes: Ints, variances: Sequence[float]) -> Floats:
+    if wanted == "vwa":
+        return weighting.vwa(sizes, variances)
+    spread = weighting.sigma_squared([each.estimates for each in results], sizes, variances)
+    return weighting.total_variance(sizes, variances, spread)
+
+
+def _half_width(values: Floats, pmf: Floats, deviation: float, error: float) -> float:
+    """x with P(|noise + normal| > x) = error, noise symmetric."""
+    from scipy.special import ndtr
+
+    step = values[1] - values[0] if values[-1] > 0 else 0.0
+    scale = max(deviation, step / 2, 1e-300)  # half a cell of blur pays for the grid
+    low, high = 0.0, float(values[-1]) + 12 * scale
+    for _ in range(40):  # to 1e-12 of the widest
+        middle = (low + high) / 2
+        above = float(pmf @ ndtr((values - middle) / scale))
+        low, high = (middle, high) if 2 * above > error else (low, middle)
+    return high

@@ -1,0 +1,67 @@
+"""`faircount costs`: Table I of the paper, formulas beside counters of running code."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from faircount.simulation.costs import CostTable
+
+TITLES = {
+    "dpds": "DPDS (Algorithm 2): everybody shares with everybody",
+    "tss": "TSS (Algorithm 3): reporters share among elected helpers",
+    "seeded": "DPDS with seeded shares: a share is sent as the 32-byte seed that expands to it",
+    "servers": "DPDS between two servers: one row to S1, one seed to S2",
+}
+
+
+@click.command()
+@click.option("--users", default=60, show_default=True, help="n, number of users.")
+@click.option("--items", default=10, show_default=True, help="N, number of items.")
+@click.option("--alpha", default=0.4, show_default=True, help="Share of the items that a user of TSS reports.")
+@click.option("--gamma", default=1.0, show_default=True, help="How much likelier a set holds the own item.")
+@click.option("--runs", default=20, show_default=True, help="Surveys of TSS that are averaged.")
+@click.option("--seed", default=1, show_default=True, help="Of the users' sets and helpers; costs only, no release.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def costs(users: int, items: int, alpha: float, gamma: float, runs: int, seed: int, as_json: bool) -> None:
+    """Count what every party draws, adds and sends, and compare with the formulas of the paper's Table I.
+
+    Costs of a user are averages over all users. Corrected formulas stand where the paper's do not hold.
+    """
+    from faircount.cli.show import print_json
+    from faircount.core.entropy import SeededStream
+    from faircount.simulation.costs import costs as count
+
+    made = count(users, items, alpha=alpha, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        _show(made)
+
+
+def _show(made: "CostTable") -> None:
+    from faircount.cli.show import console, grid, number
+
+    out, said = console(), made.to_dict()
+    out.print(
+        f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:g}, γ = {said['gamma']:g}, q = {said['q']}"
+    )
+    for name, rows in said["protocols"].items():
+        cells = [
+            [
+                row["cost"],
+                *([row["printed"], number(row["printed_value"])] if row["printed"] else ["", ""]),
+                *(
+                    ["", ""]
+                    if row["printed"] == row["corrected"]
+                    else [row["corrected"], number(row["corrected_value"])]
+                ),
+                number(row["counted"]),
+            ]
+            for row in rows
+        ]
+        out.print(f"\n[bold]{TITLES[name]}[/bold]")
+        out.print(grid(["cost", "paper", "", "corrected", "", "counted"], cells, left=(0, 1, 3)))
+    sent = ", ".join(f"{name} {value:,.0f}" for name, value in said["bytes_sent_per_user"].items())
+    out.print(f"\nBytes that a user sends, elements packed: {sent}.")
+    out.print("Seeds pay off where a row of N elements is longer than 32 bytes; two servers, from a few users on.")

@@ -1,0 +1,185 @@
+"""`faircount plan`: what is possible with so many users."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from faircount.planning.groups import GroupsPlan
+    from faircount.planning.plan import Option, Plan
+
+
+@click.command()
+@click.option("--users", type=int, help="Number of users who will be asked.")
+@click.option("--items", type=int, required=True, help="Number of items that the question offers.")
+@click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
+@click.option("--delta", type=float, required=True, help="Probability of more, of all releases together.")
+@click.option(
+    "--floor",
+    default=0,
+    show_default=True,
+    help="Other holders that every item has for sure: public knowledge, never looked up in the answers.",
+)
+@click.option("--releases", default=1, show_default=True, help="Results to be published about the same users.")
+@click.option("--dropout", default=0.0, show_default=True, help="Share of the users who may vanish half-way.")
+@click.option(
+    "--colluding",
+    default=0.0,
+    show_default=True,
+    help="Share of the users who may pool what they know; at least one user is always counted as such an insider.",
+)
+@click.option(
+    "--groups",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="CSV with columns group, users, epsilon: groups with their own privacy level, instead of --users, --epsilon.",
+)
+@click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows how many users it takes.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw error against users (PNG or SVG).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def plan(
+    users: int | None,
+    epsilon: float | None,
+    groups: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    **known: Any,
+) -> None:
+    """Compare every mechanism at one exact privacy budget, and recommend one.
+
+    Errors are shares of the users, for an average item: privacy noise alone.
+    """
+    from faircount.cli.show import console, print_json
+    from faircount.core.errors import ParameterError
+
+    if groups is not None:
+        if users is not None or epsilon is not None or plot is not None:
+            raise ParameterError("--groups brings the users and epsilons: leave --users, --epsilon and --plot out")
+        _groups(groups, as_json, known)
+        return
+    if users is None or epsilon is None:
+        raise ParameterError("give --users and --epsilon, or a file of groups with --groups")
+    from faircount.planning.plan import plan as make
+
+    made = make(users, known.pop("items"), epsilon, known.pop("delta"), **known)
+    if plot is not None:
+        from faircount.cli.plots import plan_figure
+
+        plan_figure(made, plot)
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        _show(console(), made)
+        if plot is not None:
+            console().print(f"\nWritten to {plot}", soft_wrap=True)
+
+
+def _show(out: "Console", made: "Plan") -> None:
+    asked = made.question
+    several = f"all {asked.releases} releases together" if asked.releases > 1 else "one release"
+    out.print(
+        f"{asked.users:,} users, {asked.items} items, epsilon {asked.epsilon:g} and delta {asked.delta:g} for {several}"
+    )
+    out.print(_assumed(made) + "\n")
+    out.print(_table(made))
+    _said(out, "Conditions", made, lambda o: o.condition if o.sound else None)
+    _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
+    _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
+    out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")
+
+
+def _assumed(made: "Plan") -> str:
+    asked = made.question
+    who = "1 insider (a participant who reads the result)"
+    insiders = who if asked.insiders == 1 else f"{asked.insiders:,} insiders (participants who pool what they know)"
+    lost = f", {asked.lost:,} may drop out" if asked.lost else ""
+    floor = f"floor {asked.floor:,}" if asked.floor else "no floor"
+    return f"safe against {insiders}{lost}; {floor}"
+
+
+def _table(made: "Plan") -> Any:
+    from faircount.cli.show import grid
+    from faircount.planning.plan import percent
+
+    target = made.question.target_error
+    heads = [
+        "mechanism",
+        "95% error",
+        "std. error",
+        *([f"users for ±{100 * target:g}%"] if target else []),
+        "bytes",
+        "visits",
+    ]
+    rows = []
+    for each in (o for o in made.options if o.sound):
+        errors = ["±" + percent(each.half_width_95 or 0), percent(each.standard_error or 0)]
+        needed = [f"{each.users_needed:,}" if each.users_needed else "never"] if target else []
+        spent = [f"{each.cost.bytes_sent:,}", str(each.cost.visits)] if each.cost else ["", ""]
+        rows.append([each.name, *errors, *needed, *spent, _parameters(each)])
+    return grid([*heads, "parameters"], rows, left=(0, len(heads)))
+
+
+def _parameters(option: "Option") -> str:
+    """Those that differ between the mechanisms; the rest is in the head line and in the JSON."""
+    shown = ("p", "D", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
+    return " ".join(f"{key}={option.parameters[key]:.5g}" for key in shown if key in option.parameters)
+
+
+def _said(out: "Console", title: str, made: "Plan", words: Any) -> None:
+    """What mechanisms have in common is said once, with their names in front."""
+    from faircount.cli.show import pairs
+
+    said: dict[str, list[str]] = {}
+    for each in made.options:
+        if words(each):
+            said.setdefault(words(each), []).append(each.name)
+    if said:
+        out.print(f"\n[bold]{title}[/bold]")
+        out.print(pairs((", ".join(names), text) for text, names in said.items()))
+
+
+def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
+    from faircount.analysis.read import columns
+    from faircount.cli.show import console, print_json
+    from faircount.core.errors import ParameterError
+    from faircount.planning.groups import plan_groups
+
+    names, users, epsilons = columns(path, ["group", "users", "epsilon"])
+    if len(set(names)) < len(names):
+        raise ParameterError(f"{path} lists a group twice: one line per group")
+    try:
+        sizes = [(int(str(n)), float(str(e))) for n, e in zip(users, epsilons, strict=True)]
+    except ValueError:
+        raise ParameterError(f"{path}: users must be whole numbers and epsilon numbers") from None
+    groups = dict(zip(map(str, names), sizes, strict=True))
+    made = plan_groups(groups, known.pop("items"), known.pop("delta"), **known)
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        _show_groups(console(), made)
+
+
+def _show_groups(out: "Console", made: "GroupsPlan") -> None:
+    from faircount.cli.show import grid
+    from faircount.planning.plan import percent
+
+    rows = []
+    for name, each in made.plans.items():
+        best, asked = each.recommended, each.question
+        if best is not None:
+            error = percent(best.standard_error or 0)
+            rows.append([name, f"{asked.users:,}", f"{asked.epsilon:g}", best.name, error, _parameters(best)])
+    out.print(grid(["group", "users", "epsilon", "mechanism", "std. error", "parameters"], rows, left=(0, 3, 5)))
+    out.print("\n[bold]All groups together[/bold], errors against the frequencies of all users")
+    ways = [
+        [name, percent(way.standard_error), percent(way.noise_error), " ".join(f"{w:.3f}" for w in way.weights)]
+        for name, way in made.combined.items()
+    ]
+    out.print(grid(["weights", "std. error", "noise alone", "of the groups, in the order above"], ways, left=(0, 3)))
+    out.print(
+        "uwa: by size; vwa: by noise variance (the paper's); total: by total variance; cpa: one survey of all users at "
+        "the smallest epsilon. Which group a user is in is public. Equally frequent items are assumed."
+    )
+    out.print(f"\n[bold]Recommendation:[/bold] {made.verdict}.")

@@ -1,0 +1,218 @@
+"""`faircount run`: a private histogram out of a table."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from faircount.analysis.groups import GroupedHistogram
+    from faircount.analysis.histogram import Histogram
+
+MECHANISMS = ("auto", "laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr")
+WARNING = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("table", type=FILE)
+@click.option("--column", required=True, help="Column that holds the answers, one per row.")
+@click.option("--epsilon", type=float, help="Privacy loss of the release; with --groups every level has its own.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability of more.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(MECHANISMS),
+    default="auto",
+    show_default=True,
+    help="auto takes the one that plan recommends.",
+)
+@click.option("--domain", metavar="a,b,c|@FILE", help="The public list of items: here, or in a file, one item a line.")
+@click.option(
+    "--domain-from-data", is_flag=True, help="Take the list from the answers. The guarantee does not cover it."
+)
+@click.option(
+    "--floor", default=0, show_default=True, help="Other holders every item has for sure; for dpds, tss-prime."
+)
+@click.option(
+    "--colluding", default=0.0, show_default=True, help="Share of users who may pool what they know; at least 1 user."
+)
+@click.option("--user", metavar="COLUMN", help="Column that tells people apart: only the first row of each counts.")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop", "other"]),
+    default="refuse",
+    show_default=True,
+    help="Rows without an answer: refuse, leave out (the guarantee says so), or count as --other.",
+)
+@click.option(
+    "--outside",
+    type=click.Choice(["refuse", "drop", "other"]),
+    help="Answers not on the list: likewise.  [default: refuse, or other if --other is given]",
+)
+@click.option("--other", metavar="ITEM", help="The item of the list that answers outside it count as.")
+@click.option("--groups", metavar="COLUMN", help="Column of privacy levels: each level is a survey of its own.")
+@click.option("--levels", metavar="a=0.5,b=2|@FILE", help="Epsilon of every level; without it the levels are epsilons.")
+@click.option(
+    "--weights",
+    type=click.Choice(["total", "vwa", "uwa"]),
+    default="total",
+    show_default=True,
+    help="How groups are put together: by total variance, noise variance, or size.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--out", type=FILE, help="Write the same JSON to a file.")
+@click.option("--csv", "csv_file", type=FILE, help="Write estimates and intervals as CSV.")
+@click.option("--plot", type=FILE, help="Draw bars with intervals (PNG or SVG).")
+@click.option("--simulate-seed", type=int, help="Repeatable randomness for examples and tests: NOT for a release.")
+def run(
+    table: Path,
+    as_json: bool,
+    out: Path | None,
+    csv_file: Path | None,
+    plot: Path | None,
+    level: float,
+    simulate_seed: int | None,
+    **terms: Any,
+) -> None:
+    """Estimate how often each item occurs in a column of TABLE (CSV or Parquet), privately.
+
+    Every row acts as a user of the full protocol: it adds its noise, makes real secret shares, and only the sum of all
+    is opened.
+    """
+    from faircount.cli.show import console, print_json
+    from faircount.core.validation import fraction
+
+    fraction("level", level)
+    result = _result(table, simulate_seed, terms)
+    said = result.to_dict(level) | ({"simulation": True} if simulate_seed is not None else {})
+    written = _write(result, said, level, out, csv_file, plot)
+    if as_json:
+        print_json(said)
+        return
+    _show(console(), result, level, simulate_seed is not None)
+    for path in written:
+        click.echo(f"Written to {path}")
+
+
+def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram | GroupedHistogram":
+    from faircount.analysis.histogram import histogram
+    from faircount.cli.show import progress
+    from faircount.core.entropy import SeededStream
+    from faircount.core.errors import ParameterError
+
+    domain, levels = terms.pop("domain"), terms.pop("levels")
+    terms["domain"] = None if domain is None else _listed(domain)
+    terms["outside"] = terms["outside"] or ("refuse" if terms["other"] is None else "other")
+    if terms["groups"] is not None and terms["epsilon"] is not None:
+        raise ParameterError("with --groups every level has its own epsilon: leave --epsilon out, or see --levels")
+    if levels is not None:
+        if terms["groups"] is None:
+            raise ParameterError("--levels says what the values of --groups COLUMN mean: give --groups too")
+        terms["epsilon"] = dict(map(_pair, _listed(levels)))
+    elif terms["groups"] is None and terms["epsilon"] is None:
+        raise ParameterError("give --epsilon, the privacy loss of the release; 1 is a common choice")
+    with progress(f"users of {table.name}") as done:
+        entropy = None if seed is None else SeededStream(seed)
+        return histogram(table, terms.pop("column"), entropy=entropy, progress=done, **terms)
+
+
+def _listed(given: str) -> list[str]:
+    """Items between commas, or the lines of @FILE; empty ones are left out."""
+    if not given.startswith("@"):
+        return [each.strip() for each in given.split(",") if each.strip()]
+    from faircount.core.errors import AnswerError
+
+    try:
+        lines = Path(given[1:]).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise AnswerError(f"{given[1:]} cannot be read as a list: one item a line, in UTF-8") from None
+    return [each.strip() for each in lines if each.strip()]
+
+
+def _pair(entry: str) -> tuple[str, float]:
+    from faircount.core.errors import ParameterError
+
+    name, _, epsilon = entry.rpartition("=")
+    try:
+        return name.strip(), float(epsilon)
+    except ValueError:
+        raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
+
+
+def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, simulated: bool) -> None:
+    from faircount.cli.show import bars, promise
+
+    if simulated:
+        out.print(f"[bold]{WARNING}[/bold]\n")
+    said = result.to_dict(level)
+    out.print(f"{said['mechanism']}, {result.included:,} users, {len(result.items)} items\n")
+    bars(out, result, level=level)
+    for note in result.notes:
+        out.print(f"\nNote: {note}", markup=False)
+    if "groups" in said:
+        _show_groups(out, said)
+    out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
+    out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
+
+
+def _show_groups(out: "Console", said: dict[str, Any]) -> None:
+    from faircount.cli.show import grid
+
+    rows = [
+        [
+            g["group"],
+            f"{g['users']:,}",
+            f"{g['epsilon']:.4g}",
+            f"{g['delta']:.2g}",
+            g["mechanism"],
+            f"{g['weight']:.3f}",
+        ]
+        for g in said["groups"]
+    ]
+    out.print(f"\nGroups, put together with {said['weighting']} weights")
+    out.print(grid(["group", "users", "epsilon", "delta", "mechanism", "weight"], rows, left=(0, 4)))
+
+
+def _write(
+    result: "Histogram | GroupedHistogram",
+    said: dict[str, Any],
+    level: float,
+    out: Path | None,
+    csv_file: Path | None,
+    plot: Path | None,
+) -> list[Path]:
+    """The files asked for."""
+    if out is not None:
+        with _writing(out) as target:
+            json.dump(said, target, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+            target.write("\n")
+    if csv_file is not None:
+        import csv
+
+        with _writing(csv_file) as target:
+            writer = csv.writer(target, lineterminator="\n")
+            writer.writerow(["item", "estimate", "low", "high", "consistent"])
+            for row, whole in zip(said["estimates"], said["consistent"], strict=True):
+                writer.writerow([row["item"], row["estimate"], row["low"], row["high"], whole])
+    if plot is not None:
+        from faircount.cli.plots import result_figure
+
+        result_figure(result, plot, level, WARNING if "simulation" in said else "")
+    return [path for path in (out, csv_file, plot) if path is not None]
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[Any]:
+    from faircount.core.errors import FaircountError
+
+    try:
+        with path.open("w", encoding="utf-8", newline="") as target:
+            yield target
+    except OSError as problem:
+        raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None

@@ -1,0 +1,159 @@
+"""Groups with their own privacy level, put together."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from faircount.analysis.groups import MEMBERSHIP, GroupedHistogram, combined, levels_of
+from faircount.analysis.histogram import Histogram, histogram
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import AnswerError, FaircountError, ParameterError
+from faircount.estimation import weighting
+
+ITEMS = ["a", "b", "c", "d"]
+RNG = np.random.default_rng(2)
+TABLE = {
+    "answer": RNG.choice(ITEMS, 900, p=[0.4, 0.3, 0.2, 0.1]).tolist(),
+    "level": RNG.choice(["0.5", "1", "2"], 900).tolist(),
+    "name": RNG.choice(["strict", "open"], 900).tolist(),
+}
+
+
+def made(table: Any = TABLE, groups: str = "level", **known: Any) -> GroupedHistogram:
+    result = histogram(table, "answer", **({"domain": ITEMS, "groups": groups, "entropy": SeededStream(6)} | known))
+    assert isinstance(result, GroupedHistogram)
+    return result
+
+
+def test_levels_are_epsilons_smallest_first() -> None:
+    found = levels_of(["2", 0.5, "0.5", 1, " 2"], None)
+    assert {name: (epsilon, rows.tolist()) for name, (epsilon, rows) in found.items()} == {
+        "0.5": (0.5, [1, 2]),
+        "1": (1.0, [3]),
+        "2": (2.0, [0, 4]),
+    }
+
+
+def test_levels_may_have_names() -> None:
+    found = levels_of(["open", "strict"], {"open": 2, "strict": 0.5, "unused": 1.0})
+    assert [(name, epsilon) for name, (epsilon, _) in found.items()] == [("strict", 0.5), ("open", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "epsilons", "error", "words"),
+    [
+        (["1", ""], None, AnswerError, "no privacy level"),
+        (["1", "1"], None, AnswerError, "same privacy level"),
+        (["1", "open"], None, ParameterError, "'open' is not a positive number"),
+        (["1", "-2"], None, ParameterError, "'-2' is not a positive number"),
+        (["a", "b"], {"a": 1.0}, ParameterError, "'b' has no epsilon"),
+        (["a", "b"], {"a": 1.0, "b": 0.0}, ParameterError, "above 0"),
+    ],
+)
+def test_bad_levels_are_refused(cells: list[str], epsilons: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        levels_of(cells, epsilons)
+
+
+def test_each_group_has_its_own_epsilon_and_the_weakest_is_stated() -> None:
+    result = made()
+    assert [round(each.guarantee.epsilon, 9) for each in result.groups.values()] == [0.5, 1.0, 2.0]
+    assert result.guarantee.epsilon == 2.0
+    assert result.guarantee.condition == MEMBERSHIP
+    assert result.included == 900
+
+
+def test_estimates_are_the_weighted_ones() -> None:
+    for weights in ("total", "vwa", "uwa"):
+        result = made(weights=weights)
+        assert result.weighting == weights
+        by_hand = sum(w * each.estimates for w, each in zip(result.weights, result.groups.values(), strict=True))
+        np.testing.assert_allclose(result.estimates, by_hand)
+        assert result.consistent.sum() == pytest.approx(1)
+    sizes = [each.included for each in made().groups.values()]
+    np.testing.assert_allclose(made(weights="uwa").weights, weighting.uwa(sizes))
+
+
+def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
+    table = {"answer": ["a"] * 300 + ["b"] * 300, "level": ["1"] * 300 + ["2"] * 300}
+    result = made(table)
+    assert result.test.rejected
+    assert result.weighting == "uwa"
+    assert any("Falling back to unweighted" in note for note in result.notes)
+    np.testing.assert_allclose(result.estimates[:2], [0.5, 0.5], atol=0.05)
+
+
+def test_json_is_that_of_a_result_with_groups_beside() -> None:
+    said = json.loads(json.dumps(made().to_dict()))
+    plain = histogram(TABLE, "answer", domain=ITEMS, epsilon=1.0)
+    assert isinstance(plain, Histogram)
+    assert set(plain.to_dict()) <= set(said)
+    assert {"weighting", "homogeneity", "groups"} <= set(said)
+    assert sum(each["users"] for each in said["groups"]) == 900
+
+
+def test_named_levels_and_a_mechanism() -> None:
+    result = made(groups="name", epsilon={"strict": 0.5, "open": 2.0}, mechanism="decoys")
+    assert list(result.groups) == ["strict", "open"]
+    assert {each.mechanism.name for each in result.groups.values()} == {"decoys"}
+    assert result.to_dict()["mechanism"] == "decoys"
+
+
+def test_insiders_that_differ_between_groups_are_said_in_words() -> None:
+    adversary = made(colluding=0.02).guarantee.adversary
+    assert "insiders of each group" in str(adversary)
+
+
+def test_an_interval_of_one_noisy_group_is_that_of_its_own_noise() -> None:
+    """Two groups of which one has nearly all the weight: the width is the noise law's, not the normal one."""
+    result = made()
+    wide = GroupedHistogram(result.groups, np.array([1.0, 0.0, 0.0]), "uwa", result.test)
+    group = next(iter(result.groups.values()))
+    alone = group.mechanism.channel(group.included).noise
+    assert alone is not None
+    law = alone.quantiles(0.025)[1] / group.included
+    half = (wide.interval().high - wide.estimates)[0]
+    extra = np.sqrt(law**2 + (1.96**2) * (1 / group.included - 1 / 900) * 0.25)
+    assert law * 0.95 <= half <= extra * 1.1
+
+
+def test_simultaneous_intervals_are_wider() -> None:
+    result = made()
+    one, all_of = result.interval(), result.interval(simultaneous=True)
+    assert np.all(all_of.width >= one.width)
+    assert "Bonferroni" in all_of.method
+
+
+def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
+    result = made(mechanism="dpds", floor=20)
+    assert result.to_dict()["mechanism"] == "dpds"
+    assert np.all(result.interval().width > 0)
+    assert result.guarantee.condition is not None
+    assert result.guarantee.condition.startswith("every item has at least 20 holders")
+
+
+@pytest.mark.parametrize(
+    ("known", "error", "words"),
+    [
+        ({"epsilon": 1.0}, ParameterError, "each level has its own epsilon"),
+        ({"weights": "best"}, ParameterError, "weights must be one of total, vwa, uwa"),
+        ({"groups": "nothing"}, AnswerError, "no column 'nothing'"),
+        ({"groups": "answer"}, ParameterError, "'a' is not a positive number"),
+    ],
+    ids=str,
+)
+def test_wrong_use_is_refused(known: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        made(**known)
+
+
+def test_a_group_of_one_is_refused() -> None:
+    with pytest.raises(FaircountError, match=r"privacy level '1': 1 user is too few.*merge it"):
+        made({"answer": ["a", "b", "c"], "level": ["1", "2", "2"]})
+
+
+def test_putting_together_needs_no_table() -> None:
+    parts = made().groups
+    assert combined(parts, "vwa").notes[-1].startswith("No difference between the groups was found")

@@ -1,0 +1,167 @@
+"""A table in, a private histogram out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import faircount as fc
+from faircount.analysis.histogram import Histogram, Terms, histogram
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
+from faircount.estimation.result import Result
+
+CITIES = ["Aldmoor", "Brackwater, Lower", "Çarrow", "東京"]
+COUNTS = [300, 200, 100, 0]
+TABLE = {"city": np.random.default_rng(1).permutation(np.repeat(CITIES, COUNTS)).tolist()}
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def made(table: Any = TABLE, **known: Any) -> Histogram:
+    result = histogram(table, "city", **({"domain": CITIES, "entropy": SeededStream(5), **BUDGET} | known))
+    assert isinstance(result, Histogram)
+    return result
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "decoys", "dpdg", "oue", "grr", "dpds", "tss-prime", "dpcs"])
+def test_every_mechanism_runs_and_keeps_its_budget(mechanism: str) -> None:
+    floor = 50 if mechanism in ("dpds", "tss-prime", "dpcs") else 0
+    result = made(mechanism=mechanism, floor=floor)
+    assert isinstance(result, Result)
+    assert result.mechanism.name == ("laplace" if mechanism == "auto" else mechanism)
+    assert result.guarantee.epsilon <= 1.0
+    assert result.guarantee.delta <= 1e-6
+    assert (result.guarantee.condition is None) == (floor == 0)
+    truth = np.array(COUNTS) / 600
+    spread = np.sqrt(result.mechanism.variance(truth, 600))
+    assert np.all(np.abs(result.estimates - truth) <= 6 * spread + 1e-12)
+    assert result.items == tuple(CITIES)
+
+
+def test_the_result_is_that_of_a_run_with_the_same_randomness() -> None:
+    mechanism = fc.Laplace(items=CITIES, epsilon=1.0)
+    direct = fc.run(TABLE["city"], mechanism, entropy=SeededStream(5))
+    np.testing.assert_array_equal(made(mechanism="laplace").estimates, direct.estimates)
+
+
+def test_files_and_frames_give_the_same(tmp_path: Path) -> None:
+    frame = pd.DataFrame(TABLE)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pq.write_table(pa.table(TABLE), tmp_path / "a.parquet")
+    wanted = made().to_dict()
+    for table in (frame, pa.table(TABLE), tmp_path / "a.csv", str(tmp_path / "a.parquet")):
+        assert made(table).to_dict() == wanted
+
+
+def test_an_item_that_nobody_has_is_near_zero() -> None:
+    result = made()
+    assert abs(result.estimates[3]) < 0.05
+    assert result.interval().low[3] == 0
+
+
+def test_json_has_the_promised_keys() -> None:
+    said = json.loads(json.dumps(made().to_dict()))
+    assert {"mechanism", "n", "estimates", "guarantee", "notes"} <= set(said)
+    assert set(said["estimates"][0]) == {"item", "estimate", "low", "high"}
+    assert {"epsilon", "delta", "relation", "condition"} <= set(said["guarantee"])
+    assert said["n"] == 600
+
+
+def test_randomness_is_the_operating_systems_unless_told_otherwise() -> None:
+    first, second = (made(entropy=None).estimates for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_conditions_of_the_rows_join_those_of_the_mechanism() -> None:
+    result = made(
+        {"city": [*TABLE["city"], "", "Elsewhere"]}, missing="drop", outside="drop", mechanism="dpds", floor=50
+    )
+    assert result.included == 600
+    said = result.guarantee.condition
+    assert said is not None
+    assert said.startswith("every item has at least 50 holders")
+    assert said.endswith("it is public who has no answer and it is public who has an answer outside the list")
+    assert made(domain=None, domain_from_data=True).guarantee.condition == (
+        "the list of items is public (it was taken from the answers)"
+    )
+
+
+def test_users_with_several_rows_count_once() -> None:
+    table = {"city": TABLE["city"] * 3, "who": list(range(600)) * 3}
+    assert made(table, user="who").included == 600
+    assert made(table).included == 1800
+
+
+@pytest.mark.parametrize(
+    ("known", "error", "words"),
+    [
+        ({"domain": None}, RefusedError, "no list of items"),
+        ({"domain": CITIES[:2]}, AnswerError, "100 of 600 users have an answer outside"),
+        ({"epsilon": None}, ParameterError, "give epsilon"),
+        ({"epsilon": {"a": 1.0}}, ParameterError, "need groups"),
+        ({"epsilon": 0.0}, ParameterError, "above 0"),
+        ({"mechanism": "magic"}, ParameterError, "mechanism must be auto or one of laplace"),
+        ({"mechanism": "tss"}, RefusedError, "use tss-prime"),
+        ({"mechanism": "dpds"}, RefusedError, "needs a floor"),
+        ({"colluding": 1.0}, ParameterError, "share of the users"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_refused_in_words(known: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        made(**known)
+
+
+def test_one_row_is_too_few_and_two_are_a_result() -> None:
+    with pytest.raises(FaircountError, match="1 user is too few"):
+        made({"city": ["Aldmoor"]})
+    assert made({"city": ["Aldmoor", "Çarrow"]}).included == 2
+
+
+def test_an_error_that_swamps_the_answers_is_noted() -> None:
+    result = made({"city": TABLE["city"][:8]})
+    assert any("do not run this" in note for note in result.notes)
+    assert not made().notes
+
+
+def test_nothing_serves_a_budget_of_next_to_nothing() -> None:
+    with pytest.raises(RefusedError, match="no mechanism meets the budget"):
+        Terms(1e-7, 1e-12).made(800, 12)
+
+
+def test_insiders_follow_from_the_share_of_colluding_users() -> None:
+    assert made().guarantee.adversary.insiders == 1
+    assert made(colluding=0.1).guarantee.adversary.insiders == 60
+
+
+def test_progress_ends_with_everybody() -> None:
+    told: list[tuple[int, int]] = []
+    made(progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (600, 600)
+    table, told2 = {**TABLE, "level": ["1", "2"] * 300}, []
+    histogram(table, "city", domain=CITIES, groups="level", progress=lambda done, total: told2.append((done, total)))
+    assert told2[-1] == (600, 600)
+    assert told2 == sorted(told2)
+
+
+def test_mixed_types_are_read_as_text() -> None:
+    result = histogram({"x": [1, "1", 2.0, "2", "two", 2]}, "x", domain=[1, 2, "two"], mechanism="grr", **BUDGET)
+    assert isinstance(result, Histogram)
+    assert result.included == 6
+    assert result.items == (1, 2, "two")
+
+
+@pytest.mark.slow
+def test_a_million_rows(tmp_path: Path) -> None:
+    """Finishes, and with noise this small the estimates are the truth to four digits."""
+    answers = np.random.default_rng(3).integers(12, size=10**6)
+    path = tmp_path / "big.csv"
+    path.write_text("id,item\n" + "\n".join(f"{i},{x}" for i, x in enumerate(answers)) + "\n")
+    result = histogram(path, "item", user="id", domain=12, entropy=SeededStream(3), **BUDGET)
+    assert result.included == 10**6
+    np.testing.assert_allclose(result.estimates, np.bincount(answers) / 10**6, atol=1e-4)

@@ -1,0 +1,116 @@
+"""Tables from anywhere, and clear words where there is none."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from faircount.analysis.read import columns
+from faircount.core.errors import AnswerError
+
+ROWS = {"id": ["1", "2", "3"], "city": ["Zürich", "São Paulo, Brazil", "東京"]}
+
+
+def write(folder: Path, text: str, **how: Any) -> Path:
+    path = folder / "table.csv"
+    path.write_text(text, **({"encoding": "utf-8"} | how))
+    return path
+
+
+def test_csv_with_unicode_and_commas(tmp_path: Path) -> None:
+    path = write(tmp_path, 'id,city\n1,Zürich\n2,"São Paulo, Brazil"\n\n3,東京\n')
+    assert columns(path, ["city", "id"]) == [ROWS["city"], ROWS["id"]]
+    assert columns(str(path), ["city"]) == [ROWS["city"]]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes("\ufeffcity,n\r\na,1\r\nb,2\r\n".encode())
+    assert columns(path, ["city"]) == [["a", "b"]]
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters_are_found_by_the_header(tmp_path: Path, delimiter: str) -> None:
+    path = write(tmp_path, f"id{delimiter}city\n1{delimiter}a,b\n")
+    assert columns(path, ["city", "id"]) == [["a,b"], ["1"]]
+
+
+def test_a_cell_may_hold_a_line_break(tmp_path: Path) -> None:
+    path = write(tmp_path, 'id,city\n1,"two\nlines"\n2,b\n')
+    assert columns(path, ["city"]) == [["two\nlines", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("id,city\n", "no rows"),
+        ("id,town\n1,a\n", "no column 'city'; it has 'id', 'town'"),
+        ("city,city\na,b\n", "2 columns named 'city'"),
+        ("id,city\n1,a\n2\n", "line 3 .* has 1 fields, its header 2"),
+        ('id,city\n1,"a\n2,b\n', "not readable as CSV"),
+    ],
+)
+def test_bad_files_are_told_in_words(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(AnswerError, match=words):
+        columns(write(tmp_path, text), ["city"])
+
+
+def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:
+    with pytest.raises(AnswerError, match="cannot be opened: no such file"):
+        columns(tmp_path / "nothing.csv", ["city"])
+    with pytest.raises(AnswerError, match="cannot be opened"):
+        columns(tmp_path, ["city"])
+    with pytest.raises(AnswerError, match="not UTF-8"):
+        columns(write(tmp_path, "city\nZürich\n", encoding="latin-1"), ["city"])
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"city": ["a", None, "c"], "n": [1, 2, 3]}), path)
+    assert columns(path, ["city", "n"]) == [["a", None, "c"], [1, 2, 3]]
+    with pytest.raises(AnswerError, match="no column 'town'"):
+        columns(path, ["town"])
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(AnswerError, match="cannot be read as Parquet"):
+        columns(path, ["city"])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        pd.DataFrame(ROWS),
+        pd.DataFrame(ROWS).astype("category"),
+        pa.table(ROWS),
+        {"id": np.array(ROWS["id"]), "city": tuple(ROWS["city"])},
+    ],
+    ids=["mapping", "pandas", "categories", "arrow", "arrays"],
+)
+def test_frames_and_mappings(table: Any) -> None:
+    assert columns(table, ["city", "id"]) == [ROWS["city"], ROWS["id"]]
+    with pytest.raises(AnswerError, match="no column 'town'"):
+        columns(table, ["town"])
+
+
+def test_what_is_no_table() -> None:
+    for table in (7, ["a", "b"], object()):
+        with pytest.raises(AnswerError, match="a table is"):
+            columns(table, ["city"])
+    with pytest.raises(AnswerError, match="differ in length"):
+        columns({"a": [1, 2], "b": [1]}, ["a", "b"])
+    for column in ("abc", 5):
+        with pytest.raises(AnswerError, match="list of values"):
+            columns({"a": column}, ["a"])
+    with pytest.raises(AnswerError, match="no rows"):
+        columns(pd.DataFrame({"a": []}), ["a"])
+
+
+def test_a_long_list_of_columns_is_cut() -> None:
+    with pytest.raises(AnswerError, match=r"'c11', \.\.\."):
+        columns({f"c{i}": [1] for i in range(40)}, ["x"])

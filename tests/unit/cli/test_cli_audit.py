@@ -1,0 +1,67 @@
+"""`faircount audit` and its exit code."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faircount.cli.audit import MECHANISMS
+
+Call = Callable[..., Any]
+FAST = "--runs 1000 --simulate-seed 1"
+
+EXAMPLES = {
+    "dpcs": "--p 0.5 --floor 20 --epsilon 0.5",
+    "dpds": "--p 0.4 --floor 23 --epsilon 0.5",
+    "tss": "--p 0.6 --alpha 0.5 --gamma 2 --items 4 --floor 20 --epsilon 0.5",
+    "tss-prime": "--p 0.6 --alpha 0.5 --items 4 --floor 20 --epsilon 0.5",
+    "decoys": "--epsilon 1 --delta 1e-3",
+    "dpdg": "--epsilon 1 --delta 1e-3",
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_sound_claims_are_not_refuted(call: Call, name: str) -> None:
+    """Confidence 0.999 and a fixed seed."""
+    done = call(f"audit {name} {EXAMPLES.get(name, '--epsilon 1')} {FAST} --json")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert said["refuted"] is False
+    assert said["mechanism"] == name
+    assert said["lower_bound"] <= said["claim"]["epsilon"]
+
+
+def test_a_claim_that_is_too_good_is_refuted_with_code_1(call: Call) -> None:
+    done = call("audit laplace --epsilon 2 --claim-epsilon 0.5 --runs 4000 --simulate-seed 1")
+    assert done.exit_code == 1
+    assert "REFUTED" in done.stdout
+    said = json.loads(
+        call("audit decoys --decoys 5 --epsilon 0.5 --delta 1e-6 --runs 4000 --simulate-seed 1 --json").stdout
+    )
+    assert said["refuted"] is True
+    assert said["claim"] == {"epsilon": 0.5, "delta": 1e-6}
+
+
+def test_people_are_told_what_would_have_shown(call: Call) -> None:
+    shown = call(f"audit laplace --epsilon 1 {FAST}").stdout
+    assert "not refuted" in shown
+    assert "would have shown" in shown
+    few = call("audit laplace --epsilon 6 --runs 100 --simulate-seed 1").stdout
+    assert "none: make more runs" in few
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("dpds --p 0.4", "audit dpds needs --epsilon"),
+        ("tss --p 0.4 --epsilon 1", "audit tss needs --alpha"),
+        ("decoys --decoys 20", "audit decoys needs --epsilon and --delta"),
+        ("laplace --epsilon 1 --runs 5", "runs must be at least 100"),
+        ("laplace --epsilon -1", "epsilon must be above 0"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str) -> None:
+    done = call(f"audit {line}")
+    assert done.exit_code == 2
+    assert words in done.stderr

@@ -1,0 +1,29 @@
+"""`faircount costs`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from faircount.cli.show import WIDTH
+
+Call = Callable[..., Any]
+
+
+def test_the_table_in_words_and_in_json(call: Call) -> None:
+    shown = call("costs --users 12 --items 5 --runs 2").stdout
+    assert "2nN+N" in shown
+    assert "TSS (Algorithm 3)" in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    said = json.loads(call("costs --users 12 --items 5 --runs 2 --gamma 3 --json").stdout)
+    assert said["gamma"] == 3.0
+    assert {row["cost"]: row["counted"] for row in said["protocols"]["dpds"]}["user: field elements sent"] == 60
+
+
+def test_the_same_seed_gives_the_same_table(call: Call) -> None:
+    first, second = (call("costs --users 12 --items 5 --runs 2").stdout for _ in range(2))
+    assert first == second
+
+
+def test_wrong_use(call: Call) -> None:
+    assert "whole number of items" in call("costs --items 7").stderr
+    assert call("costs --users 100000").exit_code == 2

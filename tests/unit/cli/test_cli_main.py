@@ -1,0 +1,63 @@
+"""The command line as a whole: what it lists, how it fails, how light it is."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from faircount.cli import COMMANDS, main
+from faircount.cli.show import number
+
+
+def test_commands_come_in_the_order_in_which_they_are_needed() -> None:
+    assert list(COMMANDS) == ["plan", "run", "privacy", "audit", "costs", "reproduce", "demo"]
+    shown = CliRunner().invoke(main, ["--help"]).output
+    places = [shown.index(f"\n  {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_help(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.help
+    for each in command.params:
+        assert isinstance(each, click.Argument) or each.help, each.name  # type: ignore[attr-defined] # options have it
+    shown = CliRunner().invoke(main, [name, "--help"])
+    assert shown.exit_code == 0
+    assert max(map(len, shown.output.splitlines())) <= 80
+
+
+def test_an_unknown_command_is_refused() -> None:
+    done = CliRunner().invoke(main, ["nonsense"])
+    assert done.exit_code == 2
+    assert "No such command" in done.stderr
+
+
+def test_errors_of_ours_are_one_sentence_on_standard_error() -> None:
+    done = CliRunner().invoke(main, ["plan", "--users", "1", "--items", "3", "--epsilon", "1", "--delta", "1e-6"])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("faircount: 1 user is too few")
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """In a process of its own, by the real entry point."""
+    code = (
+        "import sys\nsys.argv = ['faircount', '--help']\nfrom faircount.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'dp_accounting', 'pyarrow', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "plan" in done.stdout
+
+
+def test_numbers_read_well() -> None:
+    assert [number(each) for each in (None, 5, 1234567, 0.123456, 1e-9, 2.0)] == [
+        "-", "5", "1,234,567", "0.1235", "1e-09", "2",
+    ]  # fmt: skip

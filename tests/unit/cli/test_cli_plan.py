@@ -1,0 +1,92 @@
+"""`faircount plan`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faircount.cli.show import WIDTH
+from faircount.planning.plan import plan
+
+Call = Callable[..., Any]
+ASK = "plan --users 800 --items 12 --epsilon 1 --delta 1e-6"
+
+
+def test_json_is_the_plan_and_nothing_else(call: Call) -> None:
+    done = call(f"{ASK} --floor 40 --target-error 0.02 --json")
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    wanted = plan(800, 12, 1.0, 1e-6, floor=40, target_error=0.02).to_dict()
+    assert json.loads(done.stdout) == json.loads(json.dumps(wanted))
+
+
+def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
+    shown = call(f"{ASK} --floor 40 --target-error 0.02").stdout
+    for name in ("laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr"):
+        assert f"\n{name} " in shown or f"  {name} " in shown
+    assert "Recommendation: run laplace" in shown
+    assert "safe against 1 insider" in shown
+    assert "users for ±2%" in shown
+    assert "every item has at least 40 holders besides the user in question" in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
+
+
+def test_refusals_name_the_floor(call: Call) -> None:
+    shown = call(ASK).stdout
+    assert "Cannot meet the budget" in shown
+    assert "needs a floor of 80 holders per item" in shown
+
+
+def test_a_hopeless_plan_says_do_not_run_this(call: Call) -> None:
+    done = call("plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --dropout 0.1 --colluding 0.1")
+    assert "Verdict: do not run this" in done.stdout
+    assert "5 insiders" in done.stdout
+    assert "5 may drop out" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["plan.png", "plan.svg"])
+def test_a_plot_is_drawn(call: Call, tmp_path: Path, name: str) -> None:
+    done = call(f"{ASK} --floor 40 --target-error 0.02 --plot {name}")
+    assert done.exit_code == 0
+    assert f"Written to {name}" in done.stdout
+    assert (tmp_path / name).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+
+
+def test_a_plot_of_another_kind_is_refused(call: Call) -> None:
+    assert "not plan.docx" in call(f"{ASK} --plot plan.docx").stderr
+    assert "cannot be written" in call(f"{ASK} --plot nowhere/plan.png").stderr
+
+
+def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,250,0.1\nmedium,500,0.5\nopen,250,2\n")
+    shown = call("plan --items 12 --delta 1e-6 --groups groups.csv").stdout
+    assert "Recommendation: combine with total" in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    said = json.loads(call("plan --items 12 --delta 1e-6 --groups groups.csv --json").stdout)
+    assert said["best"] == "total"
+    assert [each["recommended"] for each in said["groups"]] == ["laplace"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("group,users,epsilon\na,250,0.1\n", "at least 2 groups"),
+        ("group,users,epsilon\na,250,0.1\na,10,1\n", "lists a group twice"),
+        ("group,users,epsilon\na,many,0.1\nb,10,1\n", "whole numbers"),
+        ("group,users\na,250\n", "no column 'epsilon'"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_files_of_groups(call: Call, tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "groups.csv").write_text(text)
+    done = call("plan --items 12 --delta 1e-6 --groups groups.csv")
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_users_come_from_one_place(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\na,250,0.1\nb,10,1\n")
+    assert "leave --users" in call(f"{ASK} --groups groups.csv").stderr
+    assert "give --users and --epsilon" in call("plan --items 12 --delta 1e-6").stderr

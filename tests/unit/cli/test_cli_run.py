@@ -1,0 +1,151 @@
+"""`faircount run`."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faircount.cli.run import MECHANISMS, WARNING
+from faircount.cli.show import WIDTH
+from faircount.planning.families import FAMILIES
+
+Call = Callable[..., Any]
+RUN = "run answers.csv --column city --domain @cities.txt"
+pytestmark = pytest.mark.usefixtures("answers")
+
+
+def test_json_has_the_promised_keys_and_nothing_else_is_printed(call: Call) -> None:
+    done = call(f"{RUN} --epsilon 1 --delta 1e-6 --json")
+    said = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert said["mechanism"] == "laplace"
+    assert said["n"] == 600
+    assert [row["item"] for row in said["estimates"]] == ["Aldmoor", "Brook, Lower", "Zürich", "Nowhere"]
+    assert set(said["estimates"][0]) == {"item", "estimate", "low", "high"}
+    assert said["guarantee"]["epsilon"] == 1.0
+    assert said["guarantee"]["condition"] is None
+    assert "simulation" not in said
+
+
+def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
+    shown = call(f"{RUN} --epsilon 1").stdout
+    assert "Zürich" in shown
+    assert "█" in shown
+    assert "Privacy: against 1 colluding participant reading the result, the odds" in shown
+    assert "whatever the answers are." in " ".join(shown.split())
+    assert "SIMULATION" not in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
+
+
+def test_a_seed_repeats_itself_and_is_no_release(call: Call) -> None:
+    first, second = (call(f"{RUN} --epsilon 1 --simulate-seed 3").stdout for _ in range(2))
+    assert first == second
+    assert first.startswith(WARNING.split(":")[0])
+    assert json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 3 --json").stdout)["simulation"] is True
+
+
+def test_files_are_written(call: Call, tmp_path: Path) -> None:
+    done = call(f"{RUN} --epsilon 1 --out a.json --csv a.csv --plot a.png --json")
+    said = json.loads(done.stdout)
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == said
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["item"] for row in rows] == [row["item"] for row in said["estimates"]]
+    assert [float(row["estimate"]) for row in rows] == [row["estimate"] for row in said["estimates"]]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "Written to a.svg" in call(f"{RUN} --epsilon 1 --plot a.svg --simulate-seed 1").stdout
+    assert "simulation" in (tmp_path / "a.svg").read_text(encoding="utf-8").lower()
+
+
+def test_a_file_that_cannot_be_written_is_told(call: Call) -> None:
+    done = call(f"{RUN} --epsilon 1 --out nowhere/a.json")
+    assert done.exit_code == 2
+    assert "cannot be written: no such file or directory" in done.stderr
+
+
+def test_a_list_from_the_answers_is_refused_unless_asked_for(call: Call) -> None:
+    done = call("run answers.csv --column city --epsilon 1")
+    assert done.exit_code == 2
+    assert "gives away" in done.stderr
+    taken = json.loads(call("run answers.csv --column city --epsilon 1 --domain-from-data --json").stdout)
+    assert "taken from the answers" in taken["guarantee"]["condition"]
+    assert "taken from the answers" in call("run answers.csv --column city --epsilon 1 --domain-from-data").stdout
+
+
+def test_a_short_list_in_the_command(call: Call) -> None:
+    done = call("run answers.csv --column city --epsilon 1 --domain", "Aldmoor, Zürich")
+    assert done.exit_code == 2
+    assert "200 of 600 users have an answer outside the list" in done.stderr
+    rest = call("run answers.csv --column city --epsilon 1 --other rest --json --domain", "Aldmoor,Zürich,rest")
+    said = json.loads(rest.stdout)
+    assert said["notes"] == ["users with an answer outside the list count as rest"]
+    assert said["guarantee"]["condition"] is None
+    left = call("run answers.csv --column city --epsilon 1 --outside drop --domain", "Aldmoor,Zürich")
+    assert "provided that it is public who has an answer outside the list" in " ".join(left.stdout.split())
+
+
+def test_groups_by_name_and_by_number(call: Call) -> None:
+    shown = call(f"{RUN} --groups level --levels strict=0.5,open=2").stdout
+    assert "Groups, put together with total weights" in shown
+    assert "it is public which group a user is in" in " ".join(shown.split())
+    said = json.loads(call(f"{RUN} --groups budget --weights vwa --json").stdout)
+    assert [each["epsilon"] for each in said["groups"]] == [1.0, 2.0]
+    assert said["weighting"] == "vwa"
+
+
+def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "levels.txt").write_text("strict=0.5\n\nopen = 2\n")
+    said = json.loads(call(f"{RUN} --groups level --levels @levels.txt --json").stdout)
+    assert [(each["group"], each["epsilon"]) for each in said["groups"]] == [("strict", 0.5), ("open", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"{RUN}", "give --epsilon"),
+        (f"{RUN} --epsilon 1 --groups level", "leave --epsilon out"),
+        (f"{RUN} --epsilon 1 --levels strict=1", "give --groups too"),
+        (f"{RUN} --groups level", "'open' is not a positive number"),
+        (f"{RUN} --groups level --levels strict", "level=epsilon"),
+        (f"{RUN} --groups level --levels strict=1", "'open' has no epsilon"),
+        (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
+        (f"{RUN} --epsilon 1 --mechanism dpds", "needs a floor"),
+        (f"{RUN} --epsilon 1 --user city --missing other", "name it: --other ITEM"),
+        ("run answers.csv --column town --epsilon 1 --domain a,b", "no column 'town'"),
+        ("run nothing.csv --column town --epsilon 1 --domain a,b", "cannot be opened"),
+        ("run answers.csv --column city --epsilon 1 --domain @nothing.txt", "cannot be read as a list"),
+        ("run answers.csv --column city --epsilon 1 --domain a", "at least 2 items"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str) -> None:
+    done = call(line)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "city\n", "city\nAldmoor\n", "city\nAldmoor\n \n"], ids=["empty", "header", "one", "gap"]
+)
+def test_small_and_broken_tables(call: Call, tmp_path: Path, text: str) -> None:
+    (tmp_path / "answers.csv").write_text(text)
+    done = call(f"{RUN} --epsilon 1")
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_mechanisms_are_those_of_the_plan() -> None:
+    assert set(MECHANISMS) == {"auto", *FAMILIES}
+
+
+def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("city\n" + "[bold]x[/bold]\n[y\n" * 50)
+    shown = call(
+        "run answers.csv --column city --epsilon 1 --domain [bold]x[/bold],[y --other [y --missing other"
+    ).stdout
+    assert "[bold]x[/bold]" in shown
+    assert "count as [y" in shown

@@ -1,0 +1,256 @@
+"""The plan against answers known beforehand, and against brute force."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import faircount as fc
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.planning.costs import cost, paper_form_bytes
+from faircount.planning.errors import curves, errors, half_width, users_needed
+from faircount.planning.families import FAMILIES, floor_needed, hidden_by_floor
+from faircount.planning.plan import ALIKE, Plan, percent, plan
+from faircount.planning.question import Question
+from faircount.privacy import exact
+from faircount.privacy.composition import compose, sampling_pair
+from faircount.privacy.guarantee import S1, insiders
+
+KEYS = {
+    "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",
+    "condition", "bytes_per_user", "bytes_per_user_paper_form", "rounds", "form", "sees",
+}  # fmt: skip
+
+
+def named(made: Plan, name: str) -> Any:
+    return next(each for each in made.options if each.name == name)
+
+
+def test_all_nine_mechanisms_are_listed_with_the_promised_keys() -> None:
+    said = plan(800, 12, 1.0, 1e-6).to_dict()
+    assert {each["name"] for each in said["mechanisms"]} == {
+        "dpcs", "dpds", "tss", "tss-prime", "dpdg", "laplace", "decoys", "grr", "oue",
+    }  # fmt: skip
+    assert all(set(each) == KEYS for each in said["mechanisms"])
+    assert said["recommended"] == "laplace"
+
+
+def test_300_users_are_enough_for_two_percent_with_laplace() -> None:
+    """The noise's own quantile; local differential privacy needs a hundred times more."""
+    made = plan(800, 12, 1.0, 1e-6, target_error=0.02)
+    assert named(made, "laplace").users_needed == 300
+    assert 30_000 < named(made, "oue").users_needed < 40_000
+
+
+def test_coins_are_those_of_the_table_and_one_for_the_insider() -> None:
+    """D0 = 399, 115, 36 at delta 1e-5 for epsilon 0.5, 1, 2; one insider costs one coin."""
+    for epsilon, needed in ((0.5, 399), (1.0, 115), (2.0, 36)):
+        assert named(plan(1000, 12, epsilon, 1e-5), "decoys").parameters["D"] == needed + 1
+    many = named(plan(1000, 12, 1.0, 1e-5, colluding=0.1), "decoys")
+    assert many.parameters["D"] == 115 + 100
+    assert many.parameters["insiders"] == 100
+
+
+def test_variances_over_releases_are_those_of_the_table() -> None:
+    """Total (1, 1e-6): Laplace 7.84, 31.8, 128; decoys 37, 72, 143, 428.5, in squared counts for many users."""
+    n = 10**5  # so that one insider does not show
+    for releases, laplace, decoys in ((1, 7.84, 37), (2, 31.8, 72), (4, 128, 143)):
+        made = plan(n, 12, 1.0, 1e-6, releases=releases)
+        assert (named(made, "laplace").standard_error * n) ** 2 == pytest.approx(laplace, rel=0.005)
+        assert named(made, "decoys").parameters["D"] - 1 == pytest.approx(4 * decoys, rel=0.002)  # 1 for the insider
+    twelve = plan(n, 12, 1.0, 1e-6, releases=12)
+    assert named(twelve, "decoys").parameters["D"] - 1 == 4 * 428.5
+    assert twelve.recommended is not None
+    assert twelve.recommended.name == "decoys"
+
+
+def test_an_exact_p_beats_the_papers() -> None:
+    """n = 1000, N = 5, floor 150, (0.5, 1e-5): p = 0.585 without insiders; with one a little less."""
+    made = named(plan(1000, 5, 0.5, 1e-5, floor=150), "dpds")
+    assert made.parameters["p"] == pytest.approx(exact.sampling_probability(149, 0.5, 1e-5))
+    assert 0.57 < made.parameters["p"] < 0.585
+    assert made.condition.startswith("every item has at least 150 holders")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {},
+        {"floor": 40},
+        {"floor": 60, "releases": 3},
+        {"releases": 12},
+        {"dropout": 0.02, "colluding": 0.01, "floor": 60},
+    ],
+    ids=str,
+)
+def test_whoever_is_sound_spends_no_more_than_the_budget(known: dict[str, Any]) -> None:
+    """Each mechanism, asked by itself: R times its own composed delta stays within the total."""
+    made = plan(800, 12, 1.0, 1e-6, **known)
+    for each in (one for one in made.options if one.sound):
+        assert each.epsilon == 1.0
+        assert each.delta <= 1e-6 * (1 + 1e-9)
+        if made.question.releases == 1:
+            against = insiders(made.question.insiders) if hasattr(each.mechanism, "insiders") else None
+            assert each.mechanism.guarantee(epsilon=1.0, adversary=against).delta <= 1e-6 * (1 + 1e-9)
+
+
+def test_a_slightly_larger_p_would_break_the_budget_over_releases() -> None:
+    p = named(plan(800, 12, 1.0, 1e-6, floor=60, releases=3), "dpds").parameters["p"]
+    pair = sampling_pair(59, p * 1.001)
+    assert compose([[pair, pair.swapped()]] * 3, epsilon=1.0) > 1e-6
+
+
+def test_two_stage_sampling_is_made_for_s1_who_reads_the_result() -> None:
+    made = named(plan(800, 12, 1.0, 1e-6, floor=40), "tss-prime").mechanism
+    assert made.guarantee(epsilon=1.0, adversary=S1).delta <= 1e-6
+    larger = replace(made, p=made.p * 1.006)
+    assert larger.guarantee(epsilon=1.0, adversary=S1).delta > 1e-6
+
+
+def test_without_a_floor_sampling_is_refused_and_says_which_floor_it_needs() -> None:
+    made = plan(800, 12, 1.0, 1e-6)
+    needed = exact.sampling_floor(-math.expm1(-1.0), 1.0, 1e-6) + 1
+    for name in ("dpds", "dpcs", "tss-prime"):
+        assert not named(made, name).sound
+        assert named(made, name).reason.startswith(f"needs a floor of {needed} holders per item")
+    assert not named(made, "tss").sound
+
+
+def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
+    refused = named(plan(800, 12, 1.0, 1e-6, floor=67), "dpds")
+    assert not refused.sound
+    assert "66 at most" in refused.reason
+    with pytest.raises(RefusedError):
+        hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=67))
+    assert hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=66)) == 65
+
+
+def test_the_floor_named_in_a_refusal_is_the_smallest_that_serves_the_papers_p() -> None:
+    question = Question(5000, 12, 1.0, 1e-5)
+    k, p = floor_needed(question) - 1, -math.expm1(-1.0)
+    assert exact.sampling_delta(k, p, 1.0) <= 1e-5 < exact.sampling_delta(k - 1, p, 1.0)
+
+
+def test_the_first_option_is_the_smallest_error_up_to_one_percent() -> None:
+    for releases in (1, 2, 5, 12):
+        made = plan(800, 12, 1.0, 1e-6, releases=releases)
+        least = min(each.standard_error for each in made.options if each.sound)
+        assert made.recommended is not None
+        assert made.recommended.standard_error <= ALIKE * least
+
+
+def test_errors_are_what_the_mechanism_itself_says() -> None:
+    question = Question(800, 12, 1.0, 1e-6, floor=40)
+    uniform = np.full(12, 1 / 12)
+    for family in FAMILIES.values():
+        try:
+            made = family(question).mechanism
+        except RefusedError:
+            continue
+        error, half = errors(made, question)
+        assert error == pytest.approx(math.sqrt(made.variance(uniform).mean()), rel=1e-4)
+        assert 1.5 * error < half < 2.3 * error
+
+
+def test_users_needed_is_the_first_number_that_is_enough() -> None:
+    for name in ("laplace", "decoys", "dpds"):
+        family, question = FAMILIES[name], Question(800, 12, 1.0, 1e-6, floor=30)
+        half = errors(family(question).mechanism, question)[1]
+        found = users_needed(family, question, 0.025, half)
+        assert found is not None
+        sizes = [n for n in range(found - 20, found + 1) if (half_width(family, question, n) or 1) <= 0.025]
+        assert sizes == [found]
+
+
+def test_a_target_that_is_never_reached_has_no_number() -> None:
+    question = Question(2 * 10**8, 2, 0.1, 1e-6)
+    half = errors(FAMILIES["grr"](question).mechanism, question)[1]
+    assert users_needed(FAMILIES["grr"], question, 1e-6, half) is None
+
+
+def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
+    found = curves(Question(800, 12, 1.0, 1e-6, floor=40), [100, 1000, 10_000])
+    assert found["dpds"][0] is None
+    for values in found.values():
+        known = [each for each in values if each is not None]
+        assert known == sorted(known, reverse=True)
+
+
+def test_hopeless_questions_are_told_so() -> None:
+    made = plan(50, 300, 0.3, 1e-6)
+    assert not made.worthwhile
+    assert made.verdict.startswith("do not run this")
+    assert plan(800, 12, 1.0, 1e-6).verdict.startswith("run laplace")
+
+
+def test_an_epsilon_that_nobody_serves_is_a_refusal_and_not_a_crash() -> None:
+    made = plan(800, 12, 1e-7, 1e-12)
+    assert made.to_dict()["verdict"].startswith("do not run this")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"users": 0}, "users must be at least 1"),
+        ({"users": 1}, "too few"),
+        ({"items": 1}, "items must be at least 2"),
+        ({"epsilon": 0.0}, "epsilon must be above 0"),
+        ({"epsilon": math.inf}, "finite"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"floor": -1}, "floor"),
+        ({"releases": 0}, "releases"),
+        ({"dropout": 1.0}, "share of the users"),
+        ({"colluding": 0.6, "dropout": 0.5}, "too few"),
+        ({"target_error": 0.0}, "target error"),
+    ],
+    ids=str,
+)
+def test_bad_questions_are_refused_in_words(known: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        plan(**({"users": 800, "items": 12, "epsilon": 1.0, "delta": 1e-6} | known))
+
+
+@settings(max_examples=40)
+@given(
+    users=st.integers(2, 5000),
+    items=st.integers(2, 40),
+    epsilon=st.floats(0.05, 8),
+    floor=st.integers(0, 50),
+    dropout=st.floats(0, 0.4),
+    colluding=st.floats(0, 0.4),
+)
+def test_any_question_gets_an_answer_or_a_plain_refusal(
+    users: int, items: int, epsilon: float, floor: int, dropout: float, colluding: float
+) -> None:
+    try:
+        made = plan(users, items, epsilon, 1e-6, floor=floor, dropout=dropout, colluding=colluding)
+    except FaircountError:
+        return
+    for each in made.options:
+        assert each.sound == (each.standard_error is not None)
+        assert not each.sound or (each.delta <= 1e-6 * (1 + 1e-9) and each.half_width_95 >= 0)
+
+
+def test_percentages_have_two_digits() -> None:
+    assert [percent(each) for each in (0.0035, 0.02, 0.137, 1.66, 2.8e-6, 0.0)] == [
+        "0.35%", "2.0%", "14%", "166%", "0.00028%", "0%",
+    ]  # fmt: skip
+
+
+def test_bytes_are_those_of_packed_rows_and_a_sealed_seed() -> None:
+    laplace = fc.Laplace(items=12, users=800, epsilon=1.0)
+    row = math.ceil(12 * (laplace.modulus - 1).bit_length() / 8)
+    assert cost(laplace).bytes_sent == row + 32 + 28
+    assert cost(laplace).visits == 1
+    assert paper_form_bytes(laplace) == 800 * (row + 28)
+    assert cost(fc.OUE(items=12, users=800, epsilon=1.0)).bytes_sent == 2
+    assert cost(fc.GRR(items=300, users=800, epsilon=1.0)).bytes_sent == 2
+    assert "clear" in cost(fc.DPCS(items=12, users=800, p=0.1)).sees
+    staged = cost(fc.TSSPrime(items=12, users=800, p=0.1, alpha=0.5, phi=1))
+    assert staged.visits == 3
+    assert staged.bytes_sent > 10_000
