@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
     from faircount.planning.plan import plan as plan
-    from faircount.privacy.guarantee import Guarantee as Guarantee
     from faircount.planning.statement import statement as statement
+    from faircount.privacy.guarantee import Guarantee as Guarantee
     from faircount.protocol.run import run as run
     from faircount.simulation.audit import audit as audit
     from faircount.simulation.costs import costs as costs

@@ -46,10 +46,18 @@ def reproduce(
     from faircount.experiments import report
 
     screen = console()
-    settings = {"engine": engine, "scheduler": scheduler, "workers": workers}
     with _bar(screen, which) as progress:
-        report.reproduce(which=which, runs=runs, out=out, seed=seed, progress=progress, **settings)
-    screen.print(f"Written to {out}")
+        report.reproduce(
+            which=which,
+            runs=runs,
+            out=out,
+            engine=engine,
+            scheduler=scheduler,
+            workers=workers,
+            seed=seed,
+            progress=progress,
+        )
+    screen.print(f"Written to {out}: open {out / 'report.html'}")
 
 
 @contextmanager

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import integer
 
+MOST_ITEMS = 10_000_000
+"""A longer list of items would not fit into anybody's response."""
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
@@ -20,7 +23,11 @@ class Domain:
     def __post_init__(self) -> None:
         if len(self.labels) < 2:
             raise ParameterError("at least 2 items are needed: with a single item every answer is known beforehand")
-        if len(set(self.labels)) != len(self.labels):
+        try:
+            distinct = len(set(self.labels))
+        except TypeError:
+            raise ParameterError("items must be single labels, such as words or numbers, not lists") from None
+        if distinct != len(self.labels):
             raise ParameterError("items must be distinct: remove the repeated labels")
 
     @classmethod
@@ -31,8 +38,11 @@ class Domain:
         if isinstance(items, str):
             raise ParameterError("items must be a number or a list of labels, not one string")
         if isinstance(items, Iterable):
-            return cls(tuple(items))
-        return cls(tuple(range(integer("items", items, least=1))))
+            try:
+                return cls(tuple(items))
+            except TypeError:  # NumPy's array without dimensions only looks iterable
+                raise ParameterError("items must be a number or a list of labels") from None
+        return cls(tuple(range(integer("items", items, least=1, most=MOST_ITEMS))))
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -7,25 +7,43 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faircount.core.errors import AnswerError, ParameterError
+from faircount.core.errors import AnswerError, InputError, ParameterError
+
+MOST_USERS = 1 << 53
+"""No number of users beyond this: floating point would not tell it from its neighbours."""
+
+
+_SHOWN = 60  # characters of a refused value that a message repeats
 
 
 def integer(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
     """A whole number in [least, most]; booleans and fractions are refused."""
     if type(value) is not int and (isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral)):
-        raise ParameterError(f"{name} must be a whole number, not {value!r}")
+        raise ParameterError(f"{name} must be a whole number, not {_said(value)}")
     number = int(value)
     if number < least or (most is not None and number > most):
         bound = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise ParameterError(f"{name} must be {bound}, not {number}")
+        raise ParameterError(f"{name} must be {bound}, not {_said(number)}")
     return number
+
+
+def _said(value: object) -> str:
+    """A refused value for a message, cut short; Python writes out no integer of more than 4,300 digits."""
+    try:
+        words = repr(value)
+    except ValueError:
+        return "a number that long"
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}..."
 
 
 def real(name: str, value: object) -> float:
     """A finite real number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise ParameterError(f"{name} must be a number, not {value!r}")
-    number = float(value)
+        raise ParameterError(f"{name} must be a number, not {_said(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} must be a number that a computer can hold, not {_said(value)}") from None
     if not math.isfinite(number):
         raise ParameterError(f"{name} must be finite, not {number}")
     return number
@@ -63,9 +81,20 @@ def epsilon(value: object, name: str = "epsilon") -> float:
     return number
 
 
+def numbers(name: str, values: ArrayLike, kind: type[InputError] = AnswerError) -> NDArray[np.float64]:
+    """The values as an array of floating-point numbers; the message of a refusal repeats none of them."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise kind(f"{name} must be numbers, in rows of equal length") from None
+
+
 def counts(values: ArrayLike, *, items: int | None = None) -> NDArray[np.int64]:
     """A vector of whole, non-negative counts with at least one user among them."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):
+        raise AnswerError("counts must be a non-empty list, one number per item") from None
     if array.ndim != 1 or array.size == 0:
         raise AnswerError("counts must be a non-empty list, one number per item")
     if items is not None and array.size != items:
@@ -74,6 +103,8 @@ def counts(values: ArrayLike, *, items: int | None = None) -> NDArray[np.int64]:
         raise AnswerError("counts must be whole numbers")
     if np.any(array < 0):
         raise AnswerError("counts must not be negative")
+    if float(array.sum(dtype=np.float64)) > MOST_USERS:
+        raise AnswerError(f"counts add up to more than {MOST_USERS} users")
     clean = array.astype(np.int64)
     if clean.sum() == 0:
         raise AnswerError("counts add up to 0: at least one user is needed")
@@ -82,7 +113,7 @@ def counts(values: ArrayLike, *, items: int | None = None) -> NDArray[np.int64]:
 
 def frequencies(values: ArrayLike, *, items: int | None = None) -> NDArray[np.float64]:
     """A vector of non-negative frequencies that sum to one."""
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers("frequencies", values)
     if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array)):
         raise AnswerError("frequencies must be a non-empty list of finite numbers, one per item")
     if items is not None and array.size != items:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import AnswerError
+from faircount.core.validation import numbers
 
 
 def consistent(estimates: ArrayLike) -> NDArray[np.float64]:
@@ -12,7 +13,7 @@ def consistent(estimates: ArrayLike) -> NDArray[np.float64]:
     Euclidean projection, which is the same as "norm-sub". It never moves away from the truth, but it is biased:
     small frequencies are pulled up and large ones down. Publish it beside the raw estimates, not instead of them.
     """
-    values = np.asarray(estimates, dtype=np.float64)
+    values = numbers("estimates", estimates)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("estimates must be a non-empty list of finite numbers, one per item")
     values = values - values.max(axis=-1, keepdims=True)  # a shift changes nothing, and large numbers lose no digits

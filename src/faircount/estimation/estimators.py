@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import frequencies, integer, probability
+from faircount.core.validation import frequencies, integer, numbers, probability
 from faircount.estimation.intervals import COVERS, ESTIMATORS, require_sampling
 from faircount.estimation.laws import Floats, binomial_rows
 from faircount.mechanisms.channel import Channel
@@ -30,7 +30,7 @@ class SquaredError:
 
 def horvitz_thompson(sums: ArrayLike, channel: Channel, included: int) -> Floats:
     """Unbiased frequencies among `included` users; s_j / (p n) for sampling (Algorithms 1 to 3)."""
-    values = np.asarray(sums, dtype=np.float64)
+    values = numbers("sums", sums)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
     return channel.estimate(values, integer("included", included, least=1))
@@ -43,7 +43,7 @@ def ratio(sums: ArrayLike, channel: Channel | None = None) -> Floats:
     """
     if channel is not None:
         require_sampling(channel)
-    values = np.asarray(sums, dtype=np.float64)
+    values = numbers("sums", sums)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)) or values.min() < 0:
         raise AnswerError("sums must be sampled counts, not negative: the ratio estimator is for sampling mechanisms")
     total = values.sum(axis=-1, keepdims=True)
@@ -56,7 +56,9 @@ def ratio(sums: ArrayLike, channel: Channel | None = None) -> Floats:
 
 def ratio_variance(psi: ArrayLike, n: int, p: float) -> Floats:
     """Variance of the ratio given that somebody was sampled: psi (1 - psi) n / (n - 1) (E[1/S | S > 0] - 1/n)."""
-    truth, users = np.asarray(psi, dtype=np.float64), integer("n", n, least=1)
+    truth, users = numbers("frequencies", psi), integer("n", n, least=1)
+    if not np.all((truth >= 0) & (truth <= 1)):
+        raise AnswerError("frequencies must lie between 0 and 1")
     if users == 1:
         return np.zeros_like(truth)  # who is sampled is everybody
     inverse = mean_inverse(users, probability("p", p))
@@ -95,7 +97,10 @@ def expected_mse(
 
 def mse_summed(estimates: ArrayLike, truth: ArrayLike) -> float:
     """Measured: squared error summed over the items (last axis), averaged over runs."""
-    error = np.asarray(estimates, dtype=np.float64) - np.asarray(truth, dtype=np.float64)
+    made, held = numbers("estimates", estimates), numbers("truth", truth)
+    if made.ndim == 0 or made.size == 0 or held.shape not in (made.shape, made.shape[-1:]):
+        raise AnswerError("estimates must be rows of one number per item, and truth one such row or as many")
+    error = made - held
     return float((error**2).sum(axis=-1).mean())
 
 

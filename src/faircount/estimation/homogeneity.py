@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import fraction, integer
+from faircount.core.validation import MOST_USERS, fraction, numbers
 from faircount.estimation.consistency import consistent
 from faircount.estimation.weighting import combine, group_variance, total_variance, uwa
 from faircount.mechanisms.channel import Channel
@@ -198,12 +198,17 @@ def _needed(rng: np.random.Generator | None) -> np.random.Generator:
 
 
 def _checked(sums: ArrayLike, channels: Sequence[Channel], sizes: ArrayLike) -> tuple[Floats, Ints]:
-    table = np.asarray(sums, dtype=np.float64)
-    users = np.array([integer("sizes", each, least=1) for each in np.asarray(sizes).tolist()], dtype=np.int64)
+    table, given = numbers("sums", sums), numbers("sizes", sizes, ParameterError)
+    if given.ndim != 1 or np.any(given != np.floor(given)) or np.any(given < 1) or np.any(given > MOST_USERS):
+        raise ParameterError("sizes must be whole numbers of users, at least 1, one per group")
+    users = given.astype(np.int64)
     if table.ndim != 2 or table.shape[0] != users.size or len(channels) != users.size:
         raise ParameterError("give one row of sums, one channel and one size per group")
     if users.size < 2 or table.shape[1] < 2:
         raise ParameterError("at least 2 groups and 2 items are needed to compare groups")
     if not np.all(np.isfinite(table)):
         raise AnswerError("sums must be finite numbers")
+    for row, channel, size in zip(table, channels, users, strict=True):
+        if channel.noise is None and (row.min() < 0 or row.max() > size or np.any(row != np.rint(row))):
+            raise AnswerError("sums without noise must be whole numbers from 0 to the users of their group")
     return table, users

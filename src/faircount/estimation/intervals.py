@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import fraction, integer, real
+from faircount.core.validation import fraction, integer, numbers, positive, real
 from faircount.estimation.laws import (
     Floats,
     Ints,
@@ -115,13 +115,13 @@ def require_sampling(channel: Channel) -> None:
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 
 def _points(sums: ArrayLike, channel: Channel, included: int) -> Ints:
     """The sums as integers in units of 1 / scale; those that no honest run can open are refused."""
-    values, scale = np.asarray(sums, dtype=np.float64), channel.noise.scale if channel.noise else 1
+    values, scale = numbers("sums", sums), channel.noise.scale if channel.noise else 1
     points = np.rint(values * scale)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
@@ -225,6 +225,7 @@ def _noise_quantiles(points: Ints, channel: Channel, n: int, error: float) -> Bo
     noise = _noise(channel)
     least, most = (round(each * noise.scale) for each in noise.quantiles(error / 2))
     low, high = -((most - points) // noise.scale), (points - least) // noise.scale
+    low, high = np.minimum(low, high), np.maximum(low, high)  # noise below 1/2: no whole number may be plausible
     return np.clip(low, 0, n) / n, np.clip(high, 0, n) / n
 
 
@@ -328,10 +329,10 @@ def two_point_interval(estimate: float, magnitude: float, included: int, *, leve
     and two-valued reports cannot tell which case it is.
     """
     n, error = integer("included", included, least=1), 1 - fraction("level", level)
-    positive = np.array([round((real("estimate", estimate) / magnitude + 1) / 2 * n)])
-    if not 0 <= positive[0] <= n:
+    if not abs(real("estimate", estimate)) <= positive("magnitude", magnitude) * (1 + 1e-9):
         raise AnswerError("the estimate is larger than any report: give the average of reports of this magnitude")
-    low, high = clopper_pearson(positive, np.array([n]), error)
+    up = np.clip(np.array([round((estimate / magnitude + 1) / 2 * n)]), 0, n)
+    low, high = clopper_pearson(up, np.array([n]), error)
     return _into_range(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.core.validation import integer, real
+from faircount.core.validation import integer, numbers, real
 from faircount.mechanisms.channel import Channel
 
 Floats = NDArray[np.float64]
@@ -67,9 +67,9 @@ def owa(sizes: ArrayLike, variances: ArrayLike) -> Floats:
     n, v = _groups(sizes, variances)
     n, v = n / n.mean(), v / v.min()  # neither factor moves the minimum
 
-    def error(w: Floats) -> tuple[float, Floats]:
+    def error(w: Floats) -> tuple[float, Floats]:  # its logarithm, lest a large ratio of variances stop the optimizer
         users, noise = n @ w, n @ (w**2 * v)
-        return noise / users**2, 2 * n * (w * v - noise / users) / users**2
+        return float(np.log(noise / users**2)), 2 * n * (w * v / noise - 1 / users)
 
     whole = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like}
     start, bounds = np.full(n.size, 1 / n.size), [(1e-12, 1.0)] * n.size
@@ -82,9 +82,11 @@ def owa(sizes: ArrayLike, variances: ArrayLike) -> Floats:
 
 def combine(estimates: ArrayLike, weights: ArrayLike) -> Floats:
     """sum_g W_g estimate_g, for frequencies (one row per group) or means (one number per group)."""
-    rows, w = np.asarray(estimates, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    rows, w = numbers("estimates", estimates, ParameterError), numbers("weights", weights, ParameterError)
     if w.ndim != 1 or rows.ndim == 0 or rows.shape[0] != w.size:
         raise ParameterError("give one weight per group: estimates has one row (or number) for each")
+    if not np.all(np.isfinite(w)) or not np.all(np.isfinite(rows)):
+        raise ParameterError("estimates and weights must be finite numbers")
     if abs(w.sum() - 1) > 1e-9:
         raise ParameterError(f"weights must sum to 1, not {w.sum():g}")
     return np.asarray(np.tensordot(w, rows, axes=1))
@@ -101,7 +103,9 @@ def expected_error(
     if against not in AGAINST:
         raise ParameterError(f"against must be one of {', '.join(AGAINST)}, not {against!r}")
     n, v = _groups(sizes, variances)
-    w, spread = np.asarray(weights, dtype=np.float64), _spread(sigma2)
+    w, spread = numbers("weights", weights, ParameterError), _spread(sigma2)
+    if w.shape != n.shape or not np.all(np.isfinite(w)):
+        raise ParameterError("give one finite weight per group")
     drawn = {"noise": 0.0, "population": (w**2 / n).sum() - w.sum() ** 2 / n.sum(), "distribution": (w**2 / n).sum()}
     return float((w**2 * v / n).sum() + spread * drawn[against])
 
@@ -131,7 +135,7 @@ def _groups(sizes: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _positive(name: str, values: ArrayLike) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers(name, values, ParameterError)
     if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array)) or np.any(array <= 0):
         raise ParameterError(f"{name} must be a list of positive numbers, one per group")
     return array

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
-from faircount.core.validation import frequencies, integer
+from faircount.core.validation import MOST_USERS, frequencies, integer
 from faircount.mechanisms.channel import Channel
 from faircount.privacy.exact import epsilon_for
-from faircount.privacy.guarantee import OUTSIDER, Adversary, Guarantee, Relation
+from faircount.privacy.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         if self.users is not None:
-            integer("users", self.users, least=1)
+            keep(self, users=integer("users", self.users, least=1, most=MOST_USERS))
 
     def bind(self, users: int) -> Self:
         """The same mechanism for this number of users; a number fixed before must agree."""
@@ -111,7 +111,7 @@ class Mechanism(ABC):
         """The delta at an epsilon, or the epsilon at a delta; with neither, at the epsilon promised."""
         if epsilon is not None and delta is not None:
             raise ParameterError("give epsilon or delta, not both: the other one is computed")
-        against = self.default_adversary if adversary is None else adversary
+        against, relation = known(self.default_adversary if adversary is None else adversary), Relation.of(relation)
         if epsilon is None and delta is None:
             epsilon = self.promise[0]
         if epsilon is None:
@@ -123,7 +123,8 @@ class Mechanism(ABC):
     def guarantees(self, *, epsilon: float | None = None, delta: float | None = None) -> tuple[Guarantee, ...]:
         """One guarantee per adversary; the weakest comes first."""
         each = [self.guarantee(epsilon=epsilon, delta=delta, adversary=who) for who in self.adversaries]
-        return tuple(sorted(each, key=lambda one: (one.delta, one.epsilon), reverse=True))
+        asked = delta is not None  # then deltas differ by rounding alone, and epsilon says which is the weakest
+        return tuple(sorted(each, key=lambda g: (g.epsilon, g.delta) if asked else (g.delta, g.epsilon), reverse=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,7 @@ class FrequencyMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "items", Domain.of(self.items))
+        keep(self, items=Domain.of(self.items))
 
     @cached_property
     def domain(self) -> Domain:
@@ -167,6 +168,12 @@ class FrequencyMechanism(Mechanism):
         """Variance of each estimated frequency when the users' frequencies are `truth`: privacy noise alone."""
         count = self.n if included is None else integer("included", included, least=1)
         return self.channel(count).variance(frequencies(truth, items=self.N), count)
+
+
+def keep(mechanism: Mechanism, **clean: object) -> None:
+    """Store checked parameters: Python numbers, because NumPy's small integers would wrap around in sums."""
+    for name, value in clean.items():
+        object.__setattr__(mechanism, name, value)
 
 
 def check_range(values: Ints, low: int, high: int, total_low: int, total_high: int) -> Ints:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.errors import ParameterError
+from faircount.core.validation import real
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ class NoiseLaw:
     scale: int = 1
 
     def __post_init__(self) -> None:
-        if self.pmf.ndim != 1 or np.any(self.pmf < 0) or abs(float(self.pmf.sum()) - 1) > 1e-9:
+        if np.ndim(self.pmf) != 1 or not np.all(self.pmf >= 0) or not abs(float(self.pmf.sum()) - 1) <= 1e-9:
             raise ParameterError("a noise law needs non-negative probabilities that sum to 1")
 
     @cached_property
@@ -60,6 +61,10 @@ class Channel:
     miss: float = 0.0
     noise: NoiseLaw | None = None
     independent: bool = True  # whether the sums of different items are independent given the answers
+
+    def __post_init__(self) -> None:
+        if not 0 <= real("miss", self.miss) < real("hit", self.hit) <= 1:
+            raise ParameterError("a channel needs 0 <= miss < hit <= 1: else a holder would count no more than another")
 
     def estimate(self, sums: NDArray[np.generic], included: int) -> Floats:
         """Unbiased frequencies among `included` users."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive
-from faircount.mechanisms.base import Floats, Ints, Residues, check_range
+from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
 from faircount.mechanisms.channel import Channel, NoiseLaw
 from faircount.mechanisms.shared import WRAP, NoiseMechanism, noise_bound, one_hot
 from faircount.mechanisms.tables import BITS, DrawTable
@@ -35,7 +35,11 @@ STEPS = 8
 SMALLEST_DELTA = 1e-20
 """Below this the law of the sum, good down to probabilities of 1e-30, could not vouch for a promise."""
 
+MOST_STEPS = 1 << 40
+"""Grid steps per count, at most: n times as many must fit into the field."""
+
 _COARSEST, _FINEST = 0.25, 1024.0  # steps per standard deviation: below noise is rounded away, above bits are wasted
+_WIDEST = 32768.0  # counts that one user's standard deviation has at most: its table has 24 times as many entries
 _REACH = 12  # standard deviations that a table covers; what is cut off counts in delta like everything else
 _ROUND_UP = 1 + 1e-6  # more than the relative errors (1e-9) of the sum's probabilities can make of delta
 
@@ -83,14 +87,14 @@ class DPDG(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", fraction("delta", self.delta))
+        keep(self, epsilon=positive("epsilon", self.epsilon), delta=fraction("delta", self.delta))
         if self.delta < SMALLEST_DELTA:
             raise ParameterError(f"delta must be at least {SMALLEST_DELTA:g} to be accounted for, not {self.delta:g}")
-        if self.calibration not in get_args(Calibration) or self.share not in get_args(Share):
+        named = isinstance(self.calibration, str) and isinstance(self.share, str)
+        if not named or self.calibration not in get_args(Calibration) or self.share not in get_args(Share):
             raise ParameterError('calibration is "analytic" or "classical", share is "corrected" or "printed"')
         if self.scale is not None:
-            integer("scale", self.scale, least=1)
+            keep(self, scale=integer("scale", self.scale, least=1, most=MOST_STEPS))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
@@ -113,6 +117,11 @@ class DPDG(NoiseMechanism):
     def steps_per_count(self) -> int:
         """The scale: as given, or the power of two that makes a user's standard deviation 8 to 16 steps."""
         user = self.planned / self._pieces
+        if user > _WIDEST:
+            raise ParameterError(
+                f"dpdg: epsilon = {self.epsilon:g} and delta = {self.delta:g} ask each user for noise of {user:.3g} "
+                "counts: choose a larger epsilon or delta"
+            )
         scale = self.scale or 2 ** max(0, math.ceil(math.log2(STEPS / user)))
         if self.scale and not _COARSEST <= user * scale <= _FINEST:
             least, most = math.ceil(_COARSEST / user), math.floor(_FINEST / user)

@@ -23,7 +23,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import positive
-from faircount.mechanisms.base import Ints, Mechanism
+from faircount.mechanisms.base import Ints, Mechanism, keep
 from faircount.mechanisms.tables import ONE, PRECISE, flips
 from faircount.privacy.guarantee import COLLECTOR, Adversary, Relation
 from faircount.sharing.field import uniform
@@ -94,7 +94,7 @@ class LocalMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        keep(self, epsilon=positive("epsilon", self.epsilon))
         if self.epsilon < LEAST_EPSILON:
             raise ParameterError(f"epsilon must be at least {LEAST_EPSILON:g}: below it reports are pure noise")
 

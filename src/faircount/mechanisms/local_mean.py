@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
 from faircount.core.validation import integer, real
-from faircount.mechanisms.base import Floats, Ints
+from faircount.mechanisms.base import Floats, Ints, keep
 from faircount.mechanisms.local import LocalMechanism, Window, exp_below
 
 MOST_CELLS = 1 << 16  # squares of 2^31 reports still add up below 2^63
@@ -198,7 +198,7 @@ class PM(LocalMean):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        integer("cells", self.cells, least=4, most=MOST_CELLS)
+        keep(self, cells=integer("cells", self.cells, least=4, most=MOST_CELLS))
 
     @cached_property
     def window(self) -> Window:

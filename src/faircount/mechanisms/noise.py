@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, frequencies, integer, positive
-from faircount.mechanisms.base import Floats, Ints, Residues, check_range
+from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
 from faircount.mechanisms.channel import Channel, NoiseLaw
 from faircount.mechanisms.shared import WRAP, NoiseMechanism, noise_bound, one_hot
 from faircount.mechanisms.tables import BITS, PRECISE, DrawTable
@@ -36,6 +36,9 @@ from faircount.sharing.primes import smallest_prime_above
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
 """What the table can serve: below it would have more than 377,000 entries, above it nobody would be protected."""
+
+MOST_COINS = 10**8
+"""Fair coins per item, at most: as many as the smallest epsilon and delta ask for."""
 
 _TABLE_BITS = 136  # the table ends where the ratio's power falls below 2^-136, beyond the 128 bits of a draw
 _FIXED = 256  # fractional bits of the integers that stand for probabilities while a table is made
@@ -102,7 +105,7 @@ class Laplace(NoiseMechanism):
             raise ParameterError(
                 f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}"
             )
-        object.__setattr__(self, "epsilon", epsilon)
+        keep(self, epsilon=epsilon)
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
@@ -196,9 +199,9 @@ class Decoys(NoiseMechanism):
 
     User i flips c_i coins for every item and adds the heads; the c_i differ by at most one, the first users of the
     roster have the larger ones, and their sum is D. Give epsilon and delta (D is then the smallest number whose coins
-    protect enough without those of the insiders and dropouts), or D itself as `coins` (with an epsilon, if the guarantee
-    is to be stated there). Variance of a count D'/4 with
-    the D' coins that went in. Fair coins are exact, so nothing is lost to a table.
+    protect enough without those of the insiders and dropouts), or D itself as `coins` (with an epsilon, if the
+    guarantee is to be stated there). Variance of a count D'/4 with the D' coins that went in. Fair coins are exact, so
+    nothing is lost to a table.
     """
 
     name: ClassVar[str] = "decoys"
@@ -211,11 +214,11 @@ class Decoys(NoiseMechanism):
         if (self.delta is None) == (self.coins is None) or (self.delta is not None and self.epsilon is None):
             raise ParameterError("decoys: give epsilon and delta, or else coins, the number of fair coins per item")
         if self.coins is not None:
-            integer("coins", self.coins, least=1)
+            keep(self, coins=integer("coins", self.coins, least=1, most=MOST_COINS))
         if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+            keep(self, epsilon=positive("epsilon", self.epsilon))
         if self.delta is not None:
-            object.__setattr__(self, "delta", fraction("delta", self.delta))
+            keep(self, delta=fraction("delta", self.delta))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:

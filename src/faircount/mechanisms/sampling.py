@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts as checked_counts
+from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability
-from faircount.mechanisms.base import FrequencyMechanism, Ints, Residues, check_range
+from faircount.mechanisms.base import FrequencyMechanism, Ints, Residues, check_range, keep
 from faircount.mechanisms.channel import Channel
 from faircount.mechanisms.shared import SharedMechanism, one_hot
 from faircount.mechanisms.tables import DrawTable
 from faircount.privacy import exact, paper
-from faircount.privacy.guarantee import Adversary, Guarantee, PaperBound, Relation, insiders
+from faircount.privacy.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
 from faircount.sharing.primes import smallest_prime_above
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
@@ -44,14 +45,17 @@ class Sampling(FrequencyMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("floor", "insiders", "dropouts"):
-            integer(name, getattr(self, name))
+        keep(self, **{name: integer(name, getattr(self, name)) for name in ("floor", "insiders", "dropouts")})
+        if self.epsilon is not None:
+            keep(self, epsilon=checked_epsilon(self.epsilon))
+        if self.delta is not None:
+            keep(self, delta=probability("delta", self.delta))
         if self.users is not None and self.floor and self.users <= self.N * self.floor:
             raise RefusedError(
                 f"{self.users} users cannot give each of {self.N} items {self.floor} holders besides any one user: "
                 f"the floor must be below {self.users / self.N:.4g}"
             )
-        object.__setattr__(self, "p", self._calibrated() if self.p is None else probability("p", self.p))
+        keep(self, p=self._calibrated() if self.p is None else probability("p", self.p))
 
     def _calibrated(self) -> float:
         if self.epsilon is None or self.delta is None:
@@ -83,20 +87,32 @@ class Sampling(FrequencyMechanism):
         return np.asarray(rng.binomial(holders, self.channel(int(holders.sum())).hit), dtype=np.int64)
 
     def crowd(self, adversary: Adversary) -> int:
-        """Holders of an item that the adversary knows nothing about and that stay to the end: k - t - d."""
-        return max(0, self.floor - adversary.insiders - self.dropouts)
+        """Holders of an item that the adversary knows nothing about and that stay to the end: k - t - d.
+
+        Nobody hides the user from whoever sees its own report.
+        """
+        return 0 if adversary == COLLECTOR else max(0, self.floor - adversary.insiders - self.dropouts)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact for three or more items; for two, exact up to 400 users and an upper bound above."""
-        k, gone = self.crowd(adversary), adversary.insiders + self.dropouts
-        two = self.N == 2 and relation is Relation.REPLACE_ONE and self.users is not None
-        if two and k and 2 * k < self.n - gone <= TWO_ITEMS_LIMIT:
-            return exact.sampling_delta_two_items(self.n - gone, k, self.rate, epsilon)
+        k, users = self.crowd(adversary), self._enumerated(adversary)
+        if users and relation is Relation.REPLACE_ONE:
+            return exact.sampling_delta_two_items(users, k, self.rate, epsilon)
         return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def _enumerated(self, adversary: Adversary) -> int:
+        """With two items: users (neither insiders nor dropouts) whose every split is compared; 0 where none is."""
+        k, left = self.crowd(adversary), (self.users or 0) - adversary.insiders - self.dropouts
+        return left if self.N == 2 and k and 2 * k < left <= TWO_ITEMS_LIMIT else 0
+
+    def worst_crowds(self, adversary: Adversary, epsilon: float) -> tuple[int, int]:
+        """Numbers of other holders of two items at which a user who changes between them is hidden least."""
+        k, users = self.crowd(adversary), self._enumerated(adversary)
+        return exact.worst_two_items(users, k, self.rate, epsilon) if users else (k, k)
 
     def condition(self, adversary: Adversary) -> str | None:
         """The floor, in words; with floor 0 nothing is assumed."""
-        if not self.floor:
+        if not self.floor or adversary == COLLECTOR:
             return None
         lost = [f"{adversary.insiders} may collude"] * (adversary.insiders > 0)
         lost += [f"{self.dropouts} may drop out"] * (self.dropouts > 0)
@@ -127,10 +143,9 @@ class Sampling(FrequencyMechanism):
         return PaperBound(theorem, epsilon, delta, exact.sampling_delta(self.floor, p, epsilon))
 
     def realized(self, included: int) -> Guarantee:
-        """The guarantee left when only `included` users made it into the sum: the others count as dropouts."""
+        """The weakest guarantee left when only `included` users are in the sum: the others count as dropouts."""
         gone = self.n - integer("included", included, least=1, most=self.n)
-        after = replace(self, dropouts=gone)
-        return after.guarantee(epsilon=self.epsilon or 1.0, adversary=insiders(self.insiders))
+        return replace(self, dropouts=gone).guarantees(epsilon=1.0 if self.epsilon is None else self.epsilon)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +161,21 @@ class DPCS(Sampling):
 
     def total(self, responses: NDArray[np.int64]) -> Ints:
         """Sampled count of every item."""
-        return np.bincount(responses[responses >= 0], minlength=self.N).astype(np.int64)
+        sampled = np.asarray(responses)
+        if sampled.ndim != 1 or sampled.dtype.kind not in "iu" or np.any((sampled < -1) | (sampled >= self.N)):
+            raise AnswerError(f"responses must be positions from 0 to {self.N - 1}, or -1, one per record")
+        return np.bincount(sampled[sampled >= 0], minlength=self.N).astype(np.int64)
 
     def decode(self, total: NDArray[np.int64], included: int) -> Ints:
         """The counts, checked: no item and no total above the number of users."""
-        return check_range(np.asarray(total, dtype=np.int64), 0, included, 0, included)
+        present, counted = integer("included", included, least=1), np.asarray(total)
+        if counted.shape != (self.N,) or counted.dtype.kind not in "iu":
+            raise AnswerError(f"sampled counts must be {self.N} whole numbers, one per item")
+        return check_range(counted.astype(np.int64), 0, present, 0, present)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """As for all sampling; whoever sees a record itself, as the trusted server does, knows the answer."""
+        return 1.0 if adversary == COLLECTOR else super().delta_at(epsilon, adversary, relation)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts, integer
-from faircount.mechanisms.base import Floats, FrequencyMechanism, Ints, Residues
+from faircount.mechanisms.base import Floats, FrequencyMechanism, Ints, Residues, keep
 from faircount.privacy.guarantee import COLLECTOR, Adversary, Guarantee, insiders
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
 
@@ -95,7 +95,8 @@ class NoiseMechanism(SharedMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        missing = integer("insiders", self.insiders) + integer("dropouts", self.dropouts)
+        keep(self, insiders=integer("insiders", self.insiders), dropouts=integer("dropouts", self.dropouts))
+        missing = self.insiders + self.dropouts
         if self.users is not None and self.users <= missing:
             raise ParameterError(
                 f"{self.name}: of {self.users} users, {self.insiders} may be insiders and {self.dropouts} may drop "

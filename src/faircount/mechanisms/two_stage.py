@@ -5,7 +5,7 @@ the true item gamma times likelier (chi_A). S1 sees the sets and elects helpers,
 the sums. Three parties with three views, so a guarantee is always against one of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.entropy import Entropy
-from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
-from faircount.core.validation import integer, real
-from faircount.mechanisms.base import Ints, Residues, check_range
+from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
+from faircount.core.validation import fraction, integer, real
+from faircount.mechanisms.base import Ints, Residues, check_range, keep
 from faircount.mechanisms.channel import Channel
 from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.tables import ONE, DrawTable
@@ -32,15 +32,15 @@ CHUNK = 1 << 16  # users whose sets are drawn at once: bounds the memory for the
 class TwoStageResponse:
     """Row i: which items user i reports (goes to S1), and the bits it shares among the helpers (zero elsewhere)."""
 
-    indicators: NDArray[np.bool_]
-    bits: Residues
+    indicators: NDArray[np.bool_] = field(repr=False)  # a response is a secret: it does not print
+    bits: Residues = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoStageSum:
     """What S2 holds at the end: the number of reporters and the opened sum of every item."""
 
-    reporters: Ints
+    reporters: Ints = field(repr=False)  # for S2's eyes only
     sums: Residues
 
 
@@ -57,12 +57,16 @@ class TSS(Sampling):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        reported = real("alpha", self.alpha) * self.N
-        if not 0 < self.alpha < 1 or abs(reported - round(reported)) > 1e-9:
+        keep(self, alpha=fraction("alpha", self.alpha), gamma=real("gamma", self.gamma))
+        reported = self.alpha * self.N
+        if abs(reported - round(reported)) > 1e-9 or round(reported) in (0, self.N):
             near = ", ".join(f"{m}/{self.N} = {m / self.N:.4g}" for m in self._nearby())
             raise ParameterError(f"alpha times {self.N} items must be a whole number of items, as with {near}")
-        if real("gamma", self.gamma) < 1:
-            raise ParameterError("gamma must be at least 1: 1 is uniform, above 1 prefers the true item")
+        if not 1 <= self.gamma <= two_stage.LARGEST_GAMMA:
+            raise ParameterError(
+                "gamma must be at least 1: 1 is uniform, above 1 prefers the true item "
+                f"(up to {two_stage.LARGEST_GAMMA:g})"
+            )
         super().__post_init__()
 
     def _nearby(self) -> list[int]:
@@ -141,7 +145,10 @@ class TSS(Sampling):
 
     def decode(self, total: TwoStageSum, included: int) -> Ints:
         """The sums as counts: none above the number of its reporters, all together at most n'."""
-        sums = check_range(total.sums.astype(np.int64), 0, included, 0, included)
+        present = integer("included", included, least=1)
+        if np.shape(total.sums) != (self.N,) or np.shape(total.reporters) != (self.N,):
+            raise AnswerError(f"a sum must have {self.N} entries and {self.N} numbers of reporters, one per item")
+        sums = check_range(np.asarray(total.sums, dtype=np.int64), 0, present, 0, present)
         if np.any(sums > total.reporters):
             raise CorruptSumError("an item was counted more often than it was reported: a response was corrupted")
         return sums
@@ -161,6 +168,10 @@ class TSS(Sampling):
         if adversary.insiders:
             self._admit(adversary)
         return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def _enumerated(self, adversary: Adversary) -> int:
+        """Never: two items are accounted for like three and more."""
+        return 0
 
     def _admit(self, adversary: Adversary) -> None:
         raise RefusedError(
@@ -200,14 +211,18 @@ class TSSPrime(TSS):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        integer("phi", self.phi, least=1)
+        keep(self, phi=integer("phi", self.phi, least=1))
+        if self.insiders > self.phi:
+            raise ParameterError(
+                f"{self.insiders} insiders can be all the helpers of an item when phi = {self.phi}: make phi as large"
+            )
         if self.users is not None and self.phi >= self.users:
             raise ParameterError(f"phi = {self.phi} must be below the number of users ({self.users})")
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:
         """The servers, and as many participants as the mechanism was made for."""
-        return (S1, S2, insiders(min(self.insiders, self.phi)), OUTSIDER)
+        return (S1, S2, *((insiders(self.insiders),) if self.insiders else ()), OUTSIDER)
 
     def _admit(self, adversary: Adversary) -> None:
         if adversary.insiders > self.phi:

@@ -301,8 +301,8 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def statement(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
-    `statement("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor` is
-    the k of the formula. What else each mechanism takes is in `NEEDS`.
+    `statement("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
+    is the k of the formula. What else each mechanism takes is in `NEEDS`.
     """
     known = _checked(mechanism, parameters)
     if mechanism in LOCAL:

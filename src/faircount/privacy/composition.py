@@ -11,12 +11,13 @@ Valid for a series whose parameters do not depend on earlier results; otherwise 
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 
-from faircount.core.errors import ParameterError
+from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive
 from faircount.privacy.divergence import (
@@ -37,6 +38,9 @@ STEP = 1e-4
 _HIDDEN = 1e-20  # outcomes that P has with less than this in total are counted as fully revealing
 _TRUNCATED = 1e-15  # the same for the tails of a repeated composition (dp_accounting adds it to delta)
 _FFT_ERROR = 1e-15  # per composed coordinate, added to delta
+_MOST_RESPONSES = 10**7  # randomized responses whose losses are enumerated
+_MOST_RELEASES = 10**4
+_LARGEST_FLOOR = 10**7
 
 
 def compose(
@@ -106,15 +110,16 @@ def compose_randomized_response(
 
     A Laplace release for epsilon_0 is two of them with epsilon_0 / 2 under replace-one, one under zero-out.
     """
-    loss, times = positive("each", each), integer("count", count, least=1)
+    loss, times = positive("each", each), integer("count", count, least=1, most=_MOST_RESPONSES)
     log_mass = log_binomial(times, 1 / (1 + math.exp(-loss)))
     losses = loss * (2 * np.arange(times + 1) - times)
+    most, error = Fraction(loss) * times, 4e-16 * loss * times  # of the largest loss in floating point
 
     def delta_at(eps: float) -> float:
-        above = losses > eps
-        if not above.any():
+        if Fraction(eps) >= most:
             return 0.0
-        return delta_bound(float((np.exp(log_mass[above]) * -np.expm1(eps - losses[above])).sum()))
+        gaps = np.minimum(eps - error - losses, 0.0)  # a loss below epsilon gains nothing
+        return delta_bound(float((np.exp(log_mass) * -np.expm1(gaps)).sum()))
 
     return _answer(delta_at, epsilon, delta)
 
@@ -124,7 +129,7 @@ def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) ->
 
     delta = 0 gives epsilon / releases.
     """
-    total, count = positive("epsilon", epsilon), integer("releases", releases, least=1)
+    total, count = positive("epsilon", epsilon), integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
     if delta == 0:
         return total / count
     limit = fraction("delta", delta)
@@ -135,8 +140,9 @@ def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) ->
 
 def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float = STEP) -> int:
     """The smallest number of fair coins per item so that `releases` releases together are (epsilon, delta)-private."""
-    count, limit = integer("releases", releases, least=1), fraction("delta", delta)
-    single = decoys_needed(positive("epsilon", epsilon), limit)
+    count, limit = integer("releases", releases, least=1, most=_MOST_RELEASES), fraction("delta", delta)
+    epsilon = positive("epsilon", epsilon)
+    single = decoys_needed(epsilon, limit)
     if count == 1:
         return single
 
@@ -146,6 +152,11 @@ def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float
         return _delta_curve(Counter({pair: 2 * count}), step)(epsilon)
 
     low, high = float(single - 1), float(single * count)  # variances add up almost exactly: just below `high` is usual
+    if limit < 4 * _FFT_ERROR * count:
+        raise RefusedError(
+            f"delta = {limit:g} is too small to account for {count} releases together: "
+            f"ask for {4 * _FFT_ERROR * count:g} or more"
+        )
     while delta_of(high) > limit:
         low, high = high, 2 * high
     near = 0.9 * high
@@ -160,7 +171,8 @@ def sampling_probability_for_releases(
 
     The floor holds in every release. Replace-one; rounded down (the coarser grid costs about 1e-5 of p).
     """
-    k, count = integer("floor", floor), integer("releases", releases, least=1)
+    k, count = integer("floor", floor), integer("releases", releases, least=1, most=_MOST_RELEASES)
+    k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only lowers p
     limit, eps = fraction("delta", delta), checked_epsilon(epsilon)
     if k == 0:  # exposed unless missed every time; the factor rounds down
         return -math.expm1(math.log1p(-limit) / count) * (1 - 1e-15)

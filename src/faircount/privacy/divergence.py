@@ -47,7 +47,8 @@ def _log_pmf(n: int, p: float, low: int, high: int) -> Floats:
     if p == 1.0 or n == 0:
         return np.where(np.arange(low, high + 1) == n, 0.0, -np.inf)
     x = np.arange(low, high, dtype=np.float64)
-    steps = np.log((n - x) * (p / (1 - p)) / (x + 1))
+    with np.errstate(divide="ignore"):  # a p near the smallest double: beyond the mode nothing is left
+        steps = np.log((n - x) * (p / (1 - p)) / (x + 1))
     mode = min(max(int((n + 1) * p), low), high) - low
     left = _running_sum(-steps[:mode][::-1])[::-1]
     relative = np.concatenate((left, [0.0], _running_sum(steps[mode:])))
@@ -162,7 +163,7 @@ def smallest_within(
     while high - low > tolerance:
         middle = (low + high) / 2
         radius = max(0.0, (start + tolerance) * 2.0 ** (1 - step) - (high - low)) / 2
-        guess = (above * high - below * low) / (above - below)
+        guess = (above * high - below * low) / (above - below) if above > below else middle  # flat to the last bit
         nudge = min(0.2 * (high - low) ** 2 / start, abs(middle - guess))
         guess += math.copysign(max(nudge, tolerance / 4), middle - guess)
         point = guess if abs(guess - middle) <= radius else middle - math.copysign(radius, middle - guess)

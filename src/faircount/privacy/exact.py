@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from faircount.core.errors import RefusedError
+from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive, probability
 from faircount.privacy.divergence import (
@@ -45,6 +45,7 @@ __all__ = [
     "sampling_probability",
     "shift_delta",
     "shift_pair",
+    "worst_two_items",
 ]
 
 REPLACE_ONE = Relation.REPLACE_ONE
@@ -52,8 +53,10 @@ REPLACE_ONE = Relation.REPLACE_ONE
 ENUMERATED_USERS = 400
 """Up to this many users, two items are enumerated pair by pair; beyond, the bound for any number of items is used."""
 
-_LARGEST_FLOOR = 10**9
+_LARGEST_FLOOR = 10**9  # a larger floor is taken for this one, which only raises delta; likewise for coins
 _LARGEST_DECOYS = 10**8
+_LAPLACE_EPSILONS = 1e-4, 1000.0  # what floating point can carry: between, the ratio e^(-epsilon/2) is neither 1 nor 0
+_RATIO_ERROR = 2e-14  # divided by epsilon: error of twice the logarithm of neighbouring Laplace probabilities' ratio
 
 
 # Sampling (DPCS, DPDS): item j is counted Bin(Pi_j, p) times. With U of k + 1 holders NOT sampled, the likelihood ratio
@@ -103,11 +106,12 @@ def sampling_delta(floor: int, p: float, epsilon: float, relation: Relation = RE
     Attained for N >= 3 items and n >= N floor + 1 users; an upper bound for two items. Floor 0 gives p: whoever is
     alone with an item is exposed whenever sampled.
     """
-    k, p, eps = integer("floor", floor), probability("p", p), checked_epsilon(epsilon)
+    k, p, eps = min(integer("floor", floor), _LARGEST_FLOOR), probability("p", p), checked_epsilon(epsilon)
+    replaced = Relation.of(relation) is REPLACE_ONE
     if k == 0 or p == 1:
         return p
     eps = min(eps, 700.0)
-    return delta_bound(_replaced(k, k, p, eps) if relation == REPLACE_ONE else _zeroed(k, p, eps))
+    return delta_bound(_replaced(k, k, p, eps) if replaced else _zeroed(k, p, eps))
 
 
 def sampling_delta_two_items(users: int, floor: int, p: float, epsilon: float) -> float:
@@ -125,6 +129,13 @@ def sampling_delta_two_items(users: int, floor: int, p: float, epsilon: float) -
     if n > ENUMERATED_USERS or k == 0 or p == 1:
         return sampling_delta(k, p, eps)
     return delta_bound(max(_replaced(a, n - 1 - a, p, eps) for a in range(k, n - k)))
+
+
+def worst_two_items(users: int, floor: int, p: float, epsilon: float) -> tuple[int, int]:
+    """The crowds (a, b), a + b = users - 1, whose pair (a + 1, b) -> (a, b + 1) has the largest delta for two items."""
+    n, k = integer("users", users, least=1), integer("floor", floor)
+    worst = max(range(k, n - k), key=lambda a: _replaced(a, n - 1 - a, p, min(epsilon, 700.0)))
+    return worst, n - 1 - worst
 
 
 def sampling_epsilon(floor: int, p: float, delta: float, relation: Relation = REPLACE_ONE) -> float:
@@ -161,14 +172,14 @@ def shift_delta(log_pmf: Floats, epsilon: float, shift: int = 1, relation: Relat
     Replace-one: one count up and another one down, both with this noise. Zero-out: one count, the worse direction.
     """
     up, eps = shift_pair(log_pmf, shift), checked_epsilon(epsilon)
-    if relation == REPLACE_ONE:
+    if Relation.of(relation) is REPLACE_ONE:
         return hockey_stick((up, up.swapped()), eps)
     return max(hockey_stick((up,), eps), hockey_stick((up.swapped(),), eps))
 
 
 def decoys_delta(coins: int, epsilon: float, relation: Relation = REPLACE_ONE) -> float:
     """Exact delta of counts hidden by `coins` fair coins each, Bin(coins, 1/2), whatever the data (section 4)."""
-    count, eps = integer("coins", coins), checked_epsilon(epsilon)
+    count, eps = min(integer("coins", coins), _LARGEST_DECOYS), checked_epsilon(epsilon)
     return 1.0 if count == 0 else shift_delta(binomial_window(count, 0.5)[1], eps, 1, relation)
 
 
@@ -241,9 +252,11 @@ def laplace_epsilon(epsilon: float, share: float) -> float:
     the ratio falls to a = e^(-epsilon/2) from above, so more noise than planned leaves epsilon as it is.
     """
     eps, r = positive("epsilon", epsilon), positive("share", share)
+    if not _LAPLACE_EPSILONS[0] <= eps <= _LAPLACE_EPSILONS[1]:
+        raise ParameterError(f"epsilon must lie between {_LAPLACE_EPSILONS[0]:g} and {_LAPLACE_EPSILONS[1]:g} here")
     if r >= 1:
         return eps
-    return -2 * math.log(_laplace_ratios(math.exp(-eps / 2), r, 1)[0]) * (1 + 1e-13)
+    return -2 * math.log(_laplace_ratios(math.exp(-eps / 2), r, 1)[0]) * (1 + 1e-13) + _RATIO_ERROR / eps
 
 
 def laplace_delta(epsilon0: float, share: float, epsilon: float, relation: Relation = REPLACE_ONE) -> float:
@@ -251,11 +264,13 @@ def laplace_delta(epsilon0: float, share: float, epsilon: float, relation: Relat
 
     With share 1 a moved count is randomized response with epsilon0 / 2, twice under replace-one: a closed form.
     """
-    eps, coordinates = checked_epsilon(epsilon), 2 if relation == REPLACE_ONE else 1
+    eps, coordinates = checked_epsilon(epsilon), 2 if Relation.of(relation) is REPLACE_ONE else 1
+    epsilon0, share = positive("epsilon", epsilon0), positive("share", share)
     if eps >= laplace_epsilon(epsilon0, share) * coordinates / 2:
         return 0.0
     a = math.exp(-epsilon0 / 2)
     if share == 1:
         return delta_bound((1 + a) ** -coordinates * -math.expm1(eps - coordinates * epsilon0 / 2))
     cut = coordinates * (1 + math.exp(eps)) * LAPLACE_TAIL
-    return min(1.0, shift_delta(laplace_log_pmf(a, share), eps, 1, relation) + cut)
+    lowered = max(0.0, eps - _RATIO_ERROR / epsilon0)
+    return min(1.0, shift_delta(laplace_log_pmf(a, share), lowered, 1, relation) + cut)

@@ -13,6 +13,8 @@ from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive
 from faircount.privacy.divergence import Floats, delta_bound, smallest_within
 
+_MILLS_ERROR = 2e-15  # relative error of a scaled complementary error function and its argument, at most
+
 SUM_TAIL = 1e-30
 """Probability outside the support that `discrete_sum_log_pmf` returns, at most."""
 
@@ -34,7 +36,8 @@ def analytic_delta(sigma: float, epsilon: float, sensitivity: float = math.sqrt(
     left, right = eps * ratio - 0.5 / ratio, eps * ratio + 0.5 / ratio
     if left < -5:
         return delta_bound(float(ndtr(-left) - math.exp(min(eps, 700.0)) * ndtr(-right)))
-    mills = float(erfcx(left / math.sqrt(2)) - erfcx(right / math.sqrt(2)))
+    near, far = float(erfcx(left / math.sqrt(2))), float(erfcx(right / math.sqrt(2)))
+    mills = near - far + _MILLS_ERROR * near  # two nearly equal numbers where sigma is large: rounded up
     return delta_bound(0.5 * math.exp(-left * left / 2) * mills)
 
 

@@ -1,8 +1,10 @@
 """A privacy guarantee as a value: how much, between which data sets, against whom, on which condition."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 
+from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, real
 
@@ -13,6 +15,14 @@ class Relation(StrEnum):
     REPLACE_ONE = "replace-one"  # one user's item is another one; the roster is public
     ZERO_OUT = "zero-out"  # one user's response is the zero vector
 
+    @classmethod
+    def of(cls, value: str) -> "Relation":
+        """A relation, or its name; a name that is none must not pass for the other one."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise ParameterError(f"relation must be one of {', '.join(cls)}") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
@@ -20,6 +30,9 @@ class Adversary:
 
     who: str
     insiders: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "insiders", integer("insiders", self.insiders))
 
     def __str__(self) -> str:
         if self.insiders:
@@ -36,7 +49,19 @@ COLLECTOR = Adversary("anybody who sees the user's own report")
 
 def insiders(count: int) -> Adversary:
     """`count` users who pool what they know; 0 is an outsider."""
-    return Adversary("participants", integer("insiders", count, least=1)) if count else OUTSIDER
+    return Adversary("participants", count) if integer("insiders", count) else OUTSIDER
+
+
+def known(adversary: object) -> Adversary:
+    """An adversary about whom mechanisms can say something; a name made up by hand has no view to account for."""
+    if not isinstance(adversary, Adversary):
+        raise ParameterError("adversary must be OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
+    if adversary not in (OUTSIDER, S1, S2, COLLECTOR, insiders(adversary.insiders)):
+        raise RefusedError(
+            "guarantees are computed against OUTSIDER, S1, S2, COLLECTOR or insiders(number), alone: what "
+            f"{adversary.who!r} sees is not known"
+        )
+    return adversary
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +80,21 @@ class Guarantee:
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon)
         if not 0 <= real("delta", self.delta) <= 1:
-            raise ValueError(f"delta must lie in [0, 1], not {self.delta}")
+            raise ParameterError(f"delta must lie in [0, 1], not {self.delta:g}")
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+        if not isinstance(self.adversary, Adversary):
+            raise ParameterError("adversary must be an Adversary: OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
 
     def __str__(self) -> str:
-        claim = f"({self.epsilon:.4g}, {self.delta:.3g})-DP, {self.relation}, against {self.adversary}"
+        numbers = f"{rounded_up(self.epsilon, 4)}, {rounded_up(self.delta, 3)}"
+        claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"
         return f"{claim}, {'for any data' if self.condition is None else 'provided that ' + self.condition}"
+
+
+def rounded_up(value: float, digits: int) -> str:
+    """A number to so many digits, never below it: what is printed must hold as well."""
+    shortest = Decimal(repr(float(value)))
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).plus(shortest)):.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True)

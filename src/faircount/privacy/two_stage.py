@@ -20,6 +20,10 @@ from faircount.core.validation import integer, probability, real
 from faircount.privacy.divergence import Floats, LossPair, binomial_window, delta_bound, hockey_stick
 from faircount.privacy.guarantee import Relation
 
+LARGEST_GAMMA = 1e15
+"""Beyond, floating point would not tell a set without the own item from an impossible one."""
+
+_LARGEST_FLOOR = 10**6
 _TAIL = 1e-25  # mass that a window may leave out; what is left out is added to delta
 _ROWS = 256  # crowd sizes told apart; more of them are rounded down in steps, which only raises delta
 
@@ -36,8 +40,8 @@ class _Reporting:
     @classmethod
     def of(cls, p: float, alpha: float, gamma: float) -> "_Reporting":
         p, gamma = probability("p", p), real("gamma", gamma)
-        if gamma < 1:
-            raise ParameterError(f"gamma must be at least 1 (1 is uniform reporting), not {gamma:g}")
+        if not 1 <= gamma <= LARGEST_GAMMA:
+            raise ParameterError(f"gamma must lie between 1 (uniform reporting) and {LARGEST_GAMMA:g}, not {gamma:g}")
         scale = alpha * gamma + 1 - alpha
         inside = 1 - p + p * gamma / scale
         return cls(alpha, inside, 1 - p + p / scale, min(1.0, p * gamma / (scale * inside)))
@@ -57,8 +61,20 @@ def s1_epsilon(p: float, alpha: float, gamma: float) -> float:
 def s1_epsilon_paper(gamma: float) -> float:
     """The paper's value for the same, ln(gamma): an upper bound."""
     if real("gamma", gamma) < 1:
-        raise ParameterError(f"gamma must be at least 1 (1 is uniform reporting), not {gamma:g}")
+        raise ParameterError(f"gamma must be at least 1 (1 is uniform reporting), not {float(gamma):g}")
     return math.log(gamma)
+
+
+def sets_delta(items: int, reported: int, p: float, gamma: float, epsilon: float) -> float:
+    """delta, replace-one, against whoever learns a user's set A and nothing else of it; 0 for uniform reporting.
+
+    It bounds what anybody can know of a user who indicated and then vanished: its bits are in no sum.
+    """
+    N, eps = integer("items", items, least=2), min(checked_epsilon(epsilon), 700.0)
+    M = integer("reported", reported, least=1, most=N)
+    law = _Reporting.of(p, M / N, gamma)
+    one = M * (N - M) / (N * (N - 1))  # sets with the one item and without the other
+    return max(0.0, one * (law.inside - math.exp(eps) * law.outside))
 
 
 def s1_delta(
@@ -76,11 +92,13 @@ def s1_delta(
     observed coordinate. Exact up to 256 plausible crowd sizes (floors of some hundreds); beyond, an upper bound that
     rounds crowds down. The user's own set holds both of its two items, one of them, or none.
     """
-    N, k, eps = integer("items", items, least=2), integer("floor", floor), checked_epsilon(epsilon)
+    N, k, eps = integer("items", items, least=2), integer("floor", floor), min(checked_epsilon(epsilon), 700.0)
+    k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only raises delta
     M = integer("reported", reported, least=1, most=N)
     law = _Reporting.of(p, M / N, gamma)
     crowd = _crowd_pair(k, law)
-    value = _replaced(N, M, law, crowd, eps) if relation == Relation.REPLACE_ONE else _zeroed(law, crowd, eps)
+    replaced = Relation.of(relation) is Relation.REPLACE_ONE
+    value = _replaced(N, M, law, crowd, eps) if replaced else _zeroed(law, crowd, eps)
     return delta_bound(value + 8 * _TAIL)
 
 

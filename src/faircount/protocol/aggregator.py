@@ -22,6 +22,7 @@ from faircount.protocol.invitations import entry_holds
 from faircount.protocol.ledger import Charge, Ledger
 from faircount.protocol.messages import (
     Aborted,
+    Against,
     Batch,
     Published,
     Reason,
@@ -34,7 +35,7 @@ from faircount.protocol.messages import (
     rejected,
 )
 from faircount.protocol.messages_peers import BadEntries, Seal, SealRequest
-from faircount.protocol.params import SurveyParameters
+from faircount.protocol.params import SurveyParameters, Topology
 from faircount.protocol.promise import keeps, realized
 from faircount.protocol.sealing import KeyPair, RealSealing, Sealing
 from faircount.protocol.signing import SigningKey, sign, unwrap
@@ -89,6 +90,8 @@ def receive(handlers: Mapping[type[Message], Handler], s: Aggregator, message: M
     if handler is None or getattr(inner, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
     after, out = handler(s, inner)
+    if after.state in FINAL and all(isinstance(each, Rejected) for each in out):
+        out = (*out, *after.statements[-1:])  # S1 may not have heard how it ended
     return after, tuple(_refused(s, message, each) if isinstance(each, Rejected) else each for each in out)
 
 
@@ -120,7 +123,8 @@ def seal_roster(s: Aggregator, request: SealRequest) -> Step:
     lines = [(each.user, each.public_key) for each in request.entries]
     root = merkle_root(roster_leaves(lines))
     digest = roster_digest(s.params.digest, len(lines), root)
-    seal = Seal(s.params.survey, digest, len(lines), root, s.committed)
+    revealed = bytes(32) if s.params.topology is Topology.TWO_STAGE else s.committed  # there: with the election
+    seal = Seal(s.params.survey, digest, len(lines), root, revealed)
     return say(s, seal, roster=request, sealed=digest, state=advance(s.state, State.SEALED))
 
 
@@ -222,7 +226,14 @@ def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejec
     return None
 
 
-def publish(s: Aggregator, total: Any, included: int, places: Sequence[int] | None, root: bytes) -> Step:
+def publish(
+    s: Aggregator,
+    total: Any,
+    included: int,
+    places: Sequence[int] | None,
+    root: bytes,
+    against: tuple[Against, ...] = (),
+) -> Step:
     """Decode the opened sum and publish it with what was promised and what holds; a sum out of range aborts."""
     params, mechanism = s.params, s.params.mechanism
     try:
@@ -231,8 +242,12 @@ def publish(s: Aggregator, total: Any, included: int, places: Sequence[int] | No
         return abort(s, "corrupt", spent=True)
     left = realized(mechanism, included, params.epsilon, places)
     steps = np.rint(np.asarray(counts) * getattr(mechanism, "steps_per_count", 1)).astype(np.int64)
-    amounts = [scaled_up(each).encode() for each in (params.epsilon, params.delta, left.epsilon, left.delta)]
-    result = Published(params.survey, s.digest, s.claim_hash, root, included, tuple(steps.tolist()), *amounts)
+    result = Published(
+        params.survey, s.digest, s.claim_hash, root, included, tuple(steps.tolist()),
+        epsilon=scaled_up(params.epsilon).encode(), delta=scaled_up(params.delta).encode(),
+        realized_epsilon=scaled_up(left.epsilon).encode(), realized_delta=scaled_up(left.delta).encode(),
+        against=against,
+    )  # fmt: skip
     ledger = s.ledger.settle(params.survey, left.epsilon, left.delta)
     return say(s, result, ledger=ledger, state=advance(s.state, State.PUBLISHED), held=None)
 
@@ -257,7 +272,8 @@ def give_up(s: Aggregator, message: Aborted) -> Step:
     """S1 cannot go on."""
     if s.state in FINAL:
         return s, s.statements[-1:]
-    return abort(s, f"S1: {message.reason.decode(errors='replace')}", spent=s.handed_over)
+    spent = s.handed_over or (s.claim is not None and message.spent != 0)
+    return abort(s, f"S1: {message.reason.decode(errors='replace')}", spent=spent)
 
 
 def recall(s: Aggregator, _: Recall) -> Step:

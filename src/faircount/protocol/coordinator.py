@@ -9,6 +9,7 @@ A topology adds a `Rules`: its uploads, what S2's answers lead to, and what a de
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -37,6 +38,9 @@ from faircount.protocol.signing import SigningKey, sign, unwrap
 from faircount.protocol.states import FINAL, State, advance
 from faircount.protocol.store import WriteOnce
 from faircount.protocol.wire import decode
+
+Phase = tuple[State, int]
+"""A time in which users act: the state and the attempt."""
 
 Upload = tuple[int, int, int]
 """Natural key of an upload: message tag, attempt (0 where there is none), place in the roster."""
@@ -72,6 +76,11 @@ class Coordinator:
         return len(self.roster)
 
     @property
+    def phase(self) -> Phase:
+        """What a deadline is set for."""
+        return self.state, self.attempt
+
+    @cached_property
     def digest(self) -> bytes:
         """The digest of the roster as S1 has it; without one, of the parameters."""
         if not self.roster:
@@ -127,10 +136,14 @@ def _heed(rules: Rules, s: Coordinator, message: Signed) -> Step:
     return handler(s, inner, message)
 
 
-def deadline(rules: Rules, s: Coordinator) -> Step:
-    """End the current phase. Two workers at one deadline: the second finds the next state and only repeats."""
+def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
+    """End the current phase. Two workers at one deadline: the second finds another phase than it has seen, and repeats.
+
+    `seen` is the phase whose time is up; without it, whatever phase there is.
+    """
     handler = {State.ENROLLING: close_roster, **rules.deadlines}.get(s.state)
-    return (s, resume(rules, s)) if handler is None or s.final is not None else handler(s)
+    over = handler is None or s.final is not None or seen not in (None, s.phase)
+    return (s, resume(rules, s)) if handler is None or over else handler(s)
 
 
 def resume(rules: Rules, s: Coordinator) -> Out:
@@ -216,7 +229,10 @@ def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> Step:
     if s.state is not State.ENROLLING or message.request_hash != sha256(encode(_seal_request(s))).digest():
         return s, ()
     doubted = set(message.positions)
-    return close_roster(replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted)))
+    left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
+    if not left:  # an empty roster would be made anew from the same entries
+        return give_up(s, "no invitation vouches for anybody who enrolled")
+    return close_roster(replace(s, roster=left))
 
 
 def on_seal(s: Coordinator, message: Seal, signed: Signed) -> Step:
@@ -279,7 +295,7 @@ _FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED,
 
 def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
     """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
-    asked = _seal_request(s) if s.state is State.ENROLLING else s.claim
+    asked = _seal_request(s) if s.state is State.ENROLLING else s.claim or getattr(s.extra, "request", None)
     if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
         return s, ()
     if message.request_hash != sha256(encode(asked)).digest():
@@ -323,8 +339,11 @@ def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
 
 
 def give_up(s: Coordinator, reason: str) -> Step:
-    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result."""
-    last = to_s2(s, Aborted(s.params.survey, reason.encode(), 0))
+    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result.
+
+    Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not.
+    """
+    last = to_s2(s, Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None)))
     return replace(s, final=last), (last,)
 
 

@@ -4,9 +4,11 @@ All are SHA-256 over a label, a zero byte and fixed-width big-endian fields. The
 trees as in RFC 6962: leaf = H(0x00 | content), node = H(0x01 | left | right), an odd last node moves up unchanged.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+
+import numpy as np
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
@@ -61,17 +63,17 @@ def set_digest(
 
 def bitmap(members: Iterable[int], n: int) -> bytes:
     """Member i is bit i mod 8, least significant first, of byte i // 8."""
-    bits = bytearray((n + 7) // 8)
-    for member in members:
-        bits[member >> 3] |= 1 << (member & 7)
-    return bytes(bits)
+    bits = np.zeros(n, dtype=np.uint8)
+    bits[np.fromiter(members, dtype=np.int64)] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
 
 
 def members_of(bits: bytes, n: int) -> tuple[int, ...] | None:
     """The members of a bitmap, ascending; None unless it has exactly n bits and zero padding."""
     if len(bits) != (n + 7) // 8 or (n % 8 and bits[-1] >> n % 8):
         return None
-    return tuple(index for index in range(n) if bits[index >> 3] >> (index & 7) & 1)
+    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")
+    return tuple(np.flatnonzero(found).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,39 @@ def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
             node = _join(beside, node) if at & 1 else _join(node, beside)
         at, width = at >> 1, (width + 1) >> 1
     return not path and node == root
+
+
+def tree(leaves: Sequence[bytes]) -> tuple[tuple[bytes, ...], ...]:
+    """All levels over some leaf hashes, the root last."""
+    levels = [tuple(leaves)]
+    while len(levels[-1]) > 1:
+        levels.append(tuple(_up(list(levels[-1]))))
+    return tuple(levels)
+
+
+def beside(levels: Sequence[Sequence[bytes]], places: Iterable[int]) -> tuple[bytes, ...]:
+    """The hashes that, with the leaves at these places, give the root: level by level, ascending."""
+    known, found = set(places), []
+    for level in levels[:-1]:
+        found += [level[at ^ 1] for at in sorted(known) if at ^ 1 not in known and at ^ 1 < len(level)]
+        known = {at >> 1 for at in known}
+    return tuple(found)
+
+
+def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -> bytes | None:
+    """The root over `size` leaves from some of them and the hashes beside them; None if these do not fit."""
+    level, rest = dict(leaves), iter(hashes)
+    while size > 1:
+        above: dict[int, bytes] = {}
+        for at in sorted(level):
+            other = level.get(at ^ 1) or (next(rest, None) if at ^ 1 < size else b"")
+            if other is None:
+                return None
+            if at >> 1 not in above:
+                node = level[at]
+                above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
+        level, size = above, (size + 1) >> 1
+    return level.get(0) if next(rest, None) is None else None
 
 
 def _up(level: list[bytes]) -> list[bytes]:

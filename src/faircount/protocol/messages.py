@@ -111,6 +111,15 @@ class BadBlobs(Message):
     positions: tuple[U32, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What holds against one adversary: S1, S2, a number of colluding users, or 0 for a reader of the result."""
+
+    who: U32
+    epsilon: Blob
+    delta: Blob
+
+
 @message(6, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Published(Message):
@@ -126,6 +135,7 @@ class Published(Message):
     delta: Blob
     realized_epsilon: Blob
     realized_delta: Blob
+    against: tuple[Against, ...] = ()  # where parties see different things, what holds against each
 
 
 @message(7, Party.S1)

@@ -6,7 +6,7 @@ believed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
@@ -23,6 +23,7 @@ from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.privacy.guarantee import Relation
 from faircount.protocol import canonical
 from faircount.protocol.digest import labelled, params_digest
+from faircount.protocol.graph import COLLUDING, check_degree, plan
 from faircount.protocol.promise import alike, made_alike, minimum_set, realized
 from faircount.protocol.states import State
 
@@ -43,7 +44,7 @@ VISITS: dict[Topology, tuple[State, ...]] = {
     Topology.SERVERS: (State.SUBMITTING,),
     Topology.EXPLICIT: (State.ENROLLING, State.SHARING, State.SUBMITTING),
     Topology.MASKED: (State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
-    Topology.TWO_STAGE: (State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
+    Topology.TWO_STAGE: (State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
 }
 """The states in which users act, in order: each is a phase with a deadline."""
 
@@ -66,7 +67,8 @@ class Keys:
 class SurveyParameters:
     """A survey as published. `mechanism` is bound to n_max users, and its insiders are phi.
 
-    `k` and `t` are the degree and the recovery threshold of the masked form, 0 elsewhere. `phases` gives the seconds
+    `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
+    helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
     of each visit in order. Surveys of one `budget` with different groups compose in parallel, all others add up.
     """
 
@@ -104,6 +106,12 @@ class SurveyParameters:
             raise ParameterError(f"phases needs one number of seconds for each of {len(VISITS[self.topology])} visits")
         if isinstance(self.mechanism, TSS) != (self.topology is Topology.TWO_STAGE):
             raise ParameterError("TSS runs in the two-stage topology, and nothing else does")
+        if self.topology is Topology.TWO_STAGE:
+            self._check_two_stage()
+        if self.topology is Topology.MASKED:
+            check_degree(self.n_max, self.k, self.t)
+            if self.keys.commitment == NOWHERE:
+                raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
         if self.topology is Topology.SERVERS and not alike(self.mechanism):
             raise ParameterError("servers know no roster position: give every user equally many coins")
         if self.minimum < (needed := minimum_set(self.mechanism, self.epsilon, self.delta)):
@@ -111,6 +119,16 @@ class SurveyParameters:
                 f"with {self.minimum} users in the sum the promised ({self.epsilon:.4g}, {self.delta:.3g}) does not "
                 f"hold: the minimum must be at least {needed}"
             )
+
+    def _check_two_stage(self) -> None:
+        if self.phi and getattr(self.mechanism, "insiders", 0) != self.phi:
+            raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
+        if self.minimum <= self.phi:
+            raise ParameterError(f"the minimum must be above phi = {self.phi}: every item needs phi + 1 helpers")
+        if self.k not in ({0, self.phi + 1} if self.phi else {0}):
+            raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
+        if self.keys.commitment == NOWHERE:
+            raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
 
     @property
     def n_max(self) -> int:
@@ -120,7 +138,9 @@ class SurveyParameters:
     @property
     def phi(self) -> int:
         """Number of colluding users that the promise covers."""
-        return int(getattr(self.mechanism, "phi", getattr(self.mechanism, "insiders", 0)))
+        if isinstance(self.mechanism, TSS):  # Algorithm 3 claims nothing against participants
+            return int(getattr(self.mechanism, "phi", 0))
+        return int(getattr(self.mechanism, "insiders", 0))
 
     @property
     def q(self) -> int:
@@ -214,10 +234,16 @@ def propose(
         raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
     bound = mechanism.promise[1] if delta is None else delta
     runs = made_alike(mechanism) if topology is Topology.SERVERS else mechanism
+    if isinstance(runs, TSSPrime):
+        runs = replace(runs, insiders=runs.phi)
     stay = max(2, mechanism.n - int(getattr(mechanism, "dropouts", 0))) if minimum is None else minimum
     if bound is None:
         bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
         bound = canonical.unscaled(canonical.scaled_up(bound))
+    if topology is Topology.MASKED and not {"k", "t"} <= others.keys():
+        insiders = int(getattr(runs, "insiders", 0))
+        others["k"], others["t"] = plan(runs.n, max(COLLUDING, insiders / runs.n))
+        others.setdefault("attempts", 2)  # the second if somebody shared no usable key and vanished
     return SurveyParameters(
         survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
         minimum=stay, keys=keys, **others,

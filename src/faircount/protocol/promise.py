@@ -11,8 +11,10 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.shared import NoiseMechanism
+from faircount.mechanisms.two_stage import TSS
 from faircount.privacy.exact import decoys_needed
-from faircount.privacy.guarantee import Guarantee
+from faircount.privacy.guarantee import OUTSIDER, Guarantee
+from faircount.privacy.two_stage import sets_delta
 
 
 def realized(
@@ -38,6 +40,16 @@ def _realized(mechanism: FrequencyMechanism, included: int, epsilon: float, coin
     if isinstance(mechanism, Sampling):
         return replace(mechanism, dropouts=mechanism.n - included).guarantees(epsilon=epsilon)[0]
     raise ParameterError(f"{mechanism.name}: no protocol runs this mechanism; use DPDS, TSS, DPDG, Laplace or Decoys")
+
+
+def realized_against(mechanism: TSS, included: int, epsilon: float, lost: int) -> tuple[Guarantee, ...]:
+    """Two-stage: what is left against each adversary.
+
+    `lost` users indicated and are not in the sum: S2 and helpers may know no more of them than their sets.
+    """
+    sets = sets_delta(mechanism.N, mechanism.reported, mechanism.rate, mechanism.gamma, epsilon) if lost else 0.0
+    left = replace(mechanism, dropouts=mechanism.n - included).guarantees(epsilon=epsilon)
+    return tuple(each if each.adversary == OUTSIDER else replace(each, delta=max(each.delta, sets)) for each in left)
 
 
 def keeps(
@@ -80,4 +92,4 @@ def made_alike(mechanism: FrequencyMechanism) -> FrequencyMechanism:
     if alike(mechanism) or not isinstance(mechanism, Decoys) or mechanism.epsilon is None or mechanism.delta is None:
         return mechanism
     each = -(-decoys_needed(mechanism.epsilon, mechanism.delta) // mechanism.h)
-    return replace(mechanism, epsilon=None, delta=None, coins=each * mechanism.n)
+    return replace(mechanism, delta=None, coins=each * mechanism.n)

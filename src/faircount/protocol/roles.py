@@ -6,13 +6,18 @@ A topology is one module with `S1` (its `Rules`) and `S2` (its handlers); it is 
 from types import ModuleType
 
 from faircount.core.errors import ParameterError
-from faircount.protocol import aggregator, coordinator, explicit, servers
+from faircount.protocol import aggregator, coordinator, explicit, masked, servers, two_stage
 from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator
 from faircount.protocol.params import SurveyParameters, Topology
 
-TOPOLOGIES: dict[Topology, ModuleType] = {Topology.SERVERS: servers, Topology.EXPLICIT: explicit}
+TOPOLOGIES: dict[Topology, ModuleType] = {
+    Topology.SERVERS: servers,
+    Topology.EXPLICIT: explicit,
+    Topology.MASKED: masked,
+    Topology.TWO_STAGE: two_stage,
+}
 """Where the rules of each topology are."""
 
 
@@ -27,9 +32,9 @@ def coordinate(state: Coordinator, message: Message) -> coordinator.Step:
     return coordinator.receive(_rules(state.params).S1, state, message)
 
 
-def end_phase(state: Coordinator) -> coordinator.Step:
-    """S1's deadline for the current phase has passed."""
-    return coordinator.deadline(_rules(state.params).S1, state)
+def end_phase(state: Coordinator, seen: coordinator.Phase | None = None) -> coordinator.Step:
+    """S1's deadline for the current phase has passed, or for the one `seen`: if that is over already, S1 repeats."""
+    return coordinator.deadline(_rules(state.params).S1, state, seen)
 
 
 def resume(state: Coordinator) -> coordinator.Out:

@@ -1,6 +1,8 @@
 """A whole survey in memory: every answer acts as a user, every share is really made.
 
-This is the specification of what the parties compute, and the oracle for everything that does it over a network.
+`topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" are the protocol itself, sealed
+messages between users, coordinator and aggregator (survey.py); "shares" does the same arithmetic without messages, for
+crowds of any size. By default up to 2,000 users answer through "servers", and everything else is "shares".
 """
 
 from collections.abc import Callable, Iterable
@@ -11,16 +13,19 @@ from numpy.typing import ArrayLike
 
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
-from faircount.core.validation import integer
+from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism, Residues
 from faircount.mechanisms.local_mean import LocalMean
+from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse, TwoStageSum
 from faircount.sharing.additive import combine, exchange
 
 EVERY_USER_UP_TO = 2000
-"""Up to this many users everybody holds shares of everybody (the paper's form); beyond it, two servers do."""
+"""Up to this many users a run goes through the protocol, and in "shares" everybody holds shares of everybody."""
+
+TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
 Progress = Callable[[int], None]
 
@@ -30,6 +35,7 @@ def run(
     answers: Iterable[object],
     mechanism: FrequencyMechanism,
     *,
+    topology: str | None = ...,
     parties: int | None = ...,
     entropy: Entropy | None = ...,
     progress: Progress | None = ...,
@@ -39,6 +45,7 @@ def run(
     answers: ArrayLike,
     mechanism: LocalMean,
     *,
+    topology: str | None = ...,
     parties: int | None = ...,
     entropy: Entropy | None = ...,
     progress: Progress | None = ...,
@@ -47,27 +54,61 @@ def run(
     answers: Any,
     mechanism: Mechanism,
     *,
+    topology: str | None = None,
     parties: int | None = None,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Result | MeanResult:
     """Run a mechanism on one answer per user and return estimates, intervals and the guarantee.
 
-    `parties` hold the additive shares: by default every user up to 2,000 users, and two servers above. `entropy` is the
-    operating system's; a `SeededStream` makes a simulation repeatable and must not be used for a release.
+    `parties` is for "shares" alone: how many hold the additive shares, by default every user up to 2,000 users and two
+    servers above. `entropy` is the operating system's; a `SeededStream` makes a simulation repeatable and must not be
+    used for a release. `progress` is told the number of users done.
     """
     source = SystemEntropy() if entropy is None else entropy
+    if not isinstance(source, Entropy):
+        raise ParameterError("entropy must be a source of random bytes, such as SeededStream(seed); else leave it out")
     if isinstance(mechanism, LocalMean):
-        values = np.asarray(answers, dtype=np.float64)
+        values = numbers("answers", answers)
         bound = mechanism.bind(integer("number of answers", values.size, least=1))
         return MeanResult(bound, bound.decode(bound.total(bound.respond(values, source)), values.size), values.size)
     if not isinstance(mechanism, FrequencyMechanism):
         raise ParameterError("mechanism must be one of faircount's mechanisms")
     positions = mechanism.domain.encode(answers)
     survey, n = mechanism.bind(positions.size), positions.size
+    form = _topology(survey, topology, parties)
+    if form != "shares":
+        return _play(form, [survey.domain.labels[j] for j in positions], survey, source)
     responses = survey.respond(positions, source)
     total, facts = _open(survey, responses, parties, source, progress)
     return Result(survey, survey.decode(total, n), n, facts)
+
+
+def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None) -> str:
+    """The form asked for, or the protocol where it costs a second at most and changes nothing of the noise."""
+    if asked is not None:
+        if asked not in TOPOLOGIES:
+            raise ParameterError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {asked!r}")
+        return asked
+    alike = isinstance(survey, SharedMechanism) and not isinstance(survey, Decoys)
+    promised = survey.promise[0] is not None
+    return "servers" if alike and promised and parties is None and 2 <= survey.n <= EVERY_USER_UP_TO else "shares"
+
+
+def _play(form: str, answers: list[object], survey: FrequencyMechanism, entropy: Entropy) -> Result:
+    from faircount.protocol import survey as protocol  # most of the protocol: loaded when it is played
+
+    plays = {
+        "servers": protocol.play_servers,
+        "explicit": protocol.play_explicit,
+        "masked": protocol.play_masked,
+        "two-stage": protocol.play_two_stage,
+    }
+    if isinstance(survey, TSS) != (form == "two-stage") or not isinstance(survey, SharedMechanism | TSS):
+        raise ParameterError(f"{survey.name} does not run as {form!r}: leave topology out")
+    if survey.promise[0] is None:
+        raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
+    return plays[form](answers, survey, entropy=entropy)
 
 
 def _open(
@@ -76,9 +117,11 @@ def _open(
     if isinstance(survey, SharedMechanism):
         holders = _holders(survey.n, parties)
         sums = exchange(responses, holders, survey.modulus, entropy, progress)
-        return combine(sums, survey.modulus), {"share holders": holders, "modulus": survey.modulus}
+        facts = {"topology": "shares", "share holders": holders, "modulus": survey.modulus}
+        return combine(sums, survey.modulus), facts
     if isinstance(survey, TSS):
-        return _open_two_stage(survey, responses, parties, entropy), {"modulus": survey.modulus}
+        facts = {"topology": "shares", "modulus": survey.modulus}
+        return _open_two_stage(survey, responses, parties, entropy), facts
     return survey.total(responses), {}
 
 

@@ -7,11 +7,12 @@ ideal one checks it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256, shake_256
 
+import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -21,8 +22,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.protocol.digest import labelled
-from faircount.sharing.expand import expand
-from faircount.sharing.field import Residues
+from faircount.sharing.expand import expand, expand_rows
+from faircount.sharing.field import Residues, dtype_for
 from faircount.sharing.keys import canonical_public_key
 
 NONCE = 12
@@ -46,9 +47,13 @@ class KeyPair:
 class Sealing(ABC):
     """What two parties can do with each other's keys. `salt` and `info` bind every use (sharing.keys.key_info)."""
 
-    @abstractmethod
     def keypair(self, entropy: Entropy) -> KeyPair:
         """A fresh key."""
+        return self.keypair_of(entropy.bytes(32))
+
+    @abstractmethod
+    def keypair_of(self, secret: bytes) -> KeyPair:
+        """The key with this secret half."""
 
     @abstractmethod
     def agree(self, mine: KeyPair, theirs: bytes) -> bytes | None:
@@ -66,6 +71,13 @@ class Sealing(ABC):
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """A uniform vector over F_q, the same for everybody who holds the secret (of a pair, or a seed)."""
 
+    def stretch_rows(
+        self, secrets: Sequence[bytes], salt: bytes, infos: Sequence[bytes], q: int, count: int
+    ) -> Residues:
+        """`stretch` of many secrets, one row each."""
+        rows = [self.stretch(secret, salt, info, q, count) for secret, info in zip(secrets, infos, strict=True)]
+        return np.array(rows, dtype=dtype_for(q)).reshape(len(rows), count)
+
     @abstractmethod
     def commit(self, salt: bytes, content: bytes) -> bytes:
         """A commitment to the content, 32 bytes, that says nothing about it without the salt."""
@@ -74,9 +86,8 @@ class Sealing(ABC):
 class RealSealing(Sealing):
     """Section 5, byte for byte."""
 
-    def keypair(self, entropy: Entropy) -> KeyPair:
-        """A fresh X25519 key."""
-        secret = entropy.bytes(32)
+    def keypair_of(self, secret: bytes) -> KeyPair:
+        """An X25519 key."""
         private = X25519PrivateKey.from_private_bytes(secret)
         pair = KeyPair(secret, private.public_key().public_bytes_raw())
         pair.__dict__["private"] = private  # it was made just now: keep it
@@ -106,6 +117,13 @@ class RealSealing(Sealing):
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """HKDF, then the AES-256-CTR key stream as elements."""
         return expand(_key(secret, salt, info), q, count)
+
+    def stretch_rows(
+        self, secrets: Sequence[bytes], salt: bytes, infos: Sequence[bytes], q: int, count: int
+    ) -> Residues:
+        """The same, with the arithmetic on all rows at once."""
+        keys = [_key(secret, salt, info) for secret, info in zip(secrets, infos, strict=True)]
+        return expand_rows(keys, q, count)
 
     def commit(self, salt: bytes, content: bytes) -> bytes:
         """SHA-256 over 16 random bytes and the content."""
@@ -139,9 +157,8 @@ class IdealSealing(Sealing):
         self._masks = masks
         self._sealed: dict[bytes, bytes] = {}
 
-    def keypair(self, entropy: Entropy) -> KeyPair:
+    def keypair_of(self, secret: bytes) -> KeyPair:
         """A key whose public half is a hash: nothing is computed with it."""
-        secret = entropy.bytes(32)
         return KeyPair(secret, sha256(b"public" + secret).digest()[:31] + b"\0")
 
     def agree(self, mine: KeyPair, theirs: bytes) -> bytes | None:

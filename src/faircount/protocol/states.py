@@ -1,7 +1,9 @@
 """Where a survey stands. One table for everybody: it knows no role.
 
-draft -> enrolling -> sealed -> [sharing] -> submitting -> claimed -> [recovering] -> opened -> published
-                                                 ^____________|  (bad blobs: one further, smaller claim)
+draft -> enrolling -> sealed -> [indicating] -> [sharing] -> submitting -> claimed -> [recovering] -> opened
+-> published; besides
+claimed -> submitting   some blobs do not open: one further claim
+submitting -> sharing   two-stage: shares for those who take over from elected users who vanished
 every state before `published` -> aborted
 """
 
@@ -16,6 +18,7 @@ class State(StrEnum):
     DRAFT = "draft"
     ENROLLING = "enrolling"
     SEALED = "sealed"
+    INDICATING = "indicating"
     SHARING = "sharing"
     SUBMITTING = "submitting"
     CLAIMED = "claimed"
@@ -28,9 +31,10 @@ class State(StrEnum):
 _FORWARD: dict[State, tuple[State, ...]] = {
     State.DRAFT: (State.ENROLLING,),
     State.ENROLLING: (State.SEALED,),
-    State.SEALED: (State.SHARING, State.SUBMITTING),
+    State.SEALED: (State.INDICATING, State.SHARING, State.SUBMITTING),
+    State.INDICATING: (State.SHARING,),
     State.SHARING: (State.SUBMITTING,),
-    State.SUBMITTING: (State.CLAIMED,),
+    State.SUBMITTING: (State.CLAIMED, State.SHARING),
     State.CLAIMED: (State.RECOVERING, State.OPENED, State.SUBMITTING),
     State.RECOVERING: (State.OPENED, State.SUBMITTING),
     State.OPENED: (State.PUBLISHED,),

@@ -16,20 +16,25 @@ from faircount.core.errors import ProtocolError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.noise import Decoys
-from faircount.protocol import explicit, servers, user
+from faircount.protocol import explicit, masked_user, servers, two_stage_user, user
 from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.codec import Message, Party
 from faircount.protocol.coordinator import Coordinator
 from faircount.protocol.invitations import Invitation
 from faircount.protocol.ledger import Ledger
 from faircount.protocol.messages import Aborted, Inquiry, Published, addressee
+from faircount.protocol.messages_masked import MaskCall, Neighbourhood
 from faircount.protocol.messages_peers import Call, Roster
+from faircount.protocol.messages_two_stage import Assignment, Bundle, SlotSums, SumCall
 from faircount.protocol.params import Keys, SurveyParameters, Topology, propose
 from faircount.protocol.roles import aggregate, coordinate, end_phase
 from faircount.protocol.sealing import RealSealing, Sealing
 from faircount.protocol.signing import SigningKey, unwrap
 
 T = TypeVar("T")
+
+MOST_MESSAGES = 1000
+"""More than any survey needs between the servers: a conversation beyond it goes in circles."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,10 @@ def set_up(
 
 def converse(s1: Coordinator, s2: Aggregator, out: Sequence[Message]) -> tuple[Coordinator, Aggregator]:
     """Carry messages between the servers until neither has anything to say."""
-    waiting = list(out)
+    waiting, left = list(out), MOST_MESSAGES
     while waiting:
+        if (left := left - 1) < 0:
+            raise ProtocolError(f"S1 and S2 exchanged {MOST_MESSAGES} messages without coming to an end")
         message = waiting.pop(0)
         if addressee(message) is Party.S2:
             s2, answers = aggregate(s2, message)
@@ -86,9 +93,10 @@ def result_of(s1: Coordinator) -> Result:
 def _as_included(s1: Coordinator) -> FrequencyMechanism:
     """The mechanism as it ran: where users flip unequal numbers of coins, with the coins that went in."""
     mechanism = s1.params.mechanism
-    if isinstance(mechanism, Decoys) and s1.members and mechanism.D % mechanism.n:
-        coins = mechanism.coins_of(np.array(s1.members))
-        return replace(mechanism, users=len(s1.members), dropouts=0, epsilon=None, delta=None, coins=coins)
+    included = s1.extra.included if s1.params.topology is Topology.MASKED else s1.members
+    if isinstance(mechanism, Decoys) and included and mechanism.D % mechanism.n:
+        coins = mechanism.coins_of(np.array(included))
+        return replace(mechanism, users=len(included), dropouts=0, delta=None, coins=coins)
     return mechanism
 
 
@@ -137,6 +145,71 @@ def play_explicit(
     for sharer in sharers:
         s1, (call,) = coordinate(s1, user.visit(sharer.member))
         _, body = explicit.answer_call(sharer, expect(Call, call), source)
+        s1, _ = coordinate(s1, body)
+    s1, claim = end_phase(s1)
+    s1, _ = converse(s1, s2, claim)
+    return result_of(s1)
+
+
+def play_two_stage(
+    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+) -> Result:
+    """A survey with TSS or TSS': enrol, indicate, share with the elected users, send their sums (Alg. 3 and 4)."""
+    source = SystemEntropy() if entropy is None else entropy
+    held = mechanism.domain.encode(answers)
+    cast = set_up(mechanism.bind(held.size), Topology.TWO_STAGE, source, **terms)
+    s1, s2 = cast.s1, cast.s2
+    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
+    for each in members:
+        s1, _ = coordinate(s1, each.enrolment)
+    s1, request = end_phase(s1)
+    s1, s2 = converse(s1, s2, request)
+    s1, (roster,) = coordinate(s1, Inquiry(cast.params.survey, cast.invitations[0].access))
+    people = []
+    for each, item in zip(members, held.tolist(), strict=True):
+        placed = expect(user.Member, user.believe(each, expect(Roster, roster)))
+        people.append(two_stage_user.indicate(placed, item, source))
+        s1, _ = coordinate(s1, people[-1].indicator)
+    s1, request = end_phase(s1)
+    s1, s2 = converse(s1, s2, request)
+    for i, person in enumerate(people):
+        s1, (assigned,) = coordinate(s1, user.visit(person.member))
+        people[i], bundle = two_stage_user.report(person, expect(Assignment, assigned), source)
+        s1, _ = coordinate(s1, expect(Bundle, bundle))
+    s1, _ = end_phase(s1)
+    for person in people:
+        s1, (call,) = coordinate(s1, user.visit(person.member))
+        if isinstance(call, SumCall):  # it was elected
+            _, sums = two_stage_user.add_up(person, call, source)
+            s1, _ = coordinate(s1, expect(SlotSums, sums))
+    s1, claim = end_phase(s1)
+    s1, _ = converse(s1, s2, claim)
+    return result_of(s1)
+
+
+def play_masked(
+    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+) -> Result:
+    """A survey in the `peers masked` topology: enrol, share a mask key, send a masked vector."""
+    source = SystemEntropy() if entropy is None else entropy
+    held = mechanism.domain.encode(answers)
+    cast = set_up(mechanism.bind(held.size), Topology.MASKED, source, **terms)
+    s1, s2 = cast.s1, cast.s2
+    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
+    for each in members:
+        s1, _ = coordinate(s1, each.enrolment)
+    s1, request = end_phase(s1)
+    s1, s2 = converse(s1, s2, request)
+    maskers = []
+    for each, invitation, item in zip(members, cast.invitations, held.tolist(), strict=True):
+        s1, (near,) = coordinate(s1, Inquiry(cast.params.survey, invitation.access))
+        placed = expect(masked_user.Placed, masked_user.believe(each, expect(Neighbourhood, near)))
+        maskers.append(masked_user.share(placed, item, source))
+        s1, _ = coordinate(s1, maskers[-1].bundle)
+    s1, _ = end_phase(s1)
+    for masker in maskers:
+        s1, (call,) = coordinate(s1, masked_user.visit(masker))
+        _, body = masked_user.answer_call(masker, expect(MaskCall, call), source)
         s1, _ = coordinate(s1, body)
     s1, claim = end_phase(s1)
     s1, _ = converse(s1, s2, claim)

@@ -16,7 +16,7 @@ from faircount.protocol.digest import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.invitations import Invitation
 from faircount.protocol.messages import Reason, Rejected, Visit, rejected
 from faircount.protocol.messages_peers import Enrolment, Peer, Roster, Seal
-from faircount.protocol.params import NOWHERE, SurveyParameters
+from faircount.protocol.params import NOWHERE, SurveyParameters, Topology
 from faircount.protocol.sealing import KeyPair, RealSealing, Sealing
 from faircount.protocol.signing import unwrap
 
@@ -78,18 +78,28 @@ def _root(entries: tuple[Peer, ...]) -> bytes:
 
 
 def _roster_problem(member: Member, entries: tuple[Peer, ...], seal: object) -> Rejected | None:
-    params, users = member.params, [each.user for each in entries]
+    problem = seal_problem(member, seal, len(entries), _root(entries))
+    if problem is not None:
+        return problem
+    if len({each.public_key for each in entries}) != len(entries):
+        return rejected(Reason.MALFORMED, "the roster names a key twice")
+    if Peer(member.user, member.keys.public) not in entries:
+        return rejected(Reason.UNKNOWN, "this user is not on the roster with its own key")
+    return None
+
+
+def seal_problem(member: Member, seal: object, n: int, root: bytes | None) -> Rejected | None:
+    """Why what S2 signed is not the seal of a roster of n users with this root that the member may believe."""
+    params = member.params
     if not isinstance(seal, Seal) or seal.survey != params.survey:
         return rejected(Reason.UNSIGNED, "S2 did not sign this roster")
-    root = _root(entries)
-    if (seal.n, seal.root) != (len(entries), root) or seal.digest != roster_digest(params.digest, len(entries), root):
+    if root is None or (seal.n, seal.root) != (n, root) or seal.digest != roster_digest(params.digest, n, root):
         return rejected(Reason.WRONG_DIGEST, "S2 signed another roster than S1 shows")
     if member.digest not in (b"", seal.digest):
         return rejected(Reason.CONFLICT, "two rosters of one survey: do not go on")
-    if not params.minimum <= len(entries) <= params.n_max or len({each.public_key for each in entries}) != len(users):
-        return rejected(Reason.TOO_FEW, "the roster is too small, too large or names a key twice")
-    if params.keys.commitment not in (NOWHERE, sha256(seal.revealed).digest()):
+    if not params.minimum <= n <= params.n_max:
+        return rejected(Reason.TOO_FEW, "the roster is too small or too large")
+    later = params.topology is Topology.TWO_STAGE  # there S2 reveals its value with the election
+    if not later and params.keys.commitment not in (NOWHERE, sha256(seal.revealed).digest()):
         return rejected(Reason.WRONG_DIGEST, "S2 revealed another value than it had committed to")
-    if Peer(member.user, member.keys.public) not in entries:
-        return rejected(Reason.UNKNOWN, "this user is not on the roster with its own key")
     return None

@@ -1,5 +1,7 @@
 """From a 32-byte key to a vector of F_q, the same in every client (protocol, section 5)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
@@ -29,6 +31,22 @@ def expand(key: bytes, q: int, count: int) -> Residues:
         words = words[: out.size - done]
         out[done : done + words.size] = reduced(words, q)
         done += words.size
+    return out
+
+
+def expand_rows(keys: Sequence[bytes], q: int, count: int) -> Residues:
+    """`expand` of many keys, one row each: the same elements, with the arithmetic on all rows at once."""
+    if any(len(key) != KEY_BYTES for key in keys):
+        raise ShareError(f"keys to expand have {KEY_BYTES} bytes each")
+    kind, last = word_for(q), last_accepted(q, word_for(q))
+    words = np.empty((len(keys), integer("count", count) + 8), dtype=kind.newbyteorder("<"))
+    for key, row in zip(keys, words, strict=True):
+        fill_from(key_stream(key), row.view(np.uint8))
+    accepted = words <= last
+    out = reduced(words[:, :count].astype(kind), q).astype(dtype_for(q))
+    for short in np.flatnonzero(~accepted[:, :count].all(axis=1)).tolist():
+        kept = words[short][accepted[short]][:count].astype(kind)
+        out[short] = reduced(kept, q) if kept.size == count else expand(keys[short], q, count)
     return out
 
 

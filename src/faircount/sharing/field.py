@@ -192,7 +192,10 @@ class UniformDraws:
 
 
 def _whole(values: ArrayLike) -> NDArray[np.integer[Any]]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):
+        raise ShareError("elements must be whole numbers, in rows of equal length") from None
     if array.dtype.kind not in "iu":
         raise ShareError("elements must be whole numbers of at most 64 bits: convert them to an integer array")
     return array

@@ -4,6 +4,7 @@ Every key is bound to the survey, the attempt, both parties and a context, so th
 inputs and outputs are bytes; nothing here keeps a secret or puts one into a message.
 """
 
+import struct
 from enum import IntEnum
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -22,6 +23,8 @@ KEY_BYTES = 32
 SURVEY_BYTES = 16
 
 _LABEL = b"faircount/1\x00"
+_INFO = struct.Struct(">12sB16sIII32s")
+_U32 = 0xFFFFFFFF
 _FIELD_PRIME = 2**255 - 19
 
 
@@ -45,17 +48,13 @@ def key_info(purpose: Purpose, survey: bytes, attempt: int, sender: int, receive
     """
     if purpose == Purpose.MASK and sender >= receiver:
         raise ParameterError("a mask is keyed by its pair: give the smaller index as sender, the larger as receiver")
-    return b"".join(
-        (
-            _LABEL,
-            integer("purpose", purpose, least=1, most=len(Purpose)).to_bytes(1, "big"),
-            _exactly("survey id", survey, SURVEY_BYTES),
-            _u32("attempt", attempt),
-            _u32("sender", sender),
-            _u32("receiver", receiver),
-            _exactly("context", context, KEY_BYTES),
-        )
-    )
+    kind = purpose if type(purpose) is Purpose else integer("purpose", purpose, least=1, most=len(Purpose))
+    for name, value in (("attempt", attempt), ("sender", sender), ("receiver", receiver)):
+        if type(value) is not int or not 0 <= value <= _U32:  # every key needs an info: say only what is wrong
+            integer(name, value, most=_U32)
+    _exactly("survey id", survey, SURVEY_BYTES)
+    _exactly("context", context, KEY_BYTES)
+    return _INFO.pack(_LABEL, kind, survey, attempt, sender, receiver, context)
 
 
 def derive_key(private: bytes, public: bytes, salt: bytes, info: bytes) -> bytes:
@@ -90,7 +89,3 @@ def _exactly(name: str, value: bytes, size: int) -> bytes:
     if not isinstance(value, bytes) or len(value) != size:
         raise ShareError(f"{name} must be exactly {size} bytes")
     return value
-
-
-def _u32(name: str, value: int) -> bytes:
-    return integer(name, value, most=0xFFFFFFFF).to_bytes(4, "big")

@@ -5,7 +5,7 @@ the insiders' noise). An audit can refute a claim; it cannot prove one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import integer
+from faircount.core.validation import fraction, integer, real
 from faircount.mechanisms.base import Mechanism
 from faircount.mechanisms.local_frequency import LocalFrequency
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.shared import SharedMechanism
+from faircount.mechanisms.shared import NoiseMechanism, SharedMechanism
 from faircount.mechanisms.two_stage import TSS
 from faircount.privacy.audit import Finding, find
 
@@ -81,18 +81,22 @@ def audit(
     `runs` are made on each of the two data sets. A sound claim is refuted with probability at most 1 - confidence.
     """
     integer("runs", runs, least=100)
-    world = _World.of(mechanism)
-    claimed = mechanism.promise[0] if epsilon is None else epsilon
-    if claimed is None:
+    confidence = fraction("confidence", confidence)
+    asked = mechanism.promise[0] if epsilon is None else epsilon
+    if asked is None:
         raise ParameterError("give epsilon= and delta=, the claim to be tested")
+    claimed = checked_epsilon(asked)
+    world = _World.of(mechanism, claimed)
     if delta is None:
         made = mechanism if isinstance(mechanism, Sampling) else world.mechanism
         delta = made.guarantee(epsilon=claimed).delta
+    if not 0 <= real("delta", delta) <= 1:
+        raise ParameterError(f"delta must lie in [0, 1], not {delta:g}")
     source = SystemEntropy() if entropy is None else entropy
     world = world.centred(source)
     first, second = (world.statistics(which, runs, source, progress) for which in (False, True))
-    finding = find(first, second, delta, confidence)
-    return AuditReport(mechanism.name, checked_epsilon(claimed), delta, runs, confidence, finding)
+    finding = find(first, second, float(delta), confidence)
+    return AuditReport(mechanism.name, claimed, float(delta), runs, confidence, finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +110,36 @@ class _World:
     centre: tuple[float, float] = (0.0, 0.0)  # where the two sums usually lie in the first world
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> "_World":
+    def of(cls, mechanism: Mechanism, epsilon: float) -> "_World":
         """The worst neighbouring pair for this family of mechanisms."""
         if isinstance(mechanism, LocalMean):
             return cls(replace(mechanism, users=1), np.array([1.0]), np.array([-1.0]))
         if isinstance(mechanism, LocalFrequency):
             return cls(replace(mechanism, users=1), np.array([0]), np.array([1]))
         if isinstance(mechanism, Sampling):
-            return cls._sampling(mechanism)
-        if isinstance(mechanism, SharedMechanism):
+            return cls._sampling(mechanism, epsilon)
+        if isinstance(mechanism, NoiseMechanism):
             return cls._noise(mechanism)
         raise ParameterError(f"{mechanism.name} cannot be audited")
 
     @classmethod
-    def _sampling(cls, mechanism: Sampling) -> "_World":
-        """(k+1, k) against (k, k+1) holders; users of other items would change nothing in these two sums."""
-        k = mechanism.crowd(mechanism.default_adversary)
-        others = np.repeat([0, 1], k)
-        small = replace(mechanism, users=2 * k + 1, floor=0)
-        if not isinstance(mechanism, TSS):  # its sets are drawn among all items
-            small = replace(small, items=mechanism.domain.labels[:2])
+    def _sampling(cls, mechanism: Sampling, epsilon: float) -> "_World":
+        """(k+1, k) against (k, k+1) holders; users of other items would change nothing in these two sums.
+
+        With two items alone all users hold one or the other, and the claim may speak of such data sets only.
+        """
+        others = np.repeat([0, 1], mechanism.worst_crowds(mechanism.default_adversary, epsilon))
+        if isinstance(mechanism, TSS):  # its sets are drawn among all items; TSS' differs in the helpers alone
+            same = {each.name: getattr(mechanism, each.name) for each in fields(TSS)}
+            small: Sampling = TSS(**same | {"users": None, "floor": 0})
+        else:
+            small = replace(mechanism, users=None, floor=0, items=mechanism.domain.labels[:2])
         return cls(small, np.append(others, 0), np.append(others, 1))
 
     @classmethod
-    def _noise(cls, mechanism: SharedMechanism) -> "_World":
+    def _noise(cls, mechanism: NoiseMechanism) -> "_World":
         """Any data will do: the others hold item 0; the insiders come first, where the most coins are."""
-        n = mechanism.users or NOISE_USERS
+        n = mechanism.users or NOISE_USERS + mechanism.insiders + mechanism.dropouts
         small = replace(mechanism, users=n, items=mechanism.domain.labels[:2])
         others = np.zeros(n - 1, dtype=np.int64)
         return cls(small, np.append(others, 0), np.append(others, 1), mechanism.default_adversary.insiders)
@@ -174,9 +182,9 @@ class _World:
         first, second = sums[:, 0], sums[:, 1]
         columns = [first - second, first, -second]
         if isinstance(self.mechanism, Sampling):
-            crowd = (self.first.size + 1) / 2  # k + 1: likelihood ratio (k + 1 - s_2) / (k + 1 - s_1)
-            with np.errstate(divide="ignore"):
-                columns.append(np.log(crowd - second) - np.log(crowd - first))
+            most, most_too = (self.first == 0).sum(), (self.second == 1).sum()  # a + 1 and b + 1 holders
+            with np.errstate(divide="ignore"):  # likelihood ratio (b + 1 - s_2) / (a + 1 - s_1), up to a constant
+                columns.append(np.log(most_too - second) - np.log(most - first))
         else:
             columns.append(np.minimum(first - self.centre[0], self.centre[1] - second))
         return np.nan_to_num(np.stack(columns, axis=1))  # both sides impossible at once: no information

@@ -6,34 +6,20 @@ declared set, or aborted. Everything is repeatable: the same schedule gives the 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, TypeVar
 
-from faircount.core.entropy import SeededStream
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import aggregator
-from faircount.protocol.codec import Message, Party, encode
+from faircount.protocol.codec import Message, Party
 from faircount.protocol.coordinator import to_s2
-from faircount.protocol.messages import Recall, Rejected, Signed, addressee
-from faircount.protocol.messages_masked import MaskCall
-from faircount.protocol.messages_peers import Call, Enrolment, Roster
+from faircount.protocol.messages import Recall, Rejected, addressee
+from faircount.protocol.messages_peers import Enrolment
 from faircount.protocol.messages_servers import Submission
-from faircount.protocol.messages_two_stage import Assignment, Gone, SumCall
 from faircount.protocol.params import Topology
 from faircount.protocol.roles import aggregate, coordinate, end_phase, resume
-from faircount.protocol.sealing import IdealSealing, RealSealing, Sealing
-from faircount.protocol.states import FINAL
-from faircount.protocol.store import WriteOnce
-from faircount.protocol.survey import Cast, set_up
 from faircount.protocol.wire import decode
-from faircount.simulation.faults_devices import CLIENTS, Device
-from faircount.simulation.faults_watch import Watch
-
-T = TypeVar("T")
+from faircount.simulation.faults_devices import Device
+from faircount.simulation.faults_world import Trouble, World, corrupted, snapshot
 
 
 class Kind(StrEnum):
@@ -54,20 +40,6 @@ class Kind(StrEnum):
     LOSE = "lose"  # device `who` is lost for good
     SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
-
-
-class Trouble(StrEnum):
-    """What goes wrong when a user says something to S1."""
-
-    NONE = "none"
-    REQUEST_LOST = "request lost"
-    ANSWER_LOST = "answer lost"
-    S1_CRASH_BEFORE = "S1 crashes before its write"
-    S1_CRASH_AFTER = "S1 crashes after its write"
-    DELAYED = "delayed"
-    DUPLICATED = "duplicated"
-    CORRUPTED = "corrupted on the way to S1"
-    TAMPERED = "S1 shows this user another roster or set"
 
 
 class Mishap(StrEnum):
@@ -100,142 +72,6 @@ class Outcome:
     problems: tuple[str, ...]
 
 
-MOST_TALK = 400  # messages between the servers before we say that they never stop
-ROUNDS = 25  # in which a recovered network must bring every survey to an end
-
-
-class World:
-    """All parties of one survey, what is on the way between them, and their backups."""
-
-    def __init__(self, topology: Topology, users: int = 6, seed: int = 0, *, real: bool = False) -> None:
-        sealing: Sealing = RealSealing() if real else IdealSealing()
-        self.cast = _cast(topology, users, seed % 2)
-        self.client, self.entropy, self.sealing = CLIENTS[topology], SeededStream(seed), sealing
-        self.s1 = self.client.open(replace(snapshot(self.cast.s1), sealing=sealing))
-        self.s2 = replace(self.cast.s2, sealing=sealing)
-        self.devices: list[Device | None] = [Device(i, each) for i, each in enumerate(self.cast.invitations)]
-        self.generation = [0] * users
-        self.wire: list[Message] = []
-        self.mail: list[Message] = []
-        self.sent: list[Message] = []
-        self.backups_s1, self.backups_s2 = [snapshot(self.s1)], [self.s2]
-        self.watch = Watch(self.cast.params)
-
-    # --- the servers
-
-    def post(self, out: Iterable[Message]) -> None:
-        """Put what a server said on the wire; answers to users of whom nobody waits are dropped."""
-        for message in out:
-            if isinstance(message, Signed):
-                self.sent.append(message)
-                self.watch.said(message)
-                self.wire.append(message)
-
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
-        """S1 handles a message. One that is rejected must leave no trace."""
-        before = snapshot(self.s1)
-        self.s1, out = coordinate(self.s1, message)
-        if out and all(isinstance(each, Rejected) for each in out) and self.s1 != before:
-            self.watch.problems.append("a rejected message changed S1")
-        self.post(out)
-        return out
-
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
-        """S2 handles a message."""
-        self.s2, out = aggregate(self.s2, message)
-        self.post(out)
-        return out
-
-    def arrive(self, message: Message) -> None:
-        """A message reaches whom it is for."""
-        if addressee(message) is Party.S2:
-            self.tell_s2(message)
-        else:
-            self.tell_s1(message)
-
-    def converse(self) -> None:
-        """Everything between the servers arrives, in order."""
-        for _ in range(MOST_TALK):
-            if not self.wire:
-                return
-            self.arrive(self.wire.pop(0))
-        self.watch.problems.append("the servers never stop talking")
-
-    # --- the users
-
-    def exchange(self, at: int, trouble: Trouble = Trouble.NONE, how: int = 0) -> bool:
-        """One thing that a device says to S1, and what it makes of the answer; whether it may have more to say."""
-        device = self._begun(at)
-        asked = None if device is None else self.client.ask(device)
-        if device is None or asked is None:
-            return False
-        self._note_body(at, asked)
-        answer = self._through(asked, trouble, how)
-        if answer is None:
-            return False
-        after = self.client.hear(device, asked, answer, self.entropy)
-        self.devices[at] = after
-        self.watch.items |= self.client.counted(after)
-        return after is not device and after.heard == device.heard
-
-    def _begun(self, at: int) -> Device | None:
-        device = self.devices[at]
-        if device is not None and device.state is None:
-            device = self.client.begin(self.cast.params, device, self.sealing, self.entropy)
-            self.devices[at] = device
-            self.watch.items |= self.client.counted(device)
-        return device
-
-    def _note_body(self, at: int, body: Message) -> None:
-        self.sent.append(body)
-        self.watch.left_device((at, self.generation[at], getattr(body, "attempt", 0)), body)
-
-    def _through(self, asked: Message, trouble: Trouble, how: int) -> Message | None:
-        """What the device hears, if anything."""
-        if trouble is Trouble.REQUEST_LOST:
-            return None
-        if trouble is Trouble.DELAYED:
-            self.mail.append(asked)
-            return None
-        if trouble is Trouble.CORRUPTED:
-            self.tell_s1(corrupted(asked, how))
-            return None
-        if trouble is Trouble.S1_CRASH_BEFORE:
-            self.s1, _ = snapshot(self.s1), coordinate(snapshot(self.s1), asked)
-            self.post(resume(self.s1))
-            return None
-        answers = self.tell_s1(asked)
-        if trouble is Trouble.S1_CRASH_AFTER:
-            self.post(resume(self.s1))
-        if trouble is Trouble.DUPLICATED:
-            self.tell_s1(asked)
-        if trouble in (Trouble.ANSWER_LOST, Trouble.S1_CRASH_AFTER) or not answers:
-            return None
-        return tampered(answers[0], how) if trouble is Trouble.TAMPERED else answers[0]
-
-    def visit(self, at: int) -> None:
-        """A device comes and does all that there is to do."""
-        for _ in range(12):
-            if not self.exchange(at):
-                return
-
-    # --- the end
-
-    def finish(self) -> None:
-        """The network recovers, devices that still exist come back, S1 keeps its deadlines: the survey must end."""
-        for _ in range(ROUNDS):
-            for at in range(len(self.devices)):
-                self.visit(at)
-            self.post(resume(self.s1))
-            self.converse()
-            if self.s1.state in FINAL and self.s2.state in FINAL:
-                return
-            self.s1, out = end_phase(self.s1)
-            self.post(out)
-            self.converse()
-        self.watch.problems.append(f"the survey does not end: S1 is {self.s1.state}, S2 is {self.s2.state}")
-
-
 # --- operations
 
 
@@ -259,7 +95,7 @@ def _deadline(world: World, op: Op) -> None:
 
 def _carry(world: World, op: Op) -> None:
     if not world.wire:
-        return
+        return None
     message, mishaps = world.wire.pop(op.who % len(world.wire)), list(Mishap)
     mishap = mishaps[op.how % len(mishaps)]
     if mishap is Mishap.CORRUPTED:
@@ -381,52 +217,3 @@ def step(world: World, op: Op) -> None:
     world.watch.look(world.s1, world.s2)
     world.backups_s1.append(snapshot(world.s1))
     world.backups_s2.append(world.s2)
-
-
-# --- pieces
-
-
-@lru_cache(maxsize=64)
-def _cast(topology: Topology, users: int, variant: int) -> Cast:
-    """A survey before its first user: noise off, one item per user. A variant has fewer helpers or neighbours."""
-    terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3}
-    mechanism: FrequencyMechanism = DPDS(items=users, users=users, p=1.0)
-    if topology is Topology.TWO_STAGE:
-        mechanism = TSSPrime(items=users, users=users, p=1.0, alpha=(users - 1 - variant) / users, phi=1)
-        terms["k"] = 2 * variant
-    if topology is Topology.MASKED and variant and users > 5:
-        terms |= {"k": 4, "t": 2}
-    return set_up(mechanism, topology, SeededStream(users), **terms)
-
-
-def snapshot(state: T) -> T:
-    """A backup of a state: what is filled in place is copied, the rest is immutable."""
-    if isinstance(state, WriteOnce):
-        return state.copy()
-    if not is_dataclass(state) or isinstance(state, type):
-        return state
-    held = {each.name: getattr(state, each.name) for each in fields(state)}
-    changed = {name: snapshot(value) for name, value in held.items() if isinstance(value, WriteOnce) or name == "extra"}
-    return replace(state, **changed)
-
-
-def corrupted(message: Message, how: int) -> Message:
-    """The message with one byte changed, if that is still a message; else the rejection that its reader makes of it."""
-    data = bytearray(encode(message))
-    data[2 + how % (len(data) - 2)] ^= 1 + how % 255
-    return decode(bytes(data))
-
-
-def tampered(answer: Message, how: int) -> Message:
-    """Another roster, or another set, than everybody else is shown."""
-    if isinstance(answer, Roster):
-        return replace(answer, entries=answer.entries[1:] if how % 2 else answer.entries[::-1])
-    if isinstance(answer, Call):
-        bits = bytearray(answer.members)
-        bits[0] ^= 1 << how % 8
-        return replace(answer, members=bytes(bits), blobs=answer.blobs[: max(0, bits[0].bit_count() - 1)])
-    if isinstance(answer, (MaskCall, SumCall)):
-        return replace(answer, members=bytes((answer.members[0] ^ 1 << how % 8, *answer.members[1:])))
-    if isinstance(answer, Assignment):
-        return replace(answer, number=how % 8) if how % 2 else replace(answer, gone=(Gone(2, how % 8),), attempt=2)
-    return answer

@@ -130,7 +130,8 @@ class PeersClient(Client):
 
     def member(self, device: Device) -> user.Member:
         """The enrolled user inside the device."""
-        return device.state if isinstance(device.state, user.Member) else device.state.member  # type: ignore[no-any-return]
+        member: user.Member = device.state if isinstance(device.state, user.Member) else device.state.member
+        return member
 
     def believe(self, member: user.Member, answer: Any) -> Any:
         """What the user makes of the roster that it is shown."""

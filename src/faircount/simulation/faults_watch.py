@@ -8,6 +8,7 @@ arrive at any time, and a curious server keeps what a crash made it forget.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any
 
 from faircount.core.errors import MalformedError
 from faircount.protocol.aggregator import Aggregator
@@ -124,7 +125,7 @@ def _receipt(watch: Watch, receipt: Receipt) -> None:
 
 
 def _allowed(watch: Watch, first: bytes) -> set[Line]:
-    """Whom a second claim may name: nobody before bad blobs. In two-stage, blobs are the helpers', and nobody leaves."""
+    """Whom a second claim may name: nobody before bad blobs. In two-stage blobs are the helpers', and nobody leaves."""
     lines, bad = watch.lines_of(first), watch.bad.get(first)
     if bad is None or isinstance(watch.claims[first], TwoStageClaim):
         return set() if bad is None else set(lines)
@@ -138,8 +139,12 @@ def _batch(watch: Watch, batch: Batch) -> None:
     watch.opened |= {line for i, line in enumerate(watch.lines_of(batch.claim_hash)) if i not in bad}
     if batch.claim_hash not in watch.receipted:
         watch.problems.append("blobs were sent before S2 had recorded their claim")
-    content = encode(batch)
-    watch.one_value(("batch", batch.claim_hash), content, "two batches of one claim were sent")
+    watch.one_value(("batch", batch.claim_hash), encode(batch), "two batches of one claim were sent")
+    claim = watch.claims.get(batch.claim_hash)
+    hashes = tuple(sha256(blob).digest() for blob in batch.blobs)
+    claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
+    if hashes != (getattr(claim, "blob_hashes", ()) if claimed is None else claimed):
+        watch.problems.append("blobs were sent that are not those of the claim")
 
 
 def _bad(watch: Watch, stated: BadBlobs) -> None:
@@ -192,7 +197,7 @@ def _aborted(watch: Watch, stated: Aborted) -> None:
         watch.problems.append("S2 opened a sum that is nobody's")
 
 
-READERS: dict[type[Message], Callable[[Watch, object], None]] = {  # each reader is given its own message class
+READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
     SealRequest: _roster,
     ServersClaim: _claim,
     PeersClaim: _claim,
@@ -206,4 +211,5 @@ READERS: dict[type[Message], Callable[[Watch, object], None]] = {  # each reader
     ShareSum: _sum,
     Published: _published,
     Aborted: _aborted,
-}  # type: ignore[dict-item, unused-ignore]
+}
+"""What the watch makes of each kind of message between the servers."""

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import shake_256
 from typing import Any
 
@@ -26,7 +27,7 @@ from faircount.protocol.messages import Signed
 from faircount.protocol.sealing import OVERHEAD, KeyPair, Sealing
 from faircount.sharing.field import Residues, dtype_for
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
-from faircount.simulation.faults import snapshot
+from faircount.simulation.faults_world import snapshot
 
 Law = dict[Hashable, Fraction]
 """Probability of every view."""
@@ -40,18 +41,26 @@ class Chance:
 
     def __init__(self, path: list[int]) -> None:
         self._path, self.sizes, self.drawn = path, list[int](), dict[Hashable, int]()
-        self.weight = Fraction(1)
+        self._weight = self._whole = 1
 
-    def draw(self, name: Hashable, weights: Sequence[Fraction]) -> int:
-        """The outcome of a draw with these probabilities."""
-        if name not in self.drawn:
-            at = len(self.sizes)
-            if at == len(self._path):
-                self._path.append(0)
-            self.sizes.append(len(weights))
-            self.drawn[name] = self._path[at]
-            self.weight *= weights[self._path[at]]
-        return self.drawn[name]
+    def draw(self, name: Hashable, weights: Sequence[int]) -> int:
+        """The outcome of a draw with probabilities in these proportions."""
+        known = self.drawn.get(name)
+        if known is not None:
+            return known
+        at = len(self.sizes)
+        if at == len(self._path):
+            self._path.append(0)
+        self.sizes.append(len(weights))
+        chosen = self.drawn[name] = self._path[at]
+        self._weight *= weights[chosen]
+        self._whole *= sum(weights)
+        return chosen
+
+    @property
+    def weight(self) -> Fraction:
+        """The probability of all outcomes so far."""
+        return Fraction(self._weight, self._whole)
 
 
 def every_run(play: Callable[[Chance], Hashable]) -> Law:
@@ -68,9 +77,10 @@ def every_run(play: Callable[[Chance], Hashable]) -> Law:
         path[-1] += 1
 
 
-def uniform(size: int) -> tuple[Fraction, ...]:
-    """Equal probabilities."""
-    return (Fraction(1, size),) * size
+@lru_cache(maxsize=64)
+def uniform(size: int) -> tuple[int, ...]:
+    """Equal proportions."""
+    return (1,) * size
 
 
 def excess(one: Law, other: Law, epsilon: float) -> float:
@@ -91,6 +101,13 @@ class Node:
 
     state: Any
     edges: dict[Hashable, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def fact(self, name: str, found: Callable[[Any], Any]) -> Any:
+        """Something about the state, worked out once."""
+        if name not in self.facts:
+            self.facts[name] = found(self.state)
+        return self.facts[name]
 
 
 @dataclass
@@ -141,7 +158,7 @@ class Ideal(Sealing):
     def _open(self, key: bytes) -> bytes | None:
         return self.sealed.get(key)
 
-    def _draw(self, name: Hashable, weights: Sequence[Fraction]) -> int:
+    def _draw(self, name: Hashable, weights: Sequence[int]) -> int:
         return self.chance.draw(name, weights)
 
     def _stretch(self, secret: bytes, info: bytes, q: int, count: int) -> tuple[int, ...]:
@@ -213,7 +230,8 @@ class Ideal(Sealing):
         state, out = role(snapshot(node.state), *what)
         journal, self._journal = self._journal, None
         after = Node(state)
-        branches, key = node.edges, (role, *what)
+        branches: dict[Hashable, Any] = node.edges
+        key: Hashable = (role, *what)
         for question, answer in journal:
             branches, key = branches.setdefault(key, _Question(question)).branches, answer
         branches[key] = _Answer(after, out, list(self._effects))
@@ -240,8 +258,8 @@ class Scripted(Entropy):
         for at in range(words.size):
             words[at] = self.choose(uniform(self._q))
 
-    def choose(self, weights: Sequence[Fraction]) -> int:
-        """A draw with these probabilities."""
+    def choose(self, weights: Sequence[int]) -> int:
+        """A draw with probabilities in these proportions."""
         self._count += 1
         return int(self._world.ask("draw", (*self._name, self._count), tuple(weights)))
 
@@ -260,7 +278,7 @@ class Eyes:
     def view(self, world: Ideal) -> Hashable:
         """Messages, what opens of them, the masks that it can compute, and its own draws."""
         numbers, handles = world.catalogue(self.received)
-        plain = tuple(text for text in map(lambda each: self._opened(world, each), handles) if text is not None)
+        plain = tuple(text for text in (self._opened(world, each) for each in handles) if text is not None)
         known = self.keys | recovered(world, plain)
         masks = tuple(sorted(item for item in world.masks.items() if self._computes(world, item[0][0], plain, known)))
         own = tuple(item for item in world.chance.drawn.items() if _owner(item[0]) in self.owners)

@@ -3,6 +3,8 @@
 `Theatre.law` enumerates all runs of one story for given answers and gives the law of every party's view.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -33,8 +35,8 @@ from faircount.simulation.faults_devices import (
 )
 from faircount.simulation.views import Chance, Eyes, Ideal, Law, Node, Scripted, every_run
 
-Outcomes = list[tuple[tuple[int, ...], Fraction]]
-"""What a user may draw, with probabilities."""
+Outcomes = list[tuple[tuple[int, ...], int]]
+"""What a user may draw, and in which proportions."""
 
 
 def responses(mechanism: FrequencyMechanism, answer: int) -> Outcomes:
@@ -45,26 +47,31 @@ def responses(mechanism: FrequencyMechanism, answer: int) -> Outcomes:
     if isinstance(mechanism, Decoys):
         coins = list(product(range(2), repeat=mechanism.N * (mechanism.D // mechanism.n)))
         heads = [np.array(each).reshape(mechanism.N, -1).sum(axis=1) for each in coins]
-        return [(tuple((hot + each).tolist()), Fraction(1, len(coins))) for each in heads]
+        return [(tuple((hot + each).tolist()), 1) for each in heads]
     p = Fraction(getattr(mechanism, "rate", 1.0))
-    return [(hot, p), ((0,) * mechanism.N, 1 - p)]
+    return [(hot, p.numerator), ((0,) * mechanism.N, p.denominator - p.numerator)]
 
 
 def _two_stage(mechanism: TSS, answer: int) -> Outcomes:
     """Coin, then a set of M items: gamma times likelier if it contains the item of an active user."""
-    p, gamma, found = Fraction(mechanism.rate), Fraction(mechanism.gamma), []
+    p, gamma, found = Fraction(mechanism.rate), Fraction(mechanism.gamma), list[tuple[tuple[int, ...], Fraction]]()
     sets = list(combinations(range(mechanism.N), mechanism.reported))
-    whole = sum(gamma if answer in each else 1 for each in sets)
+    whole = sum(gamma if answer in each else Fraction(1) for each in sets)
     for each in sets:
         bits = tuple(int(j == answer) for j in each)
         found.append((bits + each, p * (gamma if answer in each else 1) / whole))
         found.append(((0,) * len(each) + each, (1 - p) / len(sets)))
-    return found
+    common = math.lcm(*(weight.denominator for _, weight in found))
+    merged = Counter[tuple[int, ...]]()  # without its own item in the set an active user does as an idle one
+    for drawn, weight in found:
+        merged[drawn] += int(weight * common)
+    return list(merged.items())
 
 
 def _pick(entropy: Entropy, outcomes: Outcomes) -> tuple[int, ...]:
     assert isinstance(entropy, Scripted)  # noqa: S101 - for the type checker
-    return outcomes[entropy.choose([weight for _, weight in outcomes])][0]
+    possible = [(drawn, weight) for drawn, weight in outcomes if weight]
+    return possible[entropy.choose([weight for _, weight in possible])][0]
 
 
 def _vector(params: SurveyParameters, answer: int, entropy: Entropy) -> Residues:
@@ -106,7 +113,7 @@ class _TwoStage(TwoStageClient):
 
 
 def _elements(q: int) -> Outcomes:
-    return [((value,), Fraction(1, q)) for value in range(q)]
+    return [((value,), 1) for value in range(q)]
 
 
 PLAYERS: Mapping[Topology, type[Client]] = {
@@ -122,8 +129,9 @@ Story = Callable[["Theatre"], None]
 
 @dataclass(frozen=True)
 class Parties:
-    """Whose views are looked at; users by number."""
+    """Whose views are looked at; users by number. A reader sees the result and nothing else."""
 
+    reader: Law
     s1: Law
     s2: Law
     coalitions: Mapping[tuple[int, ...], Law]
@@ -143,11 +151,23 @@ class Theatre:
             for i, each in enumerate(self.cast.invitations)
             for answer in range(mechanism.N)
         }
-        self._said: list[Message] = []
+        if topology is not Topology.SERVERS:
+            self._enrol()
+
+    def _enrol(self) -> None:
+        """Everybody is on the sealed roster: nothing was drawn yet that depends on an answer."""
+        for answer in range(self.params.N):
+            self._start(Chance([]), [answer] * self.params.n_max)
+            for i in range(self.params.n_max):
+                self.begin(i)
+                self.exchange(i)
+                self.blank[i, answer] = self.devices[i]
+            self.deadline()
+        self.first = self.s1, self.s2
 
     def law(self, answers: Sequence[int], story: Story, coalitions: Iterable[tuple[int, ...]] = ()) -> Parties:
         """The exact law of every view for these answers."""
-        wanted: list[Any] = [Party.S1, Party.S2, *coalitions]
+        wanted: list[Any] = [Party.USER, Party.S1, Party.S2, *coalitions]
         laws: list[Law] = [{} for _ in wanted]
 
         def run(chance: Chance) -> Hashable:
@@ -158,7 +178,7 @@ class Theatre:
         for views, weight in every_run(run).items():
             for law, view in zip(laws, views, strict=True):  # type: ignore[call-overload]  # a tuple of views
                 law[view] = law.get(view, Fraction(0)) + weight
-        return Parties(laws[0], laws[1], dict(zip(wanted[2:], laws[2:], strict=True)))
+        return Parties(laws[0], laws[1], laws[2], dict(zip(wanted[3:], laws[3:], strict=True)))
 
     def result(self) -> Message | None:
         """What was published, if anything was."""
@@ -168,21 +188,20 @@ class Theatre:
         self.world.begin(chance)
         self.s1, self.s2 = self.first
         self.devices = [self.blank[i, answer] for i, answer in enumerate(answers)]
-        self.to_s1: list[Message] = []
+        self.to_s1: list[Message] = []  # of the opening nothing is noted: it is the same in every run
         self.to_s2: list[Message] = []
         self.to_users: list[list[Message]] = [[] for _ in answers]
         self.wire: list[Message] = []
 
     def _eyes(self, who: Any) -> Eyes:
         """Everybody reads the result."""
-        final = [] if self.result() is None else [self.result()]
-        if who is Party.S1:
-            return Eyes(frozenset(), [*self.to_s1])
-        if who is Party.S2:
-            return Eyes(frozenset((self.cast.s2.box.public,)), [*self.to_s2, *final])  # type: ignore[list-item]
-        keys = frozenset(key for i in who for key in _keys_in(self.devices[i].state.state))
+        final = [each for each in (self.result(),) if each is not None]
+        if isinstance(who, Party):
+            keys = frozenset((self.cast.s2.box.public,) if who is Party.S2 else ())
+            return Eyes(keys, [*{Party.S1: self.to_s1, Party.S2: self.to_s2}.get(who, []), *final])
+        keys = frozenset(key for i in who for key in self.devices[i].fact("keys", _keys_in))
         received = [message for i in who for message in self.to_users[i]]
-        return Eyes(keys, [*received, *final], frozenset(who))  # type: ignore[list-item]
+        return Eyes(keys, [*received, *final], frozenset(who))
 
     # --- what happens
 
@@ -203,7 +222,7 @@ class Theatre:
     def exchange(self, i: int) -> bool:
         """User i says one thing; whether it may have more to say."""
         before = self.devices[i].state
-        asked = self.client.ask(before)
+        asked = self.devices[i].fact("asked", self.client.ask)
         if asked is None:
             return False
         answer = self.tell_s1(asked)[0]

@@ -410,7 +410,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
     play.s1 = kept
     play.settle((by_s1(play, Recall(play.cast.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
 
 
 def test_s2_restored_aborts(stage) -> None:

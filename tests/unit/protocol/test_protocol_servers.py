@@ -311,7 +311,7 @@ def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
     play.s1 = kept
     play.settle((by_s1(play, Recall(play.cast.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.RELEASED
+    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
 
 
 def test_s1_restored_after_the_result_learns_it(stage) -> None:

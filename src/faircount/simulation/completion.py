@@ -1,0 +1,91 @@
+"""Whether surveys come to an end when users miss visits: played for real, and by S1's rules alone.
+
+In every phase each invited user fails to come with the same probability, independently. `played` runs the whole
+protocol; `completes` follows only who is there, with the same graphs and the same thresholds, and is quick enough for
+thousands of runs.
+"""
+
+import numpy as np
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import ParameterError
+from faircount.mechanisms.sampling import DPDS
+from faircount.protocol.graph import Marks, draw, plan
+from faircount.protocol.masked_aggregate import needed
+from faircount.protocol.messages import Aborted, Published
+from faircount.protocol.params import Topology
+from faircount.protocol.roles import coordinate, end_phase
+from faircount.protocol.sealing import IdealSealing
+from faircount.protocol.states import FINAL
+from faircount.protocol.survey import converse, set_up
+from faircount.protocol.wire import decode
+from faircount.simulation.faults_devices import CLIENTS, Device
+
+ATTEMPTS = 10
+
+
+def played(topology: Topology, users: int, minimum: int, loss: float, seed: int) -> Published | str:
+    """The result, or in words why there is none, of a survey with two items and ideal sealing."""
+    rng, entropy, sealing = np.random.default_rng(seed), SeededStream(seed), IdealSealing()
+    terms = {"epsilon": 1.0, "delta": 1.0, "minimum": minimum, "attempts": ATTEMPTS}
+    cast = set_up(DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms)
+    client = CLIENTS[topology]
+    s1, s2, devices = client.open(cast.s1), cast.s2, [Device(0, each) for each in cast.invitations]
+    while s1.state not in FINAL:
+        for i in np.flatnonzero(rng.random(users) >= loss).tolist():
+            device, before = devices[i], None
+            if device.state is None:
+                device = client.begin(cast.params, device, sealing, entropy)
+            while device is not before and (asked := client.ask(device)) is not None:
+                s1, answers = coordinate(s1, asked)
+                before, device = device, client.hear(device, asked, answers[0], entropy)
+            devices[i] = device
+        s1, out = end_phase(s1)
+        s1, s2 = converse(s1, s2, out)
+    final = None if s1.final is None else decode(s1.final.payload)
+    return final if isinstance(final, Published) else final.reason.decode() if isinstance(final, Aborted) else ""
+
+
+def completes(topology: Topology, users: int, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+    """Whether one survey publishes, by who comes to each visit."""
+    here = rng.random(users) >= loss
+    if here.sum() < minimum or topology is Topology.SERVERS:
+        return bool(here.sum() >= minimum)
+    if topology is Topology.EXPLICIT:
+        return _explicit(here, minimum, loss, rng)
+    if topology is Topology.MASKED:
+        return _masked(here, minimum, loss, rng)
+    raise ParameterError(f"no model of who comes to {topology}")
+
+
+def _explicit(here: Marks, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+    members = here & (rng.random(here.size) >= loss)
+    for _ in range(ATTEMPTS):
+        came = members & (rng.random(here.size) >= loss)
+        if members.sum() < minimum or (came == members).all():
+            return bool(members.sum() >= minimum)
+        members = came
+    return False
+
+
+def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+    """As S1 does it: the settled part of those who shared, the largest part of those who sent, t helpers for each."""
+    users, t = int(here.sum()), plan(here.size, max(0.05, 1 / here.size))[1]
+    graph = draw(rng.bytes(32), rng.bytes(32), users, plan(here.size, max(0.05, 1 / here.size))[0])
+
+    def come() -> Marks:
+        return np.asarray((rng.random(here.size) >= loss)[here])
+
+    inside = graph.settled(come(), t)
+    for _ in range(ATTEMPTS):
+        if inside.sum() < minimum:
+            return False
+        sent = inside & come()
+        included = graph.largest(sent)
+        dropped = needed(graph, inside, included)
+        if included.sum() < minimum or not dropped.any():
+            return bool(included.sum() >= minimum)
+        if (graph.count(included)[dropped] >= t).all():
+            return bool((graph.count(included & come())[dropped] >= t).all())
+        inside = graph.settled(sent, t)
+    return False

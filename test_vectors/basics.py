@@ -1,0 +1,199 @@
+"""Known answers of keys, elements, packed bytes, blobs, key shares and draws; random bytes are 00, 01, 02, ..."""
+
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from faircount.core.entropy import Entropy
+from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.tables import DrawTable
+from faircount.protocol.params import table_digest
+from faircount.protocol.sealing import KeyPair, RealSealing
+from faircount.sharing.expand import expand
+from faircount.sharing.keys import S2_INDEX, Purpose, derive_key, key_info, public_key
+from faircount.sharing.packing import pack
+from faircount.sharing.shamir import split_key
+
+SURVEY = bytes(range(16))
+Case = dict[str, Any]
+
+
+def secret(number: int) -> bytes:
+    """The secret key with this number: bytes 32 number + 1 and on, modulo 256; 01..20 and 21..40 are the page's."""
+    return bytes((32 * number + 1 + at) % 256 for at in range(32))
+
+
+class Listed(Entropy):
+    """Bytes 00, 01, 02, ... in the order in which they are asked for."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def fill(self, out: Any) -> None:
+        """The next bytes."""
+        out[:] = (np.arange(out.size) + self._next) % 256
+        self._next += out.size
+
+
+def pair(number: int) -> KeyPair:
+    """The key with this number."""
+    return RealSealing().keypair_of(secret(number))
+
+
+def _text(row: Any) -> list[str]:
+    """Elements as decimal text: many readers of JSON do not keep 64 bits."""
+    return [str(int(each)) for each in row]
+
+
+# --- keys, elements, bytes ----------------------------------------------------------------------------------------
+
+
+def known_answer() -> list[Case]:
+    """The page's own: both ends derive the mask key, expand it and pack it."""
+    salt, context = sha256(b"roster").digest(), sha256(b"set").digest()
+    info = key_info(Purpose.MASK, SURVEY, 1, 0, 1, context)
+    key = derive_key(secret(0), public_key(secret(1)), salt, info)
+    common = {"secret_a": secret(0), "secret_b": secret(1), "salt": salt, "info": info, "key": key, "count": 1000}
+    found = [(q, expand(key, q, 1000)) for q in (1009, 100003, (1 << 61) - 1)]
+    return [
+        common | {"q": str(q), "first": _text(row[:4]), "packed_sha256": sha256(pack(row, q)).digest()}
+        for q, row in found
+    ]
+
+
+def key_derivation() -> list[Case]:
+    """A key for every purpose."""
+    made = []
+    for purpose in Purpose:
+        receiver = 7 if purpose in (Purpose.MASK, Purpose.EXPLICIT_SHARE, Purpose.TSS_SHARE) else S2_INDEX
+        fields = {"purpose": int(purpose), "survey": SURVEY, "attempt": 3, "sender": 5, "receiver": receiver}
+        salt, context = sha256(b"salt").digest(), sha256(purpose.name.encode()).digest()
+        info = key_info(purpose, SURVEY, 3, 5, receiver, context)
+        key = derive_key(secret(2), public_key(secret(3)), salt, info)
+        made.append({"secret": secret(2), "public": public_key(secret(3)), "salt": salt, **fields, "context": context})
+        made[-1] |= {"info": info, "key": key}
+    return made
+
+
+def bad_keys() -> list[Case]:
+    """Public keys that must be refused: not canonical, giving a shared secret of zeros, or of a wrong length."""
+    prime = (1 << 255) - 19
+    low = [0, 1, 325606250916557431795983626356110631294008115727848805560023387167927233504]
+    cases = [("all-zero shared secret", value) for value in low] + [
+        ("not canonical", prime),
+        ("not canonical", prime + 9),
+    ]
+    made = [{"why": why, "secret": secret(2), "public": value.to_bytes(32, "little")} for why, value in cases]
+    high = public_key(secret(3))
+    made.append({"why": "not canonical", "secret": secret(2), "public": high[:31] + bytes([high[31] | 0x80])})
+    return [*made, {"why": "31 bytes", "secret": secret(2), "public": high[:31]}]
+
+
+def expansion() -> list[Case]:
+    """Keys to elements; 40,009 rejects 39% of the words, the last modulus is the largest."""
+    made = []
+    for number, (q, count) in enumerate([(2, 40), (1009, 30), (40009, 30), (65537, 20), ((1 << 62) - 57, 10)]):
+        row = expand(secret(number), q, count)
+        made.append({"key": secret(number), "q": str(q), "elements": _text(row), "packed": pack(row, q)})
+    return made
+
+
+def packing() -> list[Case]:
+    """Elements to bytes."""
+    rows = [(2, [1, 0, 0, 1, 1, 1, 0, 1, 1]), (7, [6, 5, 4, 3, 2, 1, 0]), (1009, [1008, 0, 1, 512]), (256, [255, 1])]
+    rows += [((1 << 61) - 1, [(1 << 61) - 2, 1 << 60, 3]), (5, [])]
+    return [{"q": str(q), "elements": _text(row), "packed": pack(np.array(row, dtype=np.uint64), q)} for q, row in rows]
+
+
+def bad_packing() -> list[Case]:
+    """Bytes that are the packed form of nothing."""
+    fine = pack([1008, 0, 1], 1009)  # 30 bits in 4 bytes
+    cases = [
+        ("one byte too many", fine + b"\0"),
+        ("one byte missing", fine[:-1]),
+        ("padding", bytes([*fine[:-1], fine[-1] | 0x80])),
+        ("element q", _raw([1009, 0, 1], 10)),
+        ("element 1023", _raw([1, 0, 1023], 10)),
+    ]
+    return [{"why": why, "q": "1009", "count": 3, "packed": data} for why, data in cases]
+
+
+def _raw(elements: list[int], bits: int) -> bytes:
+    whole = sum(each << bits * at for at, each in enumerate(elements))
+    return whole.to_bytes((bits * len(elements) + 7) // 8, "little")
+
+
+def sealing() -> list[Case]:
+    """Blobs with a given nonce."""
+    salt, info = sha256(b"salt").digest(), key_info(Purpose.SUM, SURVEY, 1, 4, S2_INDEX, bytes(32))
+    shared = RealSealing().agree(pair(4), public_key(secret(5))) or b""
+    made = []
+    for text in (b"", b"eleven byte", bytes(range(60))):
+        blob = RealSealing().seal(shared, salt, info, text, Listed())
+        made.append(
+            {"secret": secret(4), "public": public_key(secret(5)), "shared": shared, "salt": salt, "info": info}
+        )
+        made[-1] |= {"nonce": blob[:12], "plaintext": text, "blob": blob}
+    return made
+
+
+def bad_sealing() -> list[Case]:
+    """Blobs that do not open."""
+    good = sealing()[1]
+    blob, other = good["blob"], key_info(Purpose.SUM, SURVEY, 2, 4, S2_INDEX, bytes(32))
+    changed = {"tag": blob[:-1] + bytes([blob[-1] ^ 1]), "nonce": b"\xff" + blob[1:], "short": blob[:27]}
+    base = {name: good[name] for name in ("shared", "salt", "info")}
+    made = [base | {"why": why, "blob": data} for why, data in changed.items()]
+    return [*made, base | {"why": "made for another attempt", "info": other, "blob": blob}]
+
+
+def shamir() -> list[Case]:
+    """Shares of a key; the polynomial's other coefficients are the random bytes 00, 01, ... as the README says."""
+    made = []
+    for threshold, count in ((2, 3), (3, 5)):
+        shares = split_key(secret(6), threshold, count, Listed())
+        made.append({"secret": secret(6), "threshold": threshold, "shares": [each.to_bytes() for each in shares]})
+    return made
+
+
+def bad_shamir() -> list[Case]:
+    """Shares that give no key."""
+    good, other = ([each.to_bytes() for each in split_key(secret(n), 3, 5, Listed())] for n in (6, 7))
+    moved = other[3][:4] + bytes(8) + other[3][12:]
+    cases = [
+        ("too few", good[:2]),
+        ("one of them twice", [good[0], good[1], good[1]]),
+        ("of two dealings", [good[0], good[1], moved]),
+        ("beyond the threshold and on another polynomial", [*good[:3], other[3]]),
+        ("44 bytes", [*good[:2], good[2][:-1]]),
+        ("value not below the prime", [*good[:2], good[2][:12] + b"\2" + bytes(32)]),
+    ]
+    return [{"why": why, "threshold": 3, "shares": shares} for why, shares in cases]
+
+
+def draws() -> list[Case]:
+    """128 random bits to a coin or to noise, by the table of cumulative probabilities."""
+    noise = Laplace(items=2, users=10, epsilon=1.0, insiders=1)
+    tables = [("coin 1/4", DrawTable.coin(0.25)), ("coin 0.1", DrawTable.coin(0.1)), ("laplace", noise.table)]
+    made = []
+    for name, table in tables:
+        bits = [0, 1 << 126, (1 << 126) - 1, (1 << 128) - 1, table.cumulative[0], max(0, table.cumulative[0] - 1)]
+        bits += [int.from_bytes(sha256(bytes([at])).digest()[:16], "big") for at in range(4)]
+        values = [int(table.draw(1, _Bits(each))[0]) for each in bits]
+        made.append({"table": name, "digest": table_digest(table), "outcomes": len(table.values)})
+        made[-1] |= {"bits": [str(each) for each in bits], "values": values}
+        if len(table.values) < 100:
+            made[-1] |= {"table_values": list(table.values), "cumulative": [str(each) for each in table.cumulative]}
+    return made
+
+
+class _Bits(Entropy):
+    """128 given bits: the upper word comes first."""
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+
+    def fill(self, out: Any) -> None:
+        """Upper and lower half, each as a machine word."""
+        out[:] = np.array([self._bits >> 64, self._bits & ((1 << 64) - 1)], dtype=np.uint64).view(np.uint8)

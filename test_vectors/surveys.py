@@ -1,0 +1,235 @@
+"""Known answers of parameters, rosters, sets, users' bodies, messages and signatures."""
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from basics import SURVEY, Case, Listed, pair, secret
+
+from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol import canonical, election, explicit, graph, servers, user
+from faircount.protocol.codec import Party, encode
+from faircount.protocol.digest import merkle_root, prove, roster_digest, roster_leaves, set_digest
+from faircount.protocol.invitations import Invitation
+from faircount.protocol.masks import Round, masks_of
+from faircount.protocol.messages import Published, Signed, Visit
+from faircount.protocol.messages_masked import Help, KeyBundle, MaskedSum
+from faircount.protocol.messages_peers import Complaint, Peer
+from faircount.protocol.messages_two_stage import Bundle, Indicator, SlotSums
+from faircount.protocol.params import Keys, SurveyParameters, Topology, propose
+from faircount.protocol.sealing import RealSealing
+from faircount.protocol.signing import SigningKey, request_bytes, sign
+from faircount.sharing.keys import public_key
+
+ITEMS = ("tea", "coffee", "water")
+
+
+def parameters(topology: Topology = Topology.SERVERS, **terms: Any) -> SurveyParameters:
+    """A small survey; the servers' keys are numbers 100 (S1), 101 (S2, signing) and 102 (S2, sealing)."""
+    keys = Keys(
+        SigningKey(secret(100)).public, SigningKey(secret(101)).public, pair(102).public, sha256(secret(103)).digest()
+    )
+    mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
+    agreed = {"question": "What do you drink?", "epsilon": 1.0, "delta": 0.5, "minimum": 80, **terms}
+    return propose(mechanism, keys, survey=SURVEY, topology=topology, **agreed)
+
+
+# --- parameters, rosters, sets ------------------------------------------------------------------------------------
+
+
+def params() -> list[Case]:
+    """Published parameters of every topology, and their digest."""
+    found = [
+        parameters(),
+        parameters(mechanism=Laplace(items=ITEMS, users=10, epsilon=1.0, insiders=1), delta=1e-6, minimum=10),
+        parameters(Topology.EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff", group="north"),
+        parameters(Topology.MASKED, k=26, t=6, attempts=2),
+        parameters(Topology.TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
+    ]
+    return [{"published": each.published.decode(), "digest": each.digest} for each in found]
+
+
+def bad_params() -> list[Case]:
+    """Bytes that are not the published form of any parameters."""
+    good = parameters().published.decode()
+    plain = json.loads(good)
+
+    def other(**change: Any) -> str:
+        return canonical.encode({**plain, **change}).decode()
+
+    cases = {
+        "a float": good.replace('"minimum":80', '"minimum":80.0'),
+        "an exponent": good.replace('"minimum":80', '"minimum":8e1'),
+        "above 2^53 - 1": good.replace('"minimum":80', '"minimum":9007199254740992'),
+        "a key twice": good.replace('"minimum":80', '"minimum":80,"minimum":80'),
+        "an unknown key": other(zero=0),
+        "a missing key": canonical.encode({name: plain[name] for name in plain if name != "phi"}).decode(),
+        "a space": good.replace('"minimum":80', '"minimum": 80'),
+        "keys not sorted": good.replace('{"attempts":1,', "{", 1)[:-1] + ',"attempts":1}',
+        "an escape that is not needed": good.replace("drink", "dr\\u0069nk"),
+        "q does not follow from the rest": other(derived={**plain["derived"], "q": "103"}),
+        "phi does not follow from the rest": other(phi=2),
+        "leading zeros": other(epsilon="0" + plain["epsilon"]),
+        "an upper-case survey id": other(survey=SURVEY.hex().upper()),
+        "a promise that does not hold": other(delta="1"),
+        "another version": other(version=2),
+        "not JSON": good[:-1],
+    }
+    return [{"why": why, "published": text} for why, text in cases.items()]
+
+
+def rosters() -> list[Case]:
+    """Leaves, root and digest of rosters, and the proof that a line stands in one."""
+    made = []
+    for n in (1, 2, 3, 7):
+        lines = [(sha256(bytes([i])).digest()[:16], public_key(secret(i))) for i in range(n)]
+        leaves, digest = roster_leaves(lines), parameters().digest
+        root = merkle_root(leaves)
+        proof = prove(leaves, n - 1)
+        made.append({"lines": [list(each) for each in lines], "leaves": leaves, "root": root, "params_digest": digest})
+        made[-1] |= {"digest": roster_digest(digest, n, root), "proof_of_last": list(proof.path)}
+    return made
+
+
+def sets() -> list[Case]:
+    """Digest of the set of an attempt."""
+    digest = sha256(b"roster").digest()
+    cases = [(1, [0, 1, 2], 3, []), (2, [0, 8, 9], 10, [(0, 9)]), (1, [1, 3, 4, 6], 7, [(1, 3), (3, 6)])]
+    return [
+        {"digest": digest, "attempt": attempt, "members": members, "n": n, "removed": [list(e) for e in removed]}
+        | {"set_digest": set_digest(digest, attempt, members, n, removed)}
+        for attempt, members, n, removed in cases
+    ]
+
+
+def invitations() -> list[Case]:
+    """What follows from a token."""
+    digest = parameters().digest
+    guest, key = Invitation(secret(10), digest), public_key(secret(11))
+    names = {"access": guest.access, "user": guest.user, "sealing_key": guest.sealing_key}
+    return [{"token": secret(10), "params_digest": digest, "public_key": key, **names, "mac": guest.seal(key)}]
+
+
+def graphs() -> list[Case]:
+    """Neighbours in `peers masked`, and the order of helpers in two-stage surveys."""
+    digest, revealed = sha256(b"roster").digest(), secret(103)
+    ring = graph.draw(revealed, digest, 12, 4)
+    orders = election.orders(revealed, digest, 3, (0, 2, 3, 5, 6))
+    common = {"digest": digest, "revealed": revealed}
+    return [
+        common | {"n": 12, "k": 4, "neighbours": [ring.of(i) for i in range(12)]},
+        common | {"items": 3, "eligible": [0, 2, 3, 5, 6], "orders": orders.tolist()},
+    ]
+
+
+# --- users --------------------------------------------------------------------------------------------------------
+
+
+def servers_upload() -> list[Case]:
+    """The body of one user: vector, seed and key given, salt and nonce the bytes 00, 01, ..."""
+    params, guest = parameters(), Invitation(secret(10), parameters().digest)
+    made = servers.prepare(
+        params, guest, np.array([0, 1, 0], dtype=np.uint8), secret(12), pair(11), Listed(), RealSealing()
+    )
+    body = made.body
+    return [
+        {"published": params.published.decode(), "token": secret(10), "secret": secret(11), "seed": secret(12)}
+        | {"response": [0, 1, 0], "salt": body.salt, "share": body.share, "blob": body.blob, "body": encode(body)}
+        | {"commitment": RealSealing().commit(body.salt, body.share), "s2_secret": secret(102)}
+    ]
+
+
+def masks() -> list[Case]:
+    """Three users who mask with each other: pair masks, sums of masks, and that they vanish together."""
+    params, digest = parameters(Topology.MASKED, k=26, t=6), sha256(b"roster").digest()
+    binding = set_digest(digest, 1, [0, 1, 2], 3)
+    now = Round(params, digest, 1, binding)
+    keys = {i: pair(20 + i).public for i in range(3)}
+    own = [
+        masks_of(RealSealing(), now, i, pair(20 + i), {j: keys[j] for j in keys if j != i}).tolist() for i in range(3)
+    ]
+    one = masks_of(RealSealing(), now, 0, pair(20), {1: keys[1]}).tolist()
+    return [
+        {"survey": SURVEY, "q": str(params.q), "items": params.N, "digest": digest, "attempt": 1, "set_digest": binding}
+        | {"mask_secrets": [secret(20 + i) for i in range(3)], "mask_0_1": one, "sums": own}
+    ]
+
+
+def explicit_users() -> list[Case]:
+    """Two users of a roster of three: their bundles and what the first sends to S2, nonces 00, 01, ... for each."""
+    params = parameters(Topology.EXPLICIT, minimum=80, attempts=2)
+    guests = sorted((Invitation(secret(30 + i), params.digest) for i in range(3)), key=lambda guest: guest.user)
+    members = [user.join(params, guest, Listed()) for guest in guests]
+    members = [replace(each, keys=pair(40 + i)) for i, each in enumerate(members)]
+    roster = tuple(Peer(each.user, each.keys.public) for each in members)
+    root = merkle_root(roster_leaves((each.user, each.public_key) for each in roster))
+    digest = roster_digest(params.digest, 3, root)
+    made = []
+    for i, each in enumerate(members):
+        shares = np.arange(9, dtype=np.uint8).reshape(3, 3) + 10 * i
+        placed = replace(each, roster=roster, digest=digest, index=i)
+        sharer = explicit.prepare(placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed())
+        made.append({"secret": secret(40 + i), "index": i, "credential": each.credential, "shares": shares.tolist()})
+        made[-1] |= {"survey": SURVEY, "digest": digest, "roster": [[p.user, p.public_key] for p in roster]}
+        made[-1] |= {"q": str(params.q), "bundle": encode(sharer.bundle)}
+    return made
+
+
+# --- messages and signatures --------------------------------------------------------------------------------------
+
+
+def messages() -> list[Case]:
+    """Messages that clients send or check, field by field in the order of their bytes."""
+    one, two = sha256(b"1").digest(), sha256(b"2").digest()
+    examples = [
+        Visit(SURVEY, 7, one),
+        Complaint(SURVEY, 7, one, 2, (1, 258)),
+        KeyBundle(SURVEY, 7, one, two, (b"blob", b"")),
+        MaskedSum(SURVEY, 7, one, 1, b"blob", (3,)),
+        Help(SURVEY, 7, one, b"blob"),
+        Indicator(SURVEY, 7, one, b"\x05"),
+        Bundle(SURVEY, 7, one, 1, two, (b"a", b"bc")),
+        SlotSums(SURVEY, 7, one, 1, (b"a", b"bc")),
+        Published(SURVEY, one, two, one, 3, (-1, 0, 1 << 40), b"1", b"2", b"3", b"4"),
+        sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, one)),
+    ]
+    return [{"name": type(each).__name__, "tag": each.tag, "bytes": encode(each)} for each in examples]
+
+
+def bad_messages() -> list[Case]:
+    """Bytes that are no message."""
+    good = encode(Complaint(SURVEY, 7, bytes(32), 2, (1, 258)))
+    cases = [("cut off", good[:-1]), ("a byte left over", good + b"\0"), ("another version", b"\2" + good[1:])]
+    cases += [("unknown tag", b"\1\xff" + good[2:]), ("empty", b""), ("a list of 2^32 - 1", good[:-12] + b"\xff" * 4)]
+    return [{"why": why, "bytes": data} for why, data in cases]
+
+
+def requests() -> list[Case]:
+    """Ed25519: a request of S1 to S2, and a statement of S2."""
+    key, nonce = SigningKey(secret(100)), bytes(range(16))
+    fields = {"method": "POST", "path": "/surveys/00/claim", "body": b"body", "milliseconds": 1_700_000_000_000}
+    signed = request_bytes(nonce=nonce, key_id="s1-2026", **fields)
+    request = {"secret": key.secret, "public": key.public, **fields, "nonce": nonce, "key_id": "s1-2026"}
+    stated = sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, bytes(32)))
+    statement = {"secret": secret(101), "public": SigningKey(secret(101)).public, "by": int(Party.S2)}
+    return [
+        request | {"signed": signed, "signature": key.sign(signed)},
+        statement | {"payload": stated.payload, "signature": stated.signature},
+    ]
+
+
+def bad_requests() -> list[Case]:
+    """Statements that nobody signed."""
+    good = sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, bytes(32)))
+    public = SigningKey(secret(101)).public
+    cases = [
+        ("another signer", replace(good, by=int(Party.S1))),
+        ("a changed message", replace(good, payload=good.payload[:-1] + b"\1")),
+        ("a changed signature", replace(good, signature=bytes([good.signature[0] ^ 1]) + good.signature[1:])),
+        ("no message inside", Signed(int(Party.S2), b"x", SigningKey(secret(101)).sign(b"x"))),
+    ]
+    return [{"why": why, "public": public, "statement": encode(each)} for why, each in cases]

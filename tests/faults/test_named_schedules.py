@@ -1,0 +1,339 @@
+"""Schedules with a name: each was once a failure or shows a rule, and must find the hole that the rule closes."""
+
+from dataclasses import replace
+
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import ProtocolError
+from faircount.protocol import (
+    aggregator,
+    coordinator,
+    explicit,
+    masked,
+    masked_aggregate,
+    peers,
+    servers,
+    two_stage_user,
+)
+from faircount.protocol.messages import Aborted, Batch
+from faircount.protocol.messages_masked import MaskedSum
+from faircount.protocol.messages_peers import BadEntries
+from faircount.protocol.params import Topology
+from faircount.protocol.states import State
+from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.simulation.faults import Kind, Mishap, Op, play
+from faircount.simulation.faults_devices import ServersClient
+from faircount.simulation.faults_world import Trouble
+
+ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
+ENROLLED = (ROUND, DEADLINE, CONVERSE)
+SHARED = (*ENROLLED, ROUND, DEADLINE)
+ELECTED = (*ENROLLED, ROUND, DEADLINE, CONVERSE)
+SEED = 1  # an odd one: few helpers and neighbours, so that somebody is left to step in
+TWO_WORKERS = Op(Kind.DEADLINE, 0, 1)
+
+
+def without(*users: int) -> Op:
+    """A round in which these users do not come."""
+    return Op(Kind.ROUND, 0, sum(1 << user for user in users))
+
+
+def visit(user: int, trouble: Trouble, how: int = 0) -> Op:
+    return Op(Kind.VISIT, user, list(Trouble).index(trouble) + len(Trouble) * how)
+
+
+def carry(which: int = 0, mishap: Mishap = Mishap.NONE, how: int = 0) -> Op:
+    return Op(Kind.CARRY, which, list(Mishap).index(mishap) + len(Mishap) * how)
+
+
+def forget(backup: int) -> tuple[Op, ...]:
+    """S1 goes back to a backup (after that many steps), and its question to S2 is lost."""
+    return Op(Kind.RESTORE_S1, backup), Op(Kind.DROP, -1)
+
+
+# --- planted holes: what happens if a rule is left out
+
+
+def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
+    told = servers.S1.resume
+
+    def eager(s):
+        known = told(s)
+        return (*known, *told(replace(s, receipt=known[0]))) if s.claim and not s.receipt else known
+
+    patch.setattr(servers, "S1", replace(servers.S1, resume=eager))
+
+
+def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregator, "repeated", lambda s, claim: None)
+    patch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])
+
+
+def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
+    def write(s, user, body, *, open_):
+        s.bodies._written[user] = body
+        return s, (coordinator.accepted(s, body),)
+
+    patch.setattr(coordinator, "write_body", write)
+
+
+def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
+    def ask(client, device):
+        drawn = servers.respond(device.state.params, device.invitation, device.at, SystemEntropy())
+        return drawn.body if device.waiting else None
+
+    patch.setattr(ServersClient, "ask", ask)
+
+
+def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregator, "restored", lambda s: (s, ()))
+
+
+def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(servers, "_chosen", lambda s: servers._entries(s.claim))
+
+
+def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
+    def info(params, wanted, sender):
+        return key_info(Purpose.SUM, params.survey, 0, sender, S2_INDEX, bytes(32))
+
+    patch.setattr(peers, "sum_info", info)
+    patch.setattr(explicit, "sum_info", info)
+
+
+def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
+    told = explicit.answer_call
+
+    def answer(sharer, call, entropy):
+        return told(replace(sharer, bodies=(), last=None), call, entropy)
+
+    patch.setattr(explicit, "answer_call", answer)
+
+
+def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
+    told = aggregator.give_up
+    patch.setitem(aggregator.COMMON, Aborted, lambda s, message: told(s, replace(message, spent=0)))
+
+
+def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
+    def leave_out(s, message, _):
+        doubted = set(message.positions)
+        return coordinator.close_roster(
+            replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted))
+        )
+
+    patch.setitem(coordinator.FROM_S2, BadEntries, leave_out)
+
+
+def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(masked_aggregate, "needed", lambda graph, inside, included: inside & ~inside)
+
+
+def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
+    told = masked.S1.resume
+
+    def generous(s):
+        known = told(s)
+        if s.state is not State.CLAIMED or s.receipt is None:
+            return known
+        late = [s.uploads[key].blob for key in s.uploads.keys() if key[0] == MaskedSum.tag]  # noqa: SIM118
+        return *known, coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(late)))
+
+    def keep(s, message):
+        return masked.coordinator.upload(s, message, attempt=message.attempt, open_=True)
+
+    patch.setattr(masked, "S1", replace(masked.S1, resume=generous, users={**masked.S1.users, MaskedSum: keep}))
+
+
+def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
+    told, split = two_stage_user._bundle, two_stage_user._split
+
+    def fresh(user, ballot, slots, attempt, entropy):
+        again = replace(user, shares=split(user, ballot, entropy)) if attempt > 1 else user
+        return told(again, ballot, slots, attempt, entropy)
+
+    patch.setattr(two_stage_user, "_bundle", fresh)
+
+
+def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aggregator, "FINAL", ())
+
+
+# --- schedules
+
+NAMED = {
+    "blobs wait for the receipt": (Topology.SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
+    "S1 restored to before its claim makes another one": (
+        Topology.SERVERS,
+        "published",
+        (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
+        any_claim_is_admitted,
+    ),
+    "S1 restored to before its claim makes another one, peers": (
+        Topology.EXPLICIT,
+        "aborted",
+        (
+            *SHARED,
+            ROUND,
+            DEADLINE,
+            carry(),
+            Op(Kind.DROP),
+            *forget(4),
+            without(0),
+            DEADLINE,
+            without(0),
+            DEADLINE,
+            CONVERSE,
+        ),
+        any_claim_is_admitted,
+    ),
+    "both servers restored after the result": (
+        Topology.SERVERS,
+        "aborted",
+        (without(0), DEADLINE, CONVERSE, Op(Kind.RESTORE_S2, 1), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
+        s2_goes_on_after_a_restore,
+    ),
+    "a second device of the same person": (
+        Topology.SERVERS,
+        "published",
+        (ROUND, Op(Kind.SECOND_DEVICE, 2), ROUND, DEADLINE, carry(), Op(Kind.SECOND_DEVICE, 3), ROUND, CONVERSE),
+        the_last_write_stands,
+    ),
+    "a retry after a lost answer": (
+        Topology.SERVERS,
+        "published",
+        (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, CONVERSE),
+        an_answer_is_drawn_at_every_visit,
+    ),
+    "a blob that was changed before the claim": (
+        Topology.SERVERS,
+        "published",
+        (visit(1, Trouble.CORRUPTED, 150), ROUND, DEADLINE, CONVERSE),
+        every_share_is_added,
+    ),
+    "one user is shown another set": (
+        Topology.EXPLICIT,
+        "published",
+        (*SHARED, visit(0, Trouble.TAMPERED, 3), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE, CONVERSE),
+        sums_are_not_bound_to_their_set,
+    ),
+    "two sets for one attempt": (
+        Topology.EXPLICIT,
+        "aborted",
+        (*ENROLLED, without(0), DEADLINE, ROUND, *forget(4), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        users_answer_for_every_set,
+    ),
+    "blobs were sent and S1 forgot it": (
+        Topology.SERVERS,
+        "aborted",
+        (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
+        the_budget_is_released_by_whoever_forgot,
+    ),
+    "nobody on the roster is vouched for": (
+        Topology.EXPLICIT,
+        "aborted",
+        (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, CONVERSE),
+        a_roster_of_nobody_is_made_again,
+    ),
+    "S2 was restored before the election and its word was lost": (
+        Topology.TWO_STAGE,
+        "aborted",
+        (*ENROLLED, ROUND, Op(Kind.RESTORE_S2, 4), Op(Kind.DROP, -1)),
+        s2_does_not_say_how_it_ended,
+    ),
+    "a user vanishes after it shared its mask key": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, without(0), DEADLINE, CONVERSE, without(0), DEADLINE, CONVERSE),
+        masks_stay_in_the_sum,
+    ),
+    "a masked sum comes after the deadline": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.DELAYED), without(0), DEADLINE, Op(Kind.MAIL), CONVERSE),
+        late_sums_are_forwarded,
+    ),
+    "a masked sum does not open": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE),
+        None,
+    ),
+    "a sum of shares does not open": (
+        Topology.EXPLICIT,
+        "published",
+        (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE),
+        None,
+    ),
+    "an elected user vanishes": (
+        Topology.TWO_STAGE,
+        "published",
+        (*ELECTED, ROUND, DEADLINE, Op(Kind.LOSE, 0), ROUND, DEADLINE, ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        shares_are_drawn_again,
+    ),
+    "a reporter vanishes": (
+        Topology.TWO_STAGE,
+        "published",
+        (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, CONVERSE),
+        None,
+    ),
+    "S1 crashes at every message": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_AFTER) for _ in range(8))),
+        None,
+    ),
+    "S2 crashes at every message": (
+        Topology.EXPLICIT,
+        "published",
+        (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_BEFORE) for _ in range(3)), Op(Kind.RETRY), CONVERSE),
+        None,
+    ),
+    "everything is said twice and changed once": (
+        Topology.SERVERS,
+        "published",
+        (
+            *(visit(user, Trouble.DUPLICATED) for user in range(6)),
+            DEADLINE,
+            carry(0, Mishap.DUPLICATED),
+            Op(Kind.RETRY),
+            carry(1, Mishap.CORRUPTED, 100),
+            Op(Kind.FLOOD, 3, 44),
+            CONVERSE,
+        ),
+        None,
+    ),
+    "two rosters": (
+        Topology.EXPLICIT,
+        "published",
+        (without(0), DEADLINE, carry(), *forget(1), ROUND, DEADLINE, CONVERSE),
+        None,
+    ),
+    "two workers end one attempt": (
+        Topology.EXPLICIT,
+        "published",
+        (*SHARED, without(0), TWO_WORKERS, without(0), TWO_WORKERS, CONVERSE),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("real", [False, True], ids=["ideal", "real"])
+def test_a_named_schedule_ends_as_it_should(name: str, real: bool) -> None:
+    topology, ending, ops, _ = NAMED[name]
+    found = play(topology, ops, seed=SEED, real=real)
+    assert found.problems == ()
+    assert found.ending == ending
+
+
+@pytest.mark.parametrize("name", [name for name, case in NAMED.items() if case[3] is not None])
+def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topology, _, ops, hole = NAMED[name]
+    hole(monkeypatch)
+    try:
+        problems = play(topology, ops, seed=SEED).problems
+    except ProtocolError as problem:
+        problems = (str(problem),)
+    assert problems

@@ -1,0 +1,125 @@
+"""Random fault schedules over all topologies: the right sum over the declared set, or a clean abort, and nothing else.
+
+FAIRCOUNT_SCHEDULES sets how many are played over all topologies together: 1,000 unless told.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+from faircount.protocol import aggregator, masked_aggregate, servers
+from faircount.protocol.params import Topology
+from faircount.simulation.faults import Kind, Op, Outcome, play
+from faircount.simulation.faults_devices import CLIENTS
+from faircount.simulation.faults_world import Trouble
+
+SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
+STORY = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
+"""What happens when nothing fails, in every topology; faults are strewn in, and the story may break off."""
+
+Made = tuple[int, int, bool, list[Op]]
+"""Users, seed, whether with real cryptography, and a schedule."""
+
+UNHURRIED = settings(
+    max_examples=-(-SCHEDULES // len(CLIENTS)),
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+SEARCH = settings(UNHURRIED, max_examples=400, phases=[Phase.generate], derandomize=True)
+
+WHO, HOW = st.integers(0, 63), st.integers(0, 4095)
+
+
+def trouble(which: Trouble) -> st.SearchStrategy[list[Op]]:
+    """A visit that goes wrong in this way."""
+    at = list(Trouble).index(which)
+    return st.builds(lambda who, how: [Op(Kind.VISIT, who, at + len(Trouble) * how)], WHO, HOW)
+
+
+def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
+    """Faults that need each other: memory lost without notice, bodies that come late, users shown something else."""
+
+    def forgotten(back: int, missing: int, later: int) -> list[Op]:
+        again = [Op(Kind.ROUND, 0, missing), Op(Kind.DEADLINE), Op(Kind.ROUND, 0, later), Op(Kind.DEADLINE)]
+        return [Op(Kind.RESTORE_S1, -back), Op(Kind.DROP, -1), *again, Op(Kind.CONVERSE)]
+
+    return st.one_of(
+        st.builds(forgotten, st.integers(1, 8), away, away),
+        st.builds(lambda back: [Op(Kind.RESTORE_S2, -back), Op(Kind.DROP, -1)], st.integers(1, 8)),
+        st.builds(lambda who: [Op(Kind.VISIT, who, 5), Op(Kind.DEADLINE), Op(Kind.MAIL)], WHO),
+        trouble(Trouble.CORRUPTED),
+        trouble(Trouble.TAMPERED),
+    )
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Made:
+    """A story with faults of a few kinds strewn in: few kinds, often, find more than all kinds, seldom."""
+    users = draw(st.integers(3, 7))
+    kinds = draw(st.lists(st.sampled_from(Kind), min_size=1, max_size=6))
+    away = st.one_of(st.just(0), st.integers(0, (1 << users) - 1))
+    single = st.builds(lambda kind, who, how: [Op(kind, who, how)], st.sampled_from(kinds), WHO, HOW)
+    faults = st.lists(st.one_of(single, single, recipes(away)), max_size=3)
+    steps = st.builds(Op, st.just(Kind.CARRY), st.integers(0, 3), st.integers(0, 63))
+    ops: list[Op] = []
+    for kind in STORY[: draw(st.integers(0, len(STORY)))]:
+        ops += [op for fault in draw(faults) for op in fault]
+        if kind is Kind.CONVERSE and draw(st.booleans()):
+            ops += draw(st.lists(steps, max_size=5))
+        else:
+            ops.append(Op(kind, 0, draw(away) if kind is Kind.ROUND else draw(st.integers(0, 1))))
+    return users, draw(st.integers(0, 1)), draw(st.integers(0, 9)) == 9, ops
+
+
+def outcome(topology: Topology, made: Made) -> Outcome:
+    users, seed, real, ops = made
+    return play(topology, ops, users, seed, real=real)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topology", CLIENTS)
+def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology) -> None:
+    @UNHURRIED
+    @given(schedules())
+    def holds(made: Made) -> None:
+        assert outcome(topology, made).problems == ()
+
+    holds()
+
+
+@pytest.mark.parametrize("topology", CLIENTS)
+@pytest.mark.parametrize("users", [3, 8])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_without_faults_everybody_is_counted(topology: Topology, users: int, seed: int) -> None:
+    assert play(topology, [Op(kind) for kind in STORY], users, seed) == Outcome("published", ())
+    assert play(topology, [], users, seed, real=True) == Outcome("published", ())
+
+
+def test_a_schedule_is_repeatable() -> None:
+    ops = [Op(Kind.ROUND, 0, 1), Op(Kind.FLOOD, 3, 999), Op(Kind.DEADLINE), Op(Kind.REPLAY, 5)]
+    for topology in CLIENTS:
+        assert play(topology, ops) == play(topology, ops)
+    assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"  # as it is written in a named case
+
+
+HOLES = {
+    "any claim is admitted": (Topology.SERVERS, (aggregator, "repeated", lambda s, claim: None)),
+    "every share is added": (Topology.SERVERS, (servers, "_chosen", lambda s: servers._entries(s.claim))),
+    "masks stay in the sum": (
+        Topology.MASKED,
+        (masked_aggregate, "needed", lambda graph, inside, included: inside & ~inside),
+    ),
+    "S2 goes on after a restore": (Topology.EXPLICIT, (aggregator, "restored", lambda s: (s, ()))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOLES)
+def test_random_schedules_find_a_planted_hole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topology, hole = HOLES[name]
+    monkeypatch.setattr(*hole)
+    monkeypatch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])  # it would stop the hole
+    assert find(schedules(), lambda made: outcome(topology, made).problems != (), settings=SEARCH)

@@ -1,0 +1,332 @@
+"""`peers masked`: retries, crashes, restores, costs and completion."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import ParameterError
+from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.protocol import aggregator, masked_user
+from faircount.protocol.codec import encode
+from faircount.protocol.graph import plan
+from faircount.protocol.ledger import Status
+from faircount.protocol.messages import (
+    Accepted,
+    Reason,
+    Recall,
+    Wait,
+)
+from faircount.protocol.messages_masked import (
+    HelpCall,
+    KeyBundle,
+)
+from faircount.protocol.params import SurveyParameters
+from faircount.protocol.roles import resume
+from faircount.protocol.sealing import OVERHEAD, IdealSealing
+from faircount.protocol.states import State
+from faircount.protocol.survey import play_masked, result_of
+from faircount.sharing.packing import packed_size
+from faircount.sharing.shamir import SHARE_BYTES
+
+
+def without(n, *gone):
+    return [int(i not in gone) for i in range(n)]
+
+
+# --- at S1's door -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
+def test_uploads_need_the_users_credential(masked, change) -> None:
+    play = masked("enrolled")
+    assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(replace(masked_user.visit(play.people[0]), **change))[0].why is Reason.UNKNOWN
+    play.share_keys()
+    _, body = masked_user.answer_call(play.people[0], play.look(0), play.entropy)
+    assert play.tell_s1(replace(body, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
+    play.settle(play.submit(skip=(3,)))
+    helper = next(i for i in range(20) if isinstance(play.look(i), HelpCall))
+    _, help_ = masked_user.answer_help(play.people[helper], play.look(helper), play.entropy)
+    assert play.tell_s1(replace(help_, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
+
+
+def test_forms_are_checked_at_the_door(masked) -> None:
+    play = masked("enrolled")
+    bundle = play.people[0].bundle
+    for change in ({"blobs": bundle.blobs[1:]}, {"blobs": (b"", *bundle.blobs[1:])}, {"mask_key": b"\xff" * 32}):
+        assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
+    play.share_keys()
+    _, body = masked_user.answer_call(play.people[0], play.look(0), play.entropy)
+    stranger = next(i for i in range(1, 20) if i not in play.people[0].placed.neighbours)
+    near = list(play.people[0].placed.neighbours)
+    for change in ({"blob": b""}, {"lacking": (stranger,)}, {"lacking": (near[1], near[0])}, {"lacking": (0,)}):
+        assert play.tell_s1(replace(body, **change))[0].why is Reason.MALFORMED
+    play.settle(play.submit(skip=(3,)))
+    helper = next(iter(play.people[3].placed.neighbours))
+    _, help_ = masked_user.answer_help(play.people[helper], play.look(helper), play.entropy)
+    assert play.tell_s1(replace(help_, blob=help_.blob + b"x"))[0].why is Reason.MALFORMED
+
+
+def test_nothing_is_taken_early_or_late(masked) -> None:
+    play = masked("open")
+    early = KeyBundle(play.cast.params.survey, 0, bytes(32), bytes(32), ())
+    assert play.tell_s1(early)[0].why is Reason.EARLY
+    play = masked("enrolled")
+    play.share_keys(skip=(2,))
+    assert play.tell_s1(play.people[2].bundle)[0].why is Reason.LATE
+    assert isinstance(play.look(2), Wait)
+
+
+def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
+    play = masked("enrolled")
+    play.share_keys()
+    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
+    other = masked_user.share(play.people[0].placed, 3, play.entropy)
+    assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
+    call = play.look(0)
+    play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], again = masked_user.answer_call(play.people[0], call, play.entropy)
+    assert encode(again) == encode(body)
+    for _ in range(2):
+        assert isinstance(play.tell_s1(body)[0], Accepted)
+    assert play.tell_s1(replace(body, blob=bytes(len(body.blob))))[0].why is Reason.CONFLICT
+    assert isinstance(play.look(0), Wait)
+    play.settle(play.submit(skip=(0, 3)))
+    assert isinstance(play.tell_s1(body)[0], Accepted)  # also late
+
+
+# --- crashes and restores -----------------------------------------------------------------------------------------
+
+
+def test_every_message_between_the_servers_may_come_again(masked) -> None:
+    play = masked("shared")
+    play.submit(skip=(3,))
+    for _ in range(4):
+        for message in resume(play.s1) * 3:
+            answers = play.tell_s2(message)
+        for answer in answers * 2:
+            play.tell_s1(answer)
+    assert play.s1.state is State.RECOVERING
+    play.recover()
+    for _ in range(2):
+        for message in resume(play.s1) * 3:
+            answers = play.tell_s2(message)
+        for answer in answers * 2:
+            play.tell_s1(answer)
+    assert play.counts() == without(20, 3)
+    kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
+    assert kinds == ["Seal", "Receipt", "Recovery", "Published"]
+
+
+def again(play):
+    play.settle((play.by_s1(Recall(play.cast.params.survey)),))
+
+
+def test_s1_restored_at_any_point_goes_on_with_what_s2_has(masked) -> None:
+    play = masked("enrolled")
+    backups = [copy.deepcopy(play.s1)]
+    play.share_keys()
+    backups.append(copy.deepcopy(play.s1))
+    for i in set(range(20)) - {3}:
+        play.send(i)
+    backups.append(copy.deepcopy(play.s1))
+    play.settle(play.deadline())
+    backups.append(copy.deepcopy(play.s1))
+    assert play.s2.state is State.RECOVERING
+    for backup in backups:
+        second = copy.copy(play)
+        second.s1, second.people = backup, list(play.people)
+        again(second)
+        assert second.s1.state is State.RECOVERING
+        assert isinstance(second.look(next(iter(play.people[3].placed.neighbours))), HelpCall)
+        second.settle(second.recover())
+        assert second.counts() == without(20, 3)
+
+
+def test_s1_restored_after_the_claim_goes_on_only_with_the_blobs(masked) -> None:
+    play = masked("shared")
+    empty = copy.deepcopy(play.s1)
+    for i in set(range(20)) - {3}:
+        play.send(i)
+    full = copy.deepcopy(play.s1)
+    (claim,) = play.deadline()
+    play.tell_s2(claim)
+    for backup, ends in ((full, State.RECOVERING), (empty, State.ABORTED)):
+        second = copy.copy(play)
+        second.s1 = backup
+        again(second)
+        assert second.s1.state is second.s2.state is ends
+
+
+def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked) -> None:
+    """It forgot its deadline and takes the late sum; S2's claim stands all the same, without that user."""
+    play = masked("shared")
+    for i in set(range(20)) - {3}:
+        play.send(i)
+    backup = copy.deepcopy(play.s1)
+    play.settle(play.deadline())
+    play.s1 = backup
+    assert isinstance(play.send(3)[0], Accepted)
+    play.settle(play.deadline())
+    assert play.s1.state is State.RECOVERING
+    assert 3 not in play.s1.extra.included
+    play.settle(play.recover())
+    assert play.counts() == without(20, 3)
+
+
+def test_s1_restored_after_bad_blobs(masked) -> None:
+    play = masked("enrolled")
+    early = copy.deepcopy(play.s1)
+    play.share_keys()
+    play.spoil(4)
+    (claim,) = play.submit(skip=(4,))
+    (receipt,) = play.tell_s2(claim)
+    before = copy.deepcopy(play.s1)
+    (batch,) = play.tell_s1(receipt)
+    play.tell_s2(batch)
+    for backup, ends in ((before, State.RECOVERING), (early, State.ABORTED)):
+        second = copy.copy(play)
+        second.s1 = backup
+        again(second)
+        assert second.s1.state is second.s2.state is ends
+
+
+def test_s2_restored_aborts_and_charges(masked) -> None:
+    play = masked("recovering")
+    play.s2, out = aggregator.restored(play.s2)
+    play.settle(out)
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+
+
+def test_after_the_end_nobody_is_asked(masked) -> None:
+    play = masked("recovering", gone=(3,))
+    helper = next(iter(play.people[3].placed.neighbours))
+    assert isinstance(play.look(helper), HelpCall)
+    play.deadline()  # nobody helped: S1 gives up
+    assert isinstance(play.look(helper), Wait)
+
+
+# --- costs, completion, mechanisms --------------------------------------------------------------------------------
+
+
+def costs(masked, n, k):
+    """Bytes sent and received by user 0, message by message."""
+    play = masked("enrolled", n=n, k=k, t=3, minimum=n // 2)
+    member = play.people[0].member
+    near = play.inquire(member)
+    play.share_keys()
+    call = play.look(0)
+    gone = tuple(list(play.people[0].placed.neighbours)[:2])
+    play.settle(play.submit(skip=gone))
+    asked = play.look(0)
+    play.people[0], help_ = masked_user.answer_help(play.people[0], asked, play.entropy)
+    sent = [member.enrolment, play.people[0].bundle, play.people[0].bodies[0], help_]
+    received = [near, call, asked]
+    return [len(encode(each)) for each in sent], [len(encode(each)) for each in received]
+
+
+def test_a_user_sends_and_receives_k_parts_and_one_bit_per_user(masked) -> None:
+    sizes = {(n, k): costs(masked, n, k) for n in (40, 160) for k in (8, 16)}
+    for k in (8, 16):
+        few, many = sizes[40, k], sizes[160, k]
+        vector = packed_size(163, 160) - packed_size(41, 40)
+        assert many[0][1] - few[0][1] == 0  # the bundle does not know n
+        assert many[0][2] - few[0][2] == vector
+        assert many[0][3] - few[0][3] == 0
+        assert many[1][1] - few[1][1] == many[1][2] - few[1][2] == 15  # one bit per user
+        for n, (_, received) in ((40, few), (160, many)):
+            assert received[0] <= 250 + (k + 1) * (48 + 32 * (n - 1).bit_length())  # lines, and the way up from each
+    assert sizes[40, 16][0][1] - sizes[40, 8][0][1] == 8 * (4 + SHARE_BYTES + OVERHEAD)
+    assert sizes[40, 16][1][1] - sizes[40, 8][1][1] == 8 * (4 + SHARE_BYTES + OVERHEAD + 32)
+
+
+def lossy(masked, n, seed):
+    """Everybody misses each of its visits with probability 5%, independently of everything else."""
+    rng, (k, t) = np.random.default_rng(seed), plan(n)
+
+    def missing():
+        return frozenset(np.flatnonzero(rng.random(n) < 0.05).tolist())
+
+    terms = {"minimum": n // 2, "attempts": 1, "sealing": IdealSealing(), "seed": seed}
+    play = masked("enrolled", n=n, k=k, t=t, skip=missing(), **terms)
+    play.share_keys(missing())
+    play.settle(play.submit(missing()))
+    if play.s1.state is State.RECOVERING:
+        play.settle(play.recover(missing()))
+    return play
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(masked, seed) -> None:
+    """It fails if fewer than half are left or t of k neighbours, both below 1e-9 (Chernoff): no run may fail."""
+    play = lossy(masked, 100, seed)
+    included = set(play.s1.extra.included)
+    assert play.counts() == [int(i in included) for i in range(100)]
+    assert 70 <= len(included) < 100
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(items=4, epsilon=2.0),
+        DPDG(items=4, epsilon=2.0, delta=1e-4),
+        Decoys(items=4, epsilon=2.0, delta=1e-4),
+        DPDS(items=4, epsilon=1.0, delta=1e-2, floor=6),
+    ],
+)
+def test_played_surveys_carry_their_guarantee(mechanism) -> None:
+    result = play_masked(np.arange(40) % 4, mechanism, entropy=SeededStream(5))
+    published = result.facts["published"]
+    assert result.included == published.included == 40
+    assert abs(result.estimates - 0.25).max() < 0.5
+    assert int(published.realized_delta) <= int(published.delta)
+
+
+def test_decoys_count_the_coins_of_those_included_and_not_of_the_dropped(masked) -> None:
+    mechanism = Decoys(items=4, users=12, epsilon=1.0, delta=1e-2, dropouts=4)
+    play = masked("recovering", mechanism=mechanism, gone=(0, 5))
+    play.settle(play.recover())
+    ran = result_of(play.s1).mechanism
+    assert mechanism.coins_of(np.array(sorted(set(range(12)) - {0, 5}))) == ran.D
+    assert ran.n == 10
+
+
+def test_it_runs_on_ideal_sealing_too(masked) -> None:
+    """No key ever seals a second message: the ideal one would say so."""
+    play = masked("recovering", sealing=IdealSealing())
+    play.settle(play.recover())
+    assert play.counts() == without(20, 3, 7)
+
+
+def test_secrets_do_not_print(masked) -> None:
+    masker = masked("recovering").people[0]
+    shown = repr(masker)
+    kept = [masker.mask.secret, masker.member.keys.secret, masker.member.credential, *masker.shares.values()]
+    assert not any(repr(secret)[2:-1] in shown or secret.hex() in shown for secret in kept)
+    assert "response" not in shown
+
+
+@pytest.mark.parametrize(("terms", "words"), [({"k": 7}, "even"), ({"t": 9}, "t"), ({"k": 0, "t": 0}, "k")])
+def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None:
+    with pytest.raises(ParameterError, match=words):
+        masked("open", **terms)
+
+
+def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(masked) -> None:
+    params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).cast.params
+    assert (params.k, params.t, params.attempts) == (*plan(100), 2)
+    many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).cast.params
+    assert (many.k, many.t) == plan(100, 0.10)
+    assert SurveyParameters.parse(params.published) == params
+
+
+def test_the_graph_needs_a_commitment(masked) -> None:
+    params = masked("open").cast.params
+    with pytest.raises(ParameterError, match="commit"):
+        replace(params, keys=replace(params.keys, commitment=bytes(32)))

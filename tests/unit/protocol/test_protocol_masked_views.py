@@ -1,0 +1,64 @@
+"""`peers masked`: the exact law of what S2 sees, over all masks: it depends on the included users' sum and no more."""
+
+from collections import Counter
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from faircount.protocol.masks import Round, masks_of
+from faircount.protocol.sealing import IdealSealing, KeyPair
+
+Q = 3
+NOW = Round(SimpleNamespace(q=Q, N=1, survey=bytes(16)), bytes(32), 1, bytes(32))
+RING = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
+
+
+def name(i: int) -> KeyPair:
+    return KeyPair(bytes([i]) * 32, bytes([i]) * 32)
+
+
+def law(responses, included, also=()):
+    """How often S2 sees what, over all masks: sums of the included, masks of the dropped, and what it should not."""
+    seen = Counter()
+    for drawn in product(range(Q), repeat=len(RING)):
+        masks = dict(zip(RING, drawn, strict=True))
+        world = IdealSealing(lambda _, info, q, n, masks=masks: np.array([masks[pair_of(info)]], dtype=np.uint8))
+        sums = {i: sent(world, i, responses[i]) for i in (*included, *also)}
+        recovered = tuple(mask for pair, mask in masks.items() if not set(pair) <= set(included))
+        seen[tuple(sums[i] for i in (*included, *also)), recovered] += 1
+    return seen
+
+
+def pair_of(info: bytes) -> tuple[int, int]:
+    return int.from_bytes(info[33:37], "big"), int.from_bytes(info[37:41], "big")
+
+
+def sent(world, i: int, response: int) -> int:
+    near = [j for pair in RING if i in pair for j in pair if j != i]
+    return (response + int(masks_of(world, NOW, i, name(i), {j: name(j).public for j in near})[0])) % Q
+
+
+def depends_on(included, also=()):
+    """The pairs of responses that S2 can tell apart although the included users' sum is the same."""
+    laws = {each: law(each, included, also) for each in product((0, 1), repeat=5)}
+    total = {each: sum(each[i] for i in included) % Q for each in laws}
+    return [(a, b) for a, b in product(laws, laws) if total[a] == total[b] and laws[a] != laws[b]]
+
+
+@pytest.mark.parametrize("included", [(0, 1, 2, 3, 4), (0, 1, 2, 3), (0, 1, 4), (2, 3)])
+def test_s2_learns_the_sum_of_those_included(included) -> None:
+    assert depends_on(included) == []
+
+
+def test_a_set_that_falls_apart_gives_partial_sums() -> None:
+    """Why both servers check that the included users hang together."""
+    found = depends_on((0, 1, 3))
+    assert ((1, 0, 0, 0, 0), (0, 0, 0, 1, 0)) in found
+
+
+def test_a_dropped_users_sum_beside_its_masks_gives_its_answer() -> None:
+    """Why a late sum is never forwarded: the planted hole."""
+    found = depends_on((0, 1, 2, 3), also=(4,))
+    assert ((0, 0, 0, 0, 0), (0, 0, 0, 0, 1)) in found

@@ -1,0 +1,307 @@
+"""TSS and TSS': what each party refuses, shares and sums that do not open, and who learns what."""
+
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from faircount.protocol import two_stage as rules
+from faircount.protocol import two_stage_user as people
+from faircount.protocol.codec import Party, encode
+from faircount.protocol.messages import Accepted, Reason, Wait
+from faircount.protocol.messages_servers import Inclusion
+from faircount.protocol.messages_two_stage import Assignment, Gone, SlotComplaint, SlotSums, SumCall
+from faircount.protocol.sealing import RealSealing
+from faircount.protocol.signing import SigningKey, sign
+from faircount.protocol.states import State
+from faircount.protocol.two_stage_relay import items_of, reporters, rounds, shuffled, slots_of
+from faircount.protocol.wire import decode
+
+SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
+ALARM = 1e-6
+
+
+def ones(*without) -> list[int]:
+    return [int(i not in without) for i in range(8)]
+
+
+# --- the election, and an S1 that cheats
+
+
+def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
+    play = two_stage("elected")
+    request = rounds(play.s1).request
+    other = replace(request, reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]))
+    answer, stored = play.tell_s2(play.by_s1(other))
+    assert play.said_by_s2(answer).reason == Reason.CONFLICT
+    assert stored == rounds(play.s1).election
+    forged = replace(stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters)))
+    call = replace(play.visit(0), election=forged)
+    assert people.report(play.people[0], call, play.entropy)[1].why is Reason.UNSIGNED
+    assert play.tell_s2(play.by_s1(request)) == (stored,)
+
+
+def test_a_user_takes_part_in_one_election(two_stage) -> None:
+    play = two_stage("elected", sets=SAME_ITEMS)
+    call = play.visit(0)
+    play.people[0], _ = people.report(play.people[0], call, play.entropy)
+    held = play.said_by_s2(call.election)
+    other = replace(held, reporters=(7, 8, 8, 1, 0, 0, 0, 0))
+    second = replace(call, election=sign(play.s2.key, Party.S2, other))
+    assert people.report(play.people[0], second, play.entropy)[1].why is Reason.CONFLICT
+
+
+def test_s2_must_reveal_what_it_committed_to(two_stage) -> None:
+    play = two_stage("drawn")
+    play.s2 = replace(play.s2, committed=bytes(32))
+    play.indicate()
+    assert people.report(play.people[0], play.visit(0), play.entropy)[1].why is Reason.WRONG_DIGEST
+
+
+def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
+    play = two_stage("drawn")
+    assert play.people[0].member.revealed == bytes(32)
+    assert all(play.s2.committed not in each.payload for each in play.s2.statements)
+    play.indicate()
+    assert play.s2.committed in play.s2.statements[-1].payload
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"digest": bytes(32)}, Reason.WRONG_DIGEST),
+        ({"eligible": b"\x07"}, Reason.MALFORMED),
+        ({"eligible": b"\x03", "reporters": (2, 2, 2, 0, 0, 0, 0, 0)}, Reason.TOO_FEW),
+        ({"reporters": (0,) * 8}, Reason.MALFORMED),
+    ],
+)
+def test_requests_that_s2_refuses_end_the_survey(two_stage, change, reason) -> None:
+    play = two_stage("drawn")
+    for person in play.people.values():
+        play.tell_s1(person.indicator)
+    play.deadline()
+    wrong = replace(rounds(play.s1).request, **change)
+    play.s1 = replace(play.s1, extra=replace(rounds(play.s1), request=wrong))
+    (answer,) = play.tell_s2(play.by_s1(wrong))
+    assert play.said_by_s2(answer).reason == reason
+    play.settle((answer,))
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_a_user_whose_items_the_election_does_not_count_refuses(two_stage) -> None:
+    play = two_stage("elected", sets=SAME_ITEMS)
+    fooled = replace(play.people[0], items=(0, 1, 7))
+    assert people.report(fooled, play.visit(0), play.entropy)[1].why is Reason.WRONG_DIGEST
+
+
+# --- what users refuse
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"attempt": 0}, Reason.TOO_MANY_ATTEMPTS),
+        ({"attempt": 5}, Reason.TOO_MANY_ATTEMPTS),
+        ({"attempt": 2}, Reason.LATE),
+        ({"number": 8}, Reason.CONFLICT),
+        ({"gone": (Gone(2, 1),)}, Reason.MALFORMED),
+        ({"gone": (Gone(1, 1),)}, Reason.MALFORMED),
+    ],
+)
+def test_assignments_that_a_reporter_refuses(two_stage, change, reason) -> None:
+    play = two_stage("elected")
+    same, answer = people.report(play.people[0], replace(play.visit(0), **change), play.entropy)
+    assert answer.why is reason
+    assert same is play.people[0]
+
+
+def test_a_reporter_has_one_number_and_one_list_of_who_is_gone(two_stage) -> None:
+    play = two_stage("shared", k=2)
+    play.phase(skip=play.holders()[:1])
+    i = play.waiting_for(Assignment)[0]
+    call = play.visit(i)
+    other = replace(call, number=call.number ^ 1)
+    assert people.report(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
+    play.act(i)
+    other = replace(call, gone=(Gone(2, (call.gone[0].index + 1) % 8),))
+    assert people.report(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
+    nothing_new = replace(call, attempt=3)
+    assert people.report(play.people[i], nothing_new, play.entropy)[1].why is Reason.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda call: {"attempt": 5}, Reason.TOO_MANY_ATTEMPTS),
+        (lambda call: {"formed": 2}, Reason.TOO_MANY_ATTEMPTS),
+        (lambda call: {"attempt": 2}, Reason.MALFORMED),
+        (lambda call: {"members": b"\x03"}, Reason.TOO_FEW),
+        (lambda call: {"members": b"\x07\x00"}, Reason.MALFORMED),
+        (lambda call: {"tasks": call.tasks[1:]}, Reason.MALFORMED),
+        (lambda call: {"tasks": (replace(call.tasks[0], slot=7), *call.tasks[1:])}, Reason.MALFORMED),
+        (lambda call: {"tasks": (_twice(call.tasks[0]), *call.tasks[1:])}, Reason.MALFORMED),
+        (lambda call: {"senders": call.senders[1:]}, Reason.MALFORMED),
+        (lambda call: {"senders": call.senders[::-1]}, Reason.MALFORMED),
+        (lambda call: {"gone": (Gone(2, 0),)}, Reason.MALFORMED),
+    ],
+)
+def test_calls_that_an_elected_user_refuses(two_stage, change, reason) -> None:
+    play = two_stage("shared")
+    i = play.waiting_for(SumCall)[0]
+    call = play.visit(i)
+    same, answer = people.add_up(play.people[i], replace(call, **change(call)), play.entropy)
+    assert answer.why is reason
+    assert same is play.people[i]
+
+
+def _twice(task):
+    return replace(task, parcels=(task.parcels[0], *task.parcels))
+
+
+def test_nobody_adds_up_two_slots_of_one_item(two_stage) -> None:
+    """Not even if S1 says so: the slots follow from the election and from who is gone."""
+    play = two_stage("shared", sets=SAME_ITEMS, k=2)
+    i = play.waiting_for(SumCall)[0]
+    call = play.visit(i)
+    extra = replace(call.tasks[0], slot=1 - call.tasks[0].slot)
+    tasks = tuple(sorted((*call.tasks, extra), key=lambda task: (task.item, task.slot)))
+    assert people.add_up(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why is Reason.MALFORMED
+
+
+def test_an_elected_user_adds_over_one_set_in_one_attempt_and_sets_only_shrink(two_stage) -> None:
+    play = two_stage("shared")
+    i = play.waiting_for(SumCall)[0]
+    call = play.visit(i)
+    play.people[i], body = people.add_up(play.people[i], call, play.entropy)
+    assert isinstance(body, SlotSums)
+    other = replace(call, members=b"\x7f")
+    assert people.add_up(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
+    same_set = replace(call, attempt=2, formed=2)
+    assert people.add_up(play.people[i], same_set, play.entropy)[1].why is Reason.CONFLICT
+
+
+def test_parcels_above_the_m_j_are_refused(two_stage) -> None:
+    play = two_stage("shared", sets={i: (0, 1, 2) if i < 4 else (3, 4, 5) for i in range(8)}, k=2)
+    i = slots_of(play.s1, 1).holder[0]
+    call = play.visit(int(i))
+    parcels = tuple(replace(call.tasks[0].parcels[0], number=number) for number in range(8))
+    senders = tuple(replace(call.senders[0], number=number) for number in range(8))
+    wrong = replace(call, senders=senders, tasks=(replace(call.tasks[0], parcels=parcels), *call.tasks[1:]))
+    assert people.add_up(play.people[int(i)], wrong, play.entropy)[1].why is Reason.MALFORMED
+
+
+# --- shares that do not open
+
+
+@pytest.mark.parametrize("spoiled", [1, None])
+def test_a_reporter_whose_shares_do_not_open_leaves_with_all_its_items(two_stage, spoiled) -> None:
+    play = two_stage("elected")
+    play.people[4], body = people.report(play.people[4], play.visit(4), play.entropy)
+    blobs = tuple(bytes(len(blob)) if at < (spoiled or 99) else blob for at, blob in enumerate(body.blobs))
+    assert isinstance(play.tell_s1(replace(body, blobs=blobs))[0], Accepted)
+    play.phase()
+    assert play.phase() == ()
+    assert (play.s1.state, play.s1.attempt) == (State.SUBMITTING, 2)  # nobody took over: no shares to wait for
+    assert 4 not in play.s1.members
+    play.finish()
+    assert play.counts() == ones(4)
+
+
+def complain(play, i, numbers):
+    body = SlotComplaint(play.params.survey, i, play.people[i].member.credential, play.s1.attempt, tuple(numbers))
+    return play.tell_s1(body)[0]
+
+
+def test_who_complains_of_many_is_replaced(two_stage) -> None:
+    play = two_stage("shared", k=2)
+    i = play.waiting_for(SumCall)[0]
+    complain(play, i, (number for number, _ in reporters(play.s1)))
+    play.phase()
+    assert [each.index for each in rounds(play.s1).gone] == [i]
+    assert len(play.s1.members) == 8
+    play.finish()
+    assert play.counts() == ones()
+
+
+def test_whom_complaints_leave_out() -> None:
+    assert rules.blamed([]) == (set(), set())
+    assert rules.blamed([(1, 5)]) == (set(), {5})
+    assert rules.blamed([(1, 5), (1, 6)]) == ({1}, set())
+    assert rules.blamed([(1, 5), (2, 5)]) == (set(), {5})
+    assert rules.blamed([(1, 5), (2, 5), (3, 6), (3, 7)]) == ({3}, {5})
+
+
+def test_complaints_name_reporters_of_the_set(two_stage) -> None:
+    play = two_stage("shared", skip=(5,))
+    i = play.waiting_for(SumCall)[0]
+    for numbers in ((), (rounds(play.s1).order.index(5),), (99,)):
+        assert complain(play, i, numbers).why is Reason.MALFORMED
+    assert isinstance(complain(play, i, (reporters(play.s1)[0][0],)), Accepted)
+
+
+# --- who learns what
+
+
+def test_helpers_do_not_learn_who_reports(two_stage) -> None:
+    """Numbers and keys are all that comes with a share; neither is on the roster."""
+    play = two_stage("shared", sealing=RealSealing())
+    for i in play.waiting_for(SumCall):
+        call = encode(play.visit(i))
+        assert not any(each.public_key in call or each.user in call for each in play.people[i].member.roster)
+
+
+def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
+    """Who gets number 0, over 2,000 keys of S1; planted: the first user one time in 20 more often."""
+    play = two_stage("elected")
+    assert rounds(play.s1).order == shuffled(play.s1, range(8)) != tuple(range(8))
+    counts = np.zeros(8)
+    for seed in range(2000):
+        key = SigningKey(sha256(seed.to_bytes(4, "big")).digest())
+        counts[shuffled(replace(play.s1, key=key), range(8))[0]] += 1
+    limit = chi2.isf(ALARM, 7)
+    assert ((counts - 250) ** 2 / 250).sum() < limit
+    planted = counts + np.where(np.arange(8) == 0, 100.0, -100 / 7)
+    assert ((planted - 250) ** 2 / 250).sum() > limit
+
+
+def test_s2_hears_of_the_m_j_once(two_stage) -> None:
+    """A reporter lost after the election: nothing that S2 gets afterwards depends on which items it reports."""
+    sets, heard = {i: tuple(sorted({i, (i + 1) % 8, (i + 2) % 8})) for i in range(8)}, []
+    for own in ((0, 1, 2), (5, 6, 7)):
+        play = two_stage("shared", k=2, sets={**sets, 0: own}, skip=(0,))
+        (claim,) = play.phase()
+        said = decode(claim.payload)
+        heard.append((said.members, said.keys, said.gone, len(said.blob_hashes), said.formed))
+        play.settle((claim,))
+        assert play.counts() == ones(0)
+    assert heard[0] == heard[1]
+
+
+def test_shares_of_all_but_one_slot_say_nothing(two_stage) -> None:
+    """Each slot's share of each bit is uniform: exact, over every value of the ones that are drawn."""
+    play = two_stage("elected", k=2)
+    q, drawn = play.params.q, Counter()
+    for bit in (0, 1):
+        for first in range(q):
+            drawn[bit, (bit - first) % q] += 1
+    assert set(drawn.values()) == {1}
+    play.act(0)
+    person = play.people[0]
+    assert person.items == items_of(play.s1, 0)
+    assert (person.shares.astype(int).reshape(-1, 2).sum(axis=1) % q).tolist() == person.bits.tolist()
+
+
+def test_users_can_check_that_they_were_counted(two_stage) -> None:
+    play = two_stage("shared", skip=(5,))
+    play.finish()
+    assert isinstance(play.visit(5), Wait)
+    answers = {i: play.visit(i) for i in range(8) if i != 5}
+    for i, answer in answers.items():
+        assert isinstance(answer, Inclusion)
+        assert people.was_included(play.people[i], answer)
+        assert not people.was_included(play.people[5], answer)
+    forged = replace(answers[7], published=replace(answers[7].published, signature=bytes(64)))
+    assert not people.was_included(play.people[7], forged)

@@ -1,0 +1,284 @@
+"""TSS and TSS': retries with the same bytes, replays, crashes and restores from backup."""
+
+import copy
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from faircount.core.errors import ProtocolError
+from faircount.protocol import aggregator, user
+from faircount.protocol import two_stage_user as people
+from faircount.protocol.codec import encode
+from faircount.protocol.messages import Accepted, Inquiry, Published, Reason, Recall, Receipt, Wait
+from faircount.protocol.messages_peers import Roster
+from faircount.protocol.messages_two_stage import Assignment, Bundle, Election, SumCall
+from faircount.protocol.roles import end_phase, resume
+from faircount.protocol.sealing import RealSealing
+from faircount.protocol.states import State
+from faircount.protocol.two_stage_relay import ballot_of, rounds
+
+ALL = [1] * 8
+
+
+def recall(play) -> None:
+    play.settle((play.by_s1(Recall(play.params.survey)),))
+
+
+# --- retries and replays
+
+
+def test_retries_are_the_same_bytes(two_stage) -> None:
+    play = two_stage("elected", sealing=RealSealing())
+    call = play.visit(0)
+    play.people[0], body = people.report(play.people[0], call, play.entropy)
+    play.people[0], again = people.report(play.people[0], call, play.entropy)
+    assert encode(again) == encode(body)
+    for _ in range(2):
+        assert isinstance(play.tell_s1(body)[0], Accepted)
+        assert isinstance(play.tell_s1(play.people[0].indicator)[0], Accepted)
+    play.phase()
+    assert isinstance(play.tell_s1(body)[0], Accepted)
+    i = play.waiting_for(SumCall)[0]
+    call = play.visit(i)
+    play.people[i], sums = people.add_up(play.people[i], call, play.entropy)
+    play.people[i], again = people.add_up(play.people[i], call, play.entropy)
+    assert encode(again) == encode(sums)
+    for _ in range(2):
+        assert isinstance(play.tell_s1(sums)[0], Accepted)
+    assert isinstance(play.visit(i), Wait)
+
+
+def test_other_bytes_are_a_conflict(two_stage) -> None:
+    play = two_stage("elected", sealing=RealSealing())
+    person = play.people[0]
+    other = people.prepare(person.member, tuple((item + 1) % 8 for item in person.items), person.bits, play.entropy)
+    assert play.tell_s1(other.indicator)[0].why is Reason.CONFLICT
+    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+    play.act(0)
+    assert play.tell_s1(bundle)[0].why is Reason.CONFLICT
+    play.phase()
+    i = play.waiting_for(SumCall)[0]
+    _, sums = people.add_up(play.people[i], play.visit(i), play.entropy)
+    play.act(i)
+    assert play.tell_s1(sums)[0].why is Reason.CONFLICT
+
+
+def test_forms_are_checked_at_the_door(two_stage) -> None:
+    play = two_stage("elected", sealing=RealSealing())
+    for items in (b"", b"\x03", b"\xff", b"\x07\x00"):
+        assert play.tell_s1(replace(play.people[0].indicator, items=items))[0].why is Reason.MALFORMED
+    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+    for change in (
+        {"blobs": bundle.blobs[1:]},
+        {"blobs": (b"", *bundle.blobs[1:])},
+        {"public_key": b"\xff" * 32},
+        {"public_key": play.people[0].member.keys.public},
+    ):
+        assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
+    assert play.tell_s1(replace(bundle, attempt=2))[0].why is Reason.LATE
+    play.phase()
+    i = play.waiting_for(SumCall)[0]
+    _, sums = people.add_up(play.people[i], play.visit(i), play.entropy)
+    assert play.tell_s1(replace(sums, blobs=sums.blobs[1:]))[0].why is Reason.MALFORMED
+    assert play.tell_s1(replace(sums, blobs=(b"", *sums.blobs[1:])))[0].why is Reason.MALFORMED
+
+
+@pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
+def test_everything_needs_the_users_credential(two_stage, change) -> None:
+    play = two_stage("elected")
+    assert play.tell_s1(replace(play.people[0].indicator, **change))[0].why is Reason.UNKNOWN
+    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+    assert play.tell_s1(replace(bundle, **change))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(replace(user.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
+
+
+def test_a_key_belongs_to_one_reporter_and_stays(two_stage) -> None:
+    play = two_stage("elected", sealing=RealSealing(), k=2)
+    play.act(0)
+    thief = replace(play.people[1], disguise=play.people[0].disguise)
+    _, stolen = people.report(thief, play.visit(1), play.entropy)
+    assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
+    play.phase()
+    play.phase(skip=play.holders()[:1])
+    i = play.waiting_for(Assignment)[0]
+    _, again = people.report(play.people[i], play.visit(i), play.entropy)
+    fresh = play.s2.sealing.keypair(play.entropy).public
+    assert play.tell_s1(replace(again, public_key=fresh))[0].why is Reason.MALFORMED
+    assert isinstance(play.tell_s1(again)[0], Accepted)
+
+
+def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
+    play = two_stage("drawn")
+    for person in play.people.values():
+        play.tell_s1(person.indicator)
+    play.deadline()
+    (answer,) = {answer for request in resume(play.s1) * 3 for answer in play.tell_s2(request)}
+    for _ in range(2):
+        play.tell_s1(answer)
+    play.phase()
+    play.phase()
+    for _ in range(4):
+        for message in resume(play.s1) * 3:
+            answers = play.tell_s2(message)
+        for answer in answers * 2:
+            play.tell_s1(answer)
+    assert play.counts() == ALL
+    kinds = Counter(type(play.said_by_s2(each)) for each in play.s2.statements)
+    assert kinds[Election] == kinds[Receipt] == kinds[Published] == 1
+
+
+def test_two_workers_at_one_deadline(two_stage) -> None:
+    play = two_stage("elected", k=2)
+    for i in play.people:
+        play.act(i)
+    seen = play.s1.phase
+    play.s1, _ = end_phase(play.s1, seen)
+    play.s1, out = end_phase(play.s1, seen)
+    assert (play.s1.state, out) == (State.SUBMITTING, ())
+    play.finish()
+    assert play.counts() == ALL
+
+
+def test_indicators_are_closed_once_the_request_is_made(two_stage) -> None:
+    play = two_stage("drawn")
+    for i in range(7):
+        play.tell_s1(play.people[i].indicator)
+    first = play.deadline()
+    assert play.tell_s1(play.people[7].indicator)[0].why is Reason.LATE
+    assert play.deadline() == first  # no answer came: the same again
+    play.settle(first)
+    play.finish()
+    assert play.counts() == [*ALL[:7], 0]
+
+
+def test_misuse_raises(two_stage) -> None:
+    play = two_stage("drawn")
+    with pytest.raises(ProtocolError):
+        people.indicate(replace(play.people[0].member, index=-1), 0, play.entropy)
+    with pytest.raises(ProtocolError):
+        ballot_of(play.s1)
+
+
+# --- restores
+
+
+def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
+    """The backup lacks an indicator: that user is in the election, and says again what it said."""
+    play = two_stage("drawn")
+    for i in range(7):
+        play.tell_s1(play.people[i].indicator)
+    backup = copy.deepcopy(play.s1)
+    play.indicate()
+    held, play.s1 = rounds(play.s1).election, backup
+    play.settle(play.deadline())
+    assert rounds(play.s1).election == held
+    assert 7 in ballot_of(play.s1).eligible
+    assert isinstance(play.visit(7), Roster)
+    early = Bundle(play.params.survey, 7, play.people[7].member.credential, 1, bytes(32), ())
+    assert play.tell_s1(early)[0].why is Reason.EARLY
+    assert isinstance(play.tell_s1(play.people[7].indicator)[0], Accepted)
+    play.finish()
+    assert play.counts() == ALL
+
+
+def test_s1_restored_before_the_seal_finds_its_way(two_stage) -> None:
+    play = two_stage("open")
+    joined = [user.join(play.params, each, play.entropy, play.s2.sealing) for each in play.cast.invitations]
+    for each in joined:
+        play.tell_s1(each.enrolment)
+    backup = copy.deepcopy(play.s1)
+    play.settle(play.deadline())
+    (roster,) = play.tell_s1(Inquiry(play.params.survey, play.cast.invitations[0].access))
+    play.draw(sorted((user.believe(each, roster) for each in joined), key=lambda member: member.index))
+    play.indicate()
+    play.s1 = backup
+    recall(play)
+    assert play.s1.state is State.SHARING
+    for person in play.people.values():
+        play.tell_s1(person.indicator)
+    play.finish()
+    assert play.counts() == ALL
+
+
+def test_s1_restored_while_sharing_asks_again(two_stage) -> None:
+    play = two_stage("elected")
+    backup = copy.deepcopy(play.s1)
+    play.phase()
+    play.s1 = backup
+    play.finish()
+    assert play.counts() == ALL
+
+
+def test_s1_restored_to_another_set_does_not_get_sums_over_both(two_stage) -> None:
+    """After the restore a bundle is missing: who added over the first set refuses the second, and is replaced."""
+    play = two_stage("elected", k=2)
+    backup = copy.deepcopy(play.s1)
+    play.phase()
+    stubborn = play.waiting_for(SumCall)[0]
+    play.act(stubborn)
+    play.s1 = backup
+    play.phase(skip=(6,))
+    _, answer = people.add_up(play.people[stubborn], play.visit(stubborn), play.entropy)
+    assert answer.why is Reason.CONFLICT
+    play.phase(skip=(stubborn,))
+    play.finish()
+    assert play.counts() == [*ALL[:6], 0, 1]
+
+
+def test_s1_restored_after_the_claim_goes_on(two_stage) -> None:
+    play = two_stage("shared", k=2)
+    play.phase(skip=play.holders()[:1])
+    play.phase()
+    for i in play.people:
+        play.act(i)
+    backup = copy.deepcopy(play.s1)
+    (claim,) = play.deadline()
+    play.tell_s2(claim)
+    play.s1 = backup
+    recall(play)
+    assert play.counts() == ALL
+
+
+def test_s1_restored_without_the_sums_gives_up(two_stage) -> None:
+    play = two_stage("shared")
+    backup = copy.deepcopy(play.s1)
+    (claim,) = play.phase()
+    play.tell_s2(claim)
+    play.s1 = backup
+    recall(play)
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_s1_restored_to_before_the_election_after_the_result_learns_it(two_stage) -> None:
+    play = two_stage("drawn")
+    backup = copy.deepcopy(play.s1)
+    play.indicate()
+    play.finish()
+    play.s1 = backup
+    recall(play)
+    assert play.s1.state is State.PUBLISHED
+    assert play.counts() == ALL
+
+
+def test_s1_restored_after_bad_blobs_goes_on_over_the_same_set(two_stage) -> None:
+    play = two_stage("shared", k=2)
+    backups = []
+    tell = play.settle
+    play.settle = lambda out: (backups.append(copy.deepcopy(play.s1)), tell(out))  # what S1 is when it claims
+    play.bad_sums()
+    play.settle = tell
+    play.s1 = backups[-1]
+    recall(play)
+    assert play.s1.state is State.SHARING
+    play.finish()
+    assert play.counts() == ALL
+
+
+def test_s2_restored_aborts(two_stage) -> None:
+    play = two_stage("shared")
+    (claim,) = play.phase()
+    play.tell_s2(claim)
+    play.s2, out = aggregator.restored(play.s2)
+    play.settle(out)
+    assert play.s1.state is play.s2.state is State.ABORTED

@@ -1,0 +1,82 @@
+"""Completion with lost visits: the protocol, the model of who comes, and the exact probability agree."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from faircount.core.errors import ParameterError
+from faircount.planning.completion import completion
+from faircount.protocol.messages import Published
+from faircount.protocol.params import Topology
+from faircount.simulation.completion import completes, played
+
+SERVERS, EXPLICIT, MASKED = Topology.SERVERS, Topology.EXPLICIT, Topology.MASKED
+
+
+@pytest.mark.parametrize(("topology", "minimum", "loss"), [(SERVERS, 18, 0.1), (EXPLICIT, 8, 0.15), (MASKED, 10, 0.3)])
+def test_the_model_ends_as_the_protocol_does(topology, minimum, loss) -> None:
+    """Of these runs some end and some do not; up to 64 users everybody is a neighbour, so that the graph is no matter."""
+    ends = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        if topology is MASKED:
+            rng = _without_the_graph(rng)
+        model = completes(topology, 20, minimum, loss, rng)
+        real = played(topology, 20, minimum, loss, seed)
+        assert isinstance(real, Published) == model, real
+        ends.append(model)
+    assert 0 < sum(ends) < 25
+
+
+class _without_the_graph:  # noqa: N801 - stands in for a generator
+    """The visits of a generator, and no random bytes taken from it."""
+
+    def __init__(self, rng) -> None:
+        self.random = rng.random
+
+    def bytes(self, size: int) -> bytes:
+        return bytes(size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topology", [SERVERS, MASKED])
+def test_a_hundred_users_with_5_percent_loss_finish(topology) -> None:
+    """The whole protocol; the seeds are fixed, so there is no false alarm."""
+    assert all(isinstance(played(topology, 100, 70, 0.05, seed), Published) for seed in range(20))
+
+
+@pytest.mark.parametrize("topology", [SERVERS, MASKED])
+def test_99_percent_finish(topology) -> None:
+    rng = np.random.default_rng(1)
+    assert sum(completes(topology, 100, 70, 0.05, rng) for _ in range(1000)) >= 990
+
+
+def test_explicit_gives_up_in_words() -> None:
+    said = played(EXPLICIT, 40, 30, 0.05, 1)
+    assert isinstance(said, str)
+    assert "users are left, 30 are needed" in said or "try `masked`" in said
+
+
+@pytest.mark.parametrize(("users", "minimum", "loss"), [(5, 3, 0.3), (10, 6, 0.1), (30, 10, 0.02)])
+def test_the_exact_probability_is_what_the_model_measures(users, minimum, loss) -> None:
+    """20,000 runs with a fixed seed; five standard errors."""
+    for topology in (SERVERS, EXPLICIT):
+        exact, rng = completion(topology, users, minimum, loss), np.random.default_rng(7)
+        seen = np.mean([completes(topology, users, minimum, loss, rng) for _ in range(20_000)])
+        assert abs(seen - exact) <= 5 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-9
+
+
+def test_known_probabilities() -> None:
+    assert completion(SERVERS, 100, 70, 0.05) == pytest.approx(binom.sf(69, 100, 0.95), rel=1e-12)
+    assert completion(EXPLICIT, 2, 2, 0.1, attempts=1) == pytest.approx(0.9**6)
+    assert completion(EXPLICIT, 3, 2, 0.0) == 1
+    assert completion(EXPLICIT, 100, 70, 0.05) < 0.2 < 0.99 < completion(EXPLICIT, 5, 2, 0.05)
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(ParameterError):
+        completion(MASKED, 100, 70, 0.05)
+    with pytest.raises(ParameterError):
+        completion(SERVERS, 100, 70, 1.0)
+    with pytest.raises(ParameterError):
+        completes(Topology.TWO_STAGE, 100, 70, 0.0, np.random.default_rng(1))
