@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import fraction, integer, numbers, positive, real
+from faircount.core.validation import MOST_USERS, fraction, integer, numbers, positive, real
 from faircount.estimation.laws import (
     Floats,
     Ints,
@@ -86,7 +86,8 @@ def interval(
     """
     _one_of("covers", covers, COVERS)
     _one_of("estimator", estimator, ESTIMATORS)
-    n, points = integer("included", included, least=1), _points(sums, channel, included)
+    n = integer("included", included, least=1, most=MOST_USERS)
+    points = _points(sums, channel, n)
     alone = channel.independent and covers == "users" and estimator == "ht"
     error = error_per_item(1 - fraction("level", level), points.shape[-1], simultaneous, alone)
     if estimator == "ratio":
@@ -125,7 +126,7 @@ def _points(sums: ArrayLike, channel: Channel, included: int) -> Ints:
     points = np.rint(values * scale)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
-    if np.any(np.abs(values * scale - points) > 1e-6):
+    if np.abs(points).max() > MOST_USERS or np.any(np.abs(values * scale - points) > 1e-6):
         raise AnswerError("sums must be opened counts as decoded, not estimates or rounded values")
     if channel.noise is None and (points.min() < 0 or points.max() > included):
         raise AnswerError(f"sums must lie between 0 and the {included} users included")

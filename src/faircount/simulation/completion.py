@@ -19,7 +19,7 @@ from faircount.protocol.sealing import IdealSealing
 from faircount.protocol.states import FINAL
 from faircount.protocol.survey import converse, set_up
 from faircount.protocol.wire import decode
-from faircount.simulation.faults_devices import CLIENTS, Device
+from faircount.simulation.faults_devices import CLIENTS, Device, goes_on
 
 ATTEMPTS = 10
 
@@ -33,12 +33,13 @@ def played(topology: Topology, users: int, minimum: int, loss: float, seed: int)
     s1, s2, devices = client.open(cast.s1), cast.s2, [Device(0, each) for each in cast.invitations]
     while s1.state not in FINAL:
         for i in np.flatnonzero(rng.random(users) >= loss).tolist():
-            device, before = devices[i], None
+            device, more = devices[i], True
             if device.state is None:
                 device = client.begin(cast.params, device, sealing, entropy)
-            while device is not before and (asked := client.ask(device)) is not None:
+            while more and (asked := client.ask(device)) is not None:
                 s1, answers = coordinate(s1, asked)
                 before, device = device, client.hear(device, asked, answers[0], entropy)
+                more = goes_on(before, device)  # not so for one that is refused
             devices[i] = device
         s1, out = end_phase(s1)
         s1, s2 = converse(s1, s2, out)

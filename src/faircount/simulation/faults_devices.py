@@ -35,6 +35,11 @@ class Device:
     heard: int = 0  # messages that the device refused: S1 showed it something that it must not believe
 
 
+def goes_on(before: Device, after: Device) -> bool:
+    """Whether a device that heard an answer may have more to say on this visit."""
+    return after is not before and after.heard == before.heard
+
+
 class Client(ABC):
     """The user's side of one topology."""
 

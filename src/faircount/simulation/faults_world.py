@@ -22,7 +22,7 @@ from faircount.protocol.states import FINAL
 from faircount.protocol.store import WriteOnce
 from faircount.protocol.survey import Cast, set_up
 from faircount.protocol.wire import decode
-from faircount.simulation.faults_devices import CLIENTS, Device
+from faircount.simulation.faults_devices import CLIENTS, Device, goes_on
 from faircount.simulation.faults_watch import Watch
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class World:
         after = self.client.hear(device, asked, answer, self.entropy)
         self.devices[at] = after
         self.watch.items |= self.client.counted(after)
-        return after is not device and after.heard == device.heard
+        return goes_on(device, after)
 
     def _begun(self, at: int) -> Device | None:
         device = self.devices[at]

@@ -32,6 +32,7 @@ from faircount.simulation.faults_devices import (
     MaskedClient,
     ServersClient,
     TwoStageClient,
+    goes_on,
 )
 from faircount.simulation.views import Chance, Eyes, Ideal, Law, Node, Scripted, every_run
 
@@ -228,8 +229,7 @@ class Theatre:
         answer = self.tell_s1(asked)[0]
         self.to_users[i].append(answer)
         self.devices[i], _ = self.world.call(self._hear, self.devices[i], i, asked, answer)
-        after = self.devices[i].state
-        return after is not before and after.heard == before.heard
+        return goes_on(before, self.devices[i].state)
 
     def visit(self, *users: int) -> None:
         """Users come and do all that there is to do."""

@@ -62,7 +62,7 @@ SECRET = ["secret"]
 RAGGED = [[1, 2], [3]]
 
 
-@pytest.mark.parametrize("bad", [SECRET, RAGGED, {"a": 1}, [10**400], [1j]], ids=str)
+@pytest.mark.parametrize("bad", [SECRET, RAGGED, {"a": 1}, [10**400], [1j]], ids=range(5))
 def test_lists_that_are_no_numbers_are_refused_in_words(bad: object) -> None:
     channel = Channel(0.5)
     for use in (
@@ -98,6 +98,12 @@ def test_numbers_that_mean_nothing_are_refused() -> None:
         estimators.mse_summed([0.5, 0.5], [0.5, 0.2, 0.3])
     with pytest.raises(AnswerError):
         estimators.ratio_variance([1.5, -0.5], 10, 0.5)
+    noisy = fc.Laplace(items=2, users=10, epsilon=1.0).channel(10)
+    for sums in ([1e300, 0.0], [-1e30, 0.0]):
+        with pytest.raises(AnswerError):
+            intervals.interval(sums, noisy, 10)
+    with pytest.raises(ParameterError):
+        intervals.interval([1, 2], Channel(0.5), 10**400)
     for sizes in (5, [5, 0], [5, 2.5], [[5, 5]], [5, math.inf]):
         with pytest.raises(ParameterError):
             homogeneity.homogeneity([[1, 2], [2, 3]], [Channel(0.5)] * 2, sizes)
