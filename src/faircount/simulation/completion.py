@@ -5,12 +5,14 @@ protocol; `completes` follows only who is there, with the same graphs and the sa
 thousands of runs.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol.graph import Marks, draw, plan
+from faircount.protocol.graph import COLLUDING, Marks, draw, plan
 from faircount.protocol.masked_aggregate import needed
 from faircount.protocol.messages import Aborted, Published
 from faircount.protocol.params import Topology
@@ -22,6 +24,8 @@ from faircount.protocol.wire import decode
 from faircount.simulation.faults_devices import CLIENTS, Device, goes_on
 
 ATTEMPTS = 10
+EXCHANGES = 6
+"""Requests of a device in one visit: more than it has to say, and an end for one that is refused every time."""
 
 
 def played(topology: Topology, users: int, minimum: int, loss: float, seed: int) -> Published | str:
@@ -36,7 +40,10 @@ def played(topology: Topology, users: int, minimum: int, loss: float, seed: int)
             device, more = devices[i], True
             if device.state is None:
                 device = client.begin(cast.params, device, sealing, entropy)
-            while more and (asked := client.ask(device)) is not None:
+            for _ in range(EXCHANGES):
+                asked = client.ask(device) if more else None
+                if asked is None:
+                    break
                 s1, answers = coordinate(s1, asked)
                 before, device = device, client.hear(device, asked, answers[0], entropy)
                 more = goes_on(before, device)  # not so for one that is refused
@@ -69,10 +76,16 @@ def _explicit(here: Marks, minimum: int, loss: float, rng: np.random.Generator) 
     return False
 
 
+@lru_cache(maxsize=16)
+def _planned(users: int) -> tuple[int, int]:
+    """Neighbours and threshold of a survey with one insider, as `params.propose` chooses them."""
+    return plan(users, max(COLLUDING, 1 / users))
+
+
 def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator) -> bool:
     """As S1 does it: the settled part of those who shared, the largest part of those who sent, t helpers for each."""
-    users, t = int(here.sum()), plan(here.size, max(0.05, 1 / here.size))[1]
-    graph = draw(rng.bytes(32), rng.bytes(32), users, plan(here.size, max(0.05, 1 / here.size))[0])
+    k, t = _planned(here.size)
+    graph = draw(rng.bytes(32), rng.bytes(32), int(here.sum()), k)
 
     def come() -> Marks:
         return np.asarray((rng.random(here.size) >= loss)[here])

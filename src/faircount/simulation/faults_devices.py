@@ -118,6 +118,8 @@ class PeersClient(Client):
 
     def _refused(self, device: Device, asked: Message, answer: Rejected) -> Device:
         """S1 forgot this user after a restore: enrol again with the same bytes; else the body is not wanted."""
+        if isinstance(asked, Inquiry):  # not on the roster: it came too late
+            return replace(device, heard=device.heard + 1)
         forgotten = answer.why is Reason.UNKNOWN and device.enrolment is not None
         if forgotten and not isinstance(asked, Enrolment):
             return replace(device, waiting=(device.enrolment, *device.waiting))  # type: ignore[arg-type]  # not None
