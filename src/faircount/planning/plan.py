@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from faircount.core.errors import FaircountError
+from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import LocalFrequency
@@ -18,6 +18,9 @@ from faircount.planning.question import Question
 from faircount.privacy.guarantee import Adversary, insiders
 
 PARAMETERS = ("p", "alpha", "gamma", "phi", "floor", "insiders", "dropouts", "h")
+
+TRIES = 4
+"""Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
 
 ALIKE = 1.01
 """Errors within this factor of the smallest count as equal: then the order of the families decides."""
@@ -160,10 +163,10 @@ def _ordered(options: list[Option]) -> tuple[Option, ...]:
 def option(name: str, family: Family, q: Question) -> Option:
     """What a family makes of the question, or why it cannot meet it."""
     try:
-        made = family(q)
+        mechanism, spent = _within_budget(family, q)
     except FaircountError as refusal:
         return Option(name, False, str(refusal), {})
-    mechanism, target = made.mechanism, q.target_error
+    target = q.target_error
     error, half = errors(mechanism, q)
     condition = mechanism.condition(_adversary(mechanism, q))
     return Option(
@@ -172,7 +175,7 @@ def option(name: str, family: Family, q: Question) -> Option:
         _reason(name, condition),
         parameters(mechanism),
         q.epsilon,
-        made.spent(),
+        spent,
         error,
         half,
         users_needed(family, q, target, half) if target is not None else None,
@@ -181,6 +184,18 @@ def option(name: str, family: Family, q: Question) -> Option:
         paper_form_bytes(mechanism) if isinstance(mechanism, SharedMechanism) else None,
         mechanism,
     )
+
+
+def _within_budget(family: Family, q: Question) -> tuple[FrequencyMechanism, float]:
+    """The mechanism and the delta it spends, at most the budget; where rounding overshoots, made for a little less."""
+    aim = q
+    for _ in range(TRIES):
+        made = family(aim)
+        spent = made.spent()
+        if spent <= q.delta:
+            return made.mechanism, spent
+        aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, q.delta / spent))
+    raise RefusedError(f"what it spends, delta = {spent:.3g}, cannot be brought below the budget: allow a larger delta")
 
 
 def _adversary(mechanism: FrequencyMechanism, q: Question) -> Adversary:

@@ -254,3 +254,19 @@ def test_bytes_are_those_of_packed_rows_and_a_sealed_seed() -> None:
     staged = cost(fc.TSSPrime(items=12, users=800, p=0.1, alpha=0.5, phi=1))
     assert staged.visits == 3
     assert staged.bytes_sent > 10_000
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"users": 5, "items": 2, "epsilon": 0.05, "delta": 1e-10, "releases": 5},
+        {"users": 800, "items": 12, "epsilon": 1.0, "delta": 1e-6, "releases": 12, "floor": 60},
+        {"users": 800, "items": 12, "epsilon": 1.0, "delta": 1e-40},
+    ],
+    ids=str,
+)
+def test_nothing_sound_spends_more_than_the_budget(known: dict[str, Any]) -> None:
+    for each in plan(**known).options:
+        assert not each.sound or each.delta <= known["delta"], each.name
+    if known["delta"] == 1e-40:  # smaller than what Laplace's table costs
+        assert "cannot be brought below" in next(o for o in plan(**known).options if o.name == "laplace").reason
