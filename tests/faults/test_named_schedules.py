@@ -16,11 +16,12 @@ from faircount.protocol import (
     servers,
     two_stage_user,
 )
-from faircount.protocol.messages import Aborted, Batch
+from faircount.protocol.messages import Aborted, Accepted, Batch
 from faircount.protocol.messages_masked import MaskedSum
 from faircount.protocol.messages_peers import BadEntries
 from faircount.protocol.params import Topology
 from faircount.protocol.states import State
+from faircount.protocol.store import Acknowledged
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 from faircount.simulation.faults import Kind, Mishap, Op, play
 from faircount.simulation.faults_devices import ServersClient
@@ -72,8 +73,9 @@ def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
 
 def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
     def write(s, user, body, *, open_):
-        s.bodies._written[user] = body
-        return s, (coordinator.accepted(s, body),)
+        s.bodies._hashes.pop(user, None)
+        s.bodies.put(user, body)
+        return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
 
     patch.setattr(coordinator, "write_body", write)
 
@@ -154,6 +156,14 @@ def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
         return told(again, ballot, slots, attempt, entropy)
 
     patch.setattr(two_stage_user, "_bundle", fresh)
+
+
+def damaged_bytes_are_claimed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Acknowledged, "intact", lambda store, key: store.get(key))
+
+
+def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(servers, "S1", replace(servers.S1, complete=lambda s: True))
 
 
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
@@ -304,6 +314,36 @@ NAMED = {
         ),
         None,
     ),
+    "a blob is damaged before the claim": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, ROUND, Op(Kind.ROT, -1, 2), DEADLINE, CONVERSE),
+        damaged_bytes_are_claimed,
+    ),
+    "a stored mask key is damaged": (
+        Topology.MASKED,
+        "published",
+        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.NONE), Op(Kind.ROT, 8, 6), ROUND, DEADLINE, ROUND, DEADLINE),
+        damaged_bytes_are_claimed,
+    ),
+    "a stored indicator is damaged": (
+        Topology.TWO_STAGE,
+        "published",
+        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 6, 14), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        damaged_bytes_are_claimed,
+    ),
+    "a damaged answer is said again": (
+        Topology.SERVERS,
+        "published",
+        (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, CONVERSE),
+        None,
+    ),
+    "a blob is damaged after the claim": (
+        Topology.SERVERS,
+        "aborted",
+        (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
+        blobs_are_not_looked_at_again,
+    ),
     "two rosters": (
         Topology.EXPLICIT,
         "published",
@@ -330,10 +370,10 @@ def test_a_named_schedule_ends_as_it_should(name: str, real: bool) -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in NAMED.items() if case[3] is not None])
 def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    topology, _, ops, hole = NAMED[name]
+    topology, ending, ops, hole = NAMED[name]
     hole(monkeypatch)
     try:
-        problems = play(topology, ops, seed=SEED).problems
-    except ProtocolError as problem:
-        problems = (str(problem),)
-    assert problems
+        found = play(topology, ops, seed=SEED)
+    except ProtocolError:
+        return  # a role has noticed it
+    assert found.problems or found.ending != ending

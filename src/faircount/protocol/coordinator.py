@@ -36,7 +36,7 @@ from faircount.protocol.params import VISITS, SurveyParameters
 from faircount.protocol.sealing import RealSealing, Sealing
 from faircount.protocol.signing import SigningKey, sign, unwrap
 from faircount.protocol.states import FINAL, State, advance
-from faircount.protocol.store import WriteOnce
+from faircount.protocol.store import Acknowledged, WriteOnce
 from faircount.protocol.wire import decode
 
 Phase = tuple[State, int]
@@ -55,10 +55,10 @@ class Coordinator:
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
     sealing: Sealing = field(default_factory=RealSealing)
     state: State = State.ENROLLING
-    bodies: WriteOnce[bytes, Any] = field(default_factory=WriteOnce)  # user id -> Enrolment or Submission
+    bodies: Acknowledged[bytes] = field(default_factory=Acknowledged)  # user id -> Enrolment or Submission
     keys: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # public key -> user id
     roster: tuple[Enrolled, ...] = ()  # fixed when enrolment closes
-    uploads: WriteOnce[Upload, Any] = field(default_factory=WriteOnce)
+    uploads: Acknowledged[Upload] = field(default_factory=Acknowledged)
     attempt: int = 0
     members: tuple[int, ...] = ()
     removed: frozenset[tuple[int, int]] = frozenset()
@@ -152,6 +152,8 @@ def resume(rules: Rules, s: Coordinator) -> Out:
         return (s.final,) if s.final.by == Party.S1 else ()
     if s.state is State.ENROLLING:
         return (to_s2(s, _seal_request(s)),) if s.roster else ()
+    if s.state is State.CLAIMED and s.receipt is not None and not rules.complete(s):
+        return give_up(s, "a blob of the claimed batch was damaged or lost")[1]
     return rules.resume(s)
 
 
@@ -186,19 +188,12 @@ def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Re
 
 def write_body(s: Coordinator, user: bytes, body: Any, *, open_: bool) -> Step:
     """First write of a user's enrolment or submission; the same again is accepted at any time."""
-    known = s.bodies.get(user)
-    if known is None and not (open_ and s.final is None):
+    if user not in s.bodies and not (open_ and s.final is None):
         return s, (rejected(Reason.LATE, "the survey takes no more users"),)
-    if known is not None and known != body:
+    if not s.bodies.put(user, body):
         return s, (rejected(Reason.CONFLICT, "this invitation was used with other bytes; the first stand"),)
     s.keys.put(body.public_key, user)
-    s.bodies.put(user, body)
-    return s, (accepted(s, body),)
-
-
-def accepted(s: Coordinator, body: Message) -> Accepted:
-    """The receipt for a user's message."""
-    return Accepted(s.params.survey, sha256(encode(body)).digest())
+    return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
 
 
 def enrol(s: Coordinator, message: Enrolment) -> Step:
@@ -213,8 +208,9 @@ def enrol(s: Coordinator, message: Enrolment) -> Step:
 def close_roster(s: Coordinator) -> Step:
     """Fix the roster, ascending by user id, and ask S2 to seal it."""
     if not s.roster:
-        bodies = [(user, s.bodies[user]) for user in sorted(s.bodies.keys())]
-        s = replace(s, roster=tuple(Enrolled(user, body.public_key, body.mac) for user, body in bodies))
+        held = ((user, s.bodies.intact(user)) for user in sorted(s.bodies.keys()))
+        lines = (Enrolled(user, body.public_key, body.mac) for user, body in held if body is not None)
+        s = replace(s, roster=tuple(lines))
     if s.n < s.params.minimum:
         return give_up(s, f"{s.n} users enrolled, {s.params.minimum} are needed")
     return s, (to_s2(s, _seal_request(s)),)
@@ -269,16 +265,25 @@ def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
 
 
 def upload(s: Coordinator, message: Any, *, attempt: int, open_: bool) -> Step:
-    """First write of an authenticated user's message; the same again is accepted at any time, even late."""
+    """First write of an authenticated user's message; the same again is accepted at any time, even late.
+
+    Spoiled bytes are mended only while the phase is open: later, others may have been given them.
+    """
     outsider = intruder(s, message.index, message.credential)
     if outsider is not None:
         return s, (outsider,)
     key = (message.tag, attempt, message.index)
-    if key not in s.uploads and not (open_ and s.final is None):
+    write = open_ and s.final is None
+    if key not in s.uploads and not write:
         return s, (rejected(Reason.LATE, "this phase is not open for you"),)
-    if not s.uploads.put(key, message):
+    if not (s.uploads.put if write else s.uploads.fits)(key, message):
         return s, (rejected(Reason.CONFLICT, "something else was sent before; the first stands"),)
-    return s, (accepted(s, message),)
+    return s, (Accepted(s.params.survey, s.uploads.hash_of(key)),)
+
+
+def holds(s: Coordinator, kind: type[Message], attempt: int, index: int) -> bool:
+    """Whether S1 has this user's message as acknowledged; if not, the user is asked again while there is time."""
+    return s.uploads.intact((kind.tag, attempt, index)) is not None
 
 
 def on_receipt(s: Coordinator, message: Receipt, signed: Signed) -> Step:

@@ -193,7 +193,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     outsider = coordinator.intruder(s, message.index, message.credential)
     if outsider is not None:
         return s, (outsider,)
-    if s.state is State.SHARING and (ShareBundle.tag, 0, message.index) not in s.uploads:
+    if s.state is State.SHARING and not coordinator.holds(s, ShareBundle, 0, message.index):
         return s, (coordinator.roster_message(s),)
     if s.state is State.SUBMITTING and message.index in s.members and not _heard(s, message.index):
         return s, (_call(s, message.index),)
@@ -201,7 +201,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
 
 
 def _heard(s: Coordinator, index: int) -> bool:
-    return any((kind.tag, s.attempt, index) in s.uploads for kind in (SumUpload, Complaint))
+    return any(coordinator.holds(s, kind, s.attempt, index) for kind in (SumUpload, Complaint))
 
 
 def _call(s: Coordinator, index: int) -> Call:
@@ -215,7 +215,7 @@ def _call(s: Coordinator, index: int) -> Call:
 
 def end_sharing(s: Coordinator) -> coordinator.Step:
     """Those who shared are the first set."""
-    members = tuple(j for j in range(s.n) if (ShareBundle.tag, 0, j) in s.uploads)
+    members = tuple(j for j in range(s.n) if coordinator.holds(s, ShareBundle, 0, j))
     return _attempt(replace(s, state=advance(s.state, State.SUBMITTING)), members, frozenset())
 
 
@@ -230,7 +230,7 @@ def _attempt(s: Coordinator, alive: Sequence[int], removed: frozenset[tuple[int,
 
 def end_attempt(s: Coordinator) -> coordinator.Step:
     """Everybody sent its sum: claim. Otherwise the next attempt, with those who were heard of."""
-    sums = [j for j in s.members if (SumUpload.tag, s.attempt, j) in s.uploads]
+    sums = [j for j in s.members if coordinator.holds(s, SumUpload, s.attempt, j)]
     if len(sums) == len(s.members):
         after = make_claim(s)
         return after, last_word(after)

@@ -10,7 +10,8 @@
 
 S2 must never hold a user's vector and its mask key. S1 sends no blob of a dropped user, however late it comes; S2
 opens key shares of dropped users only; users give shares for one statement of S2 only, and S2 makes one. A blob that
-did not open makes its sender a dropped user: it has broken the protocol, or S1 kept other bytes than it acknowledged.
+did not open makes its sender a dropped user: it has broken the protocol. Bytes that were spoiled in S1's storage are
+not claimed: nearly the sender's blob, they must not meet its key.
 """
 
 from bisect import bisect_left
@@ -71,8 +72,8 @@ def _including(circle: Circle, members: frozenset[int], included: tuple[int, ...
 
 
 def _holding(s: Coordinator, kind: type[Message], attempt: int) -> Marks:
-    """Those of whom S1 has a message of this kind."""
-    return np.array([(kind.tag, attempt, j) in s.uploads for j in range(s.n)], dtype=np.bool_)
+    """Those of whom S1 has a message of this kind, as it was acknowledged."""
+    return np.array([coordinator.holds(s, kind, attempt, j) for j in range(s.n)], dtype=np.bool_)
 
 
 # --- roster and keys ----------------------------------------------------------------------------------------------
@@ -151,11 +152,11 @@ def _to_do(s: Coordinator, i: int) -> Message | None:
     circle = _circle(s)
     if s.seal is None or s.final is not None:
         return None
-    if s.state is State.SHARING and (KeyBundle.tag, 0, i) not in s.uploads:
+    if s.state is State.SHARING and not coordinator.holds(s, KeyBundle, 0, i):
         return _neighbourhood(s, s.seal, i)
-    if s.state is State.SUBMITTING and i in circle.members and (MaskedSum.tag, s.attempt, i) not in s.uploads:
+    if s.state is State.SUBMITTING and i in circle.members and not coordinator.holds(s, MaskedSum, s.attempt, i):
         return _call(s, i)
-    if circle.recovery is not None and _asked(s, i) and (Help.tag, 0, i) not in s.uploads:
+    if circle.recovery is not None and _asked(s, i) and not coordinator.holds(s, Help, 0, i):
         return HelpCall(circle.recovery)
     return None
 
@@ -184,12 +185,17 @@ def _names_neighbours(s: Coordinator, message: MaskedSum) -> bool:
 
 
 def end_submitting(s: Coordinator) -> coordinator.Step:
-    """Claim the largest connected part of those who sent. If a dropped user's key is lost, begin again without it."""
-    circle = _circle(s)
-    sent = _holding(s, MaskedSum, s.attempt)
-    included = circle.graph.largest(sent)
+    """Claim the largest connected part of those who sent. If a dropped user's key is lost, begin again without it.
+
+    Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
+    """
+    graph, inside = _circle(s).graph, _circle(s).graph.marks(s.members)
+    sent, keys = _holding(s, MaskedSum, s.attempt), _holding(s, KeyBundle, 0)
+    if (inside & ~keys).any():
+        return _attempt(s, graph.settled(inside & keys, s.params.t))
+    included = graph.largest(sent)
     if included.sum() >= s.params.minimum and _lost(s, included, included):
-        return _attempt(s, circle.graph.settled(sent, s.params.t))
+        return _attempt(s, graph.settled(sent, s.params.t))
     return _claim(s, _first_claim(s, included))
 
 

@@ -158,9 +158,10 @@ def take(s: Coordinator, message: Submission) -> coordinator.Step:
 
 def close(s: Coordinator) -> coordinator.Step:
     """Close writes and fix the batch: sorted users with the hashes of what they sent. Blobs stay here."""
-    if len(s.bodies) < s.params.minimum:
-        return coordinator.give_up(s, f"{len(s.bodies)} users answered, {s.params.minimum} are needed")
-    entries = tuple(_line(s, user, s.bodies[user]) for user in sorted(s.bodies.keys()))
+    held = [(user, s.bodies.intact(user)) for user in sorted(s.bodies.keys())]
+    entries = tuple(_line(s, user, body) for user, body in held if body is not None)
+    if len(entries) < s.params.minimum:
+        return coordinator.give_up(s, f"{len(entries)} users answered, {s.params.minimum} are needed")
     claim = ServersClaim(s.params.survey, s.params.digest, entries)
     after = coordinator.with_claim(s, claim, State.CLAIMED)
     return after, _last_word(after)

@@ -1,6 +1,9 @@
 """Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict."""
 
-from typing import Generic, TypeVar
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+
+from faircount.protocol.codec import encode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -58,3 +61,46 @@ class WriteOnce(Generic[K, V]):
 
     def __repr__(self) -> str:
         return f"WriteOnce({len(self)} written)"
+
+
+class Acknowledged(WriteOnce[K, Any]):
+    """First messages by key, each with the hash that its sender was given in return.
+
+    What stands is decided by the hash, so bytes that storage has spoiled since are noticed (`intact`), and mended when
+    the sender says the same again.
+    """
+
+    __slots__ = ("_hashes",)
+
+    def __init__(self, written: dict[K, Any] | None = None, hashes: dict[K, bytes] | None = None) -> None:
+        super().__init__(written)
+        self._hashes: dict[K, bytes] = {} if hashes is None else hashes
+
+    def fits(self, key: K, value: Any) -> bool:
+        """Whether nothing or the same message was acknowledged under this key."""
+        return self._hashes.get(key, wanted := _hash(value)) == wanted
+
+    def put(self, key: K, value: Any) -> bool:
+        """Write, unless another message was acknowledged before; whether this one stands now."""
+        wanted = _hash(value)
+        if self._hashes.setdefault(key, wanted) != wanted:
+            return False
+        self._written[key] = value
+        return True
+
+    def hash_of(self, key: K) -> bytes:
+        """What the sender was given for its message."""
+        return self._hashes[key]
+
+    def intact(self, key: K) -> Any | None:
+        """The message as it was acknowledged; None if there is none, or if its bytes have changed since."""
+        value = self._written.get(key)
+        return None if value is None or _hash(value) != self._hashes[key] else value
+
+    def copy(self) -> "Acknowledged[K]":
+        """A backup that later writes do not reach."""
+        return Acknowledged(dict(self._written), dict(self._hashes))
+
+
+def _hash(message: Any) -> bytes:
+    return sha256(encode(message)).digest()

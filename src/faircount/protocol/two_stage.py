@@ -64,14 +64,15 @@ def take_indicator(s: Coordinator, message: Indicator) -> coordinator.Step:
     if items is None or not isinstance(mechanism, TSS) or len(items) != mechanism.reported:
         return s, (rejected(Reason.MALFORMED, "an indicator has as many items as the parameters say"),)
     known = rounds(s)
-    open_ = s.state is State.INDICATING and known.request is None
-    return coordinator.upload(s, message, attempt=0, open_=open_ or message.index in known.order)
+    asked = s.state is State.INDICATING and known.request is None
+    forgotten = s.state is State.SHARING and message.index in known.order
+    return coordinator.upload(s, message, attempt=0, open_=asked or forgotten)
 
 
 def end_indicating(s: Coordinator) -> coordinator.Step:
     """Fix who may be elected and the m_j, and ask S2 to reveal. From here on S1 cannot change them."""
     if rounds(s).request is None:
-        eligible = [j for j in range(s.n) if (Indicator.tag, 0, j) in s.uploads]
+        eligible = [j for j in range(s.n) if coordinator.holds(s, Indicator, 0, j)]
         if len(eligible) < s.params.minimum:
             return coordinator.give_up(s, f"{len(eligible)} users indicated, {s.params.minimum} are needed")
         counts = Counter(item for j in eligible for item in items_of(s, j))
@@ -125,7 +126,7 @@ def _key_fits(s: Coordinator, message: Bundle) -> bool:
 
 def _owes_shares(s: Coordinator, index: int) -> bool:
     """Whether a reporter has shares to send in this attempt and has not sent them."""
-    if index not in s.members or (Bundle.tag, s.attempt, index) in s.uploads:
+    if index not in s.members or coordinator.holds(s, Bundle, s.attempt, index):
         return False
     return s.attempt == 1 or bool(owed_shares(s, index).size)
 
@@ -165,22 +166,38 @@ def _owes_sums(s: Coordinator, index: int) -> bool:
     """Whether an elected user is called in this attempt and was not heard of."""
     if s.state is not State.SUBMITTING:
         return False
-    heard = any((kind.tag, s.attempt, index) in s.uploads for kind in (SlotSums, SlotComplaint))
+    heard = any(coordinator.holds(s, kind, s.attempt, index) for kind in (SlotSums, SlotComplaint))
     return not heard and bool(due_sums(s, index).size)
 
 
 def end_sums(s: Coordinator) -> coordinator.Step:
     """Every slot has its sum: claim. Otherwise others take over, and reporters whose shares do not open leave."""
-    silent = {j for j in set(slots_of(s, s.attempt).holder.tolist()) if _owes_sums(s, j)}
+    silent = {j for j in set(slots_of(s, s.attempt).holder.tolist()) if _owes_sums(s, j) or _spoiled(s, j)}
     heard = [s.uploads.get((SlotComplaint.tag, s.attempt, j)) for j in ballot_of(s).eligible]
     order = rounds(s).order
     said = [(each.index, order[i]) for each in heard if each is not None for i in each.numbers]
     # once S2 has blobs no reporter may leave: then it is for another helper to try
     helpers, senders = blamed(said) if s.claim is None else ({helper for helper, _ in said}, set[int]())
+    spoiled = {j for j in s.members if not _vouched_for(s, j)}
+    if spoiled and s.claim is not None:
+        return coordinator.give_up(s, "what a reporter sent was damaged after the claim, and the set is final")
+    senders |= spoiled
     if silent or helpers or senders:
         return _next_attempt(s, silent | helpers, senders)
     after = _make_claim(s)
     return after, last_word(after)
+
+
+def _spoiled(s: Coordinator, holder: int) -> bool:
+    """Whether sums from an earlier attempt that still count are no longer what S1 acknowledged."""
+    slots, formed = slots_of(s, s.attempt), rounds(s).formed
+    earlier = [attempt for attempt in range(formed, s.attempt) if slots.due(holder, formed, attempt).size]
+    return not all(coordinator.holds(s, SlotSums, attempt, holder) for attempt in earlier)
+
+
+def _vouched_for(s: Coordinator, index: int) -> bool:
+    """Whether S1 still has what a reporter's part in the sums rests on: its items, its key and its shares."""
+    return coordinator.holds(s, Indicator, 0, index) and coordinator.holds(s, Bundle, 1, index)
 
 
 def blamed(complaints: Iterable[tuple[int, int]]) -> tuple[set[int], set[int]]:
@@ -217,7 +234,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     outsider, index = coordinator.intruder(s, message.index, message.credential), message.index
     if outsider is not None:
         return s, (outsider,)
-    indicated, elected = (Indicator.tag, 0, index) in s.uploads, index in rounds(s).order
+    indicated, elected = coordinator.holds(s, Indicator, 0, index), index in rounds(s).order
     if not indicated and (s.state is State.INDICATING or (s.state is State.SHARING and elected)):
         return s, (coordinator.roster_message(s),)
     if s.state is State.SHARING and _owes_shares(s, index):

@@ -152,13 +152,17 @@ def _shelf(then: Slots, attempt: int, due: Ints) -> _Shelf:
 
 
 def _shares(s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[_Shelf]) -> list[tuple[int, bytes]]:
-    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when its holder got it."""
+    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when its holder got it.
+
+    Where S1's storage has spoiled the indicator some may be lacking: the deadline drops that reporter.
+    """
     found = []
     for shelf in shelves:
         sent, offset = s.uploads.get((Bundle.tag, shelf.attempt, place)), 0
         blobs = () if sent is None else sent.blobs
         for item in items:
-            found += [(at, blobs[offset + rank]) for at, rank in shelf.wanted.get(item, ())]
+            wanted = shelf.wanted.get(item, ())
+            found += [(at, blobs[offset + rank]) for at, rank in wanted if offset + rank < len(blobs)]
             offset += shelf.sizes[item]
     return found
 

@@ -8,6 +8,7 @@ declared set, or aborted. Everything is repeatable: the same schedule gives the 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from faircount.protocol import aggregator
 from faircount.protocol.codec import Message, Party
@@ -17,9 +18,10 @@ from faircount.protocol.messages_peers import Enrolment
 from faircount.protocol.messages_servers import Submission
 from faircount.protocol.params import Topology
 from faircount.protocol.roles import aggregate, coordinate, end_phase, resume
+from faircount.protocol.store import Acknowledged
 from faircount.protocol.wire import decode
 from faircount.simulation.faults_devices import Device
-from faircount.simulation.faults_world import Trouble, World, corrupted, snapshot
+from faircount.simulation.faults_world import Trouble, World, corrupted, rotten, snapshot
 
 
 class Kind(StrEnum):
@@ -37,6 +39,7 @@ class Kind(StrEnum):
     RETRY = "retry"  # S1 says its last word to S2 again
     RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands
     RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`
+    ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
     LOSE = "lose"  # device `who` is lost for good
     SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
@@ -158,6 +161,14 @@ def _restore_s2(world: World, op: Op) -> None:
     world.post(out)
 
 
+def _rot(world: World, op: Op) -> None:
+    stores: tuple[Acknowledged[Any], ...] = world.s1.bodies, world.s1.uploads
+    stored = [(store, key) for store in stores for key in store.keys()]  # noqa: SIM118 - it is no dict
+    if stored:
+        store, key = stored[op.who % len(stored)]
+        store._written[key] = rotten(store[key], op.how)  # no role may do this: a disk does
+
+
 def _lose(world: World, op: Op) -> None:
     world.devices[op.who % len(world.devices)] = None
 
@@ -195,6 +206,7 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.RETRY: _retry,
     Kind.RESTORE_S1: _restore_s1,
     Kind.RESTORE_S2: _restore_s2,
+    Kind.ROT: _rot,
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WRONG_KEY: _wrong_key,

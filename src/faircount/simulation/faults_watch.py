@@ -42,6 +42,7 @@ class Watch:
     bad: dict[bytes, tuple[int, ...]] = field(default_factory=dict)  # claim hash -> positions
     included: dict[bytes, bytes] = field(default_factory=dict)  # claim hash -> bitmap
     once: dict[tuple[object, ...], bytes] = field(default_factory=dict)  # what has one value for ever
+    heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
     batches: int = 0
     opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
@@ -55,12 +56,16 @@ class Watch:
         except MalformedError:
             return
         reader = READERS.get(type(inner))
-        if reader is not None:
+        if reader is not None and not (isinstance(inner, Aborted) and message.by == Party.S1):  # that is a wish
             reader(self, inner)
 
     def left_device(self, device: tuple[object, ...], body: Message) -> None:
         """A user's body was sent: the same natural key must always have the same bytes."""
         self.one_value(("body", *device, type(body).__name__), encode(body), "a user drew or sent something twice")
+
+    def reached_s1(self, message: Message) -> None:
+        """A message came to S1, changed on the way or not."""
+        self.heard.update(getattr(message, "blobs", ()), (getattr(message, "blob", b""),))
 
     def one_value(self, key: tuple[object, ...], value: bytes, problem: str) -> None:
         """Note a problem if this key had another value before."""
@@ -145,6 +150,8 @@ def _batch(watch: Watch, batch: Batch) -> None:
     claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
     if hashes != (getattr(claim, "blob_hashes", ()) if claimed is None else claimed):
         watch.problems.append("blobs were sent that are not those of the claim")
+    if not watch.heard.issuperset(batch.blobs):
+        watch.problems.append("S1 sent bytes that were spoiled in its storage")
 
 
 def _bad(watch: Watch, stated: BadBlobs) -> None:
@@ -195,6 +202,8 @@ def _aborted(watch: Watch, stated: Aborted) -> None:
     """Nobody lies about its vector here, so a sum out of range means that the protocol added up the wrong things."""
     if stated.reason == b"corrupt":
         watch.problems.append("S2 opened a sum that is nobody's")
+    if watch.batches and not stated.spent and stated.reason != b"over budget":
+        watch.problems.append("S2 says that nothing was spent although blobs were sent")
 
 
 READERS: dict[type[Message], Callable[[Watch, Any], None]] = {

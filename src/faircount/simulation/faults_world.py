@@ -75,6 +75,7 @@ class World:
     def tell_s1(self, message: Message) -> tuple[Message, ...]:
         """S1 handles a message. One that is rejected must leave no trace."""
         before = snapshot(self.s1)
+        self.watch.reached_s1(message)
         self.s1, out = coordinate(self.s1, message)
         if out and all(isinstance(each, Rejected) for each in out) and self.s1 != before:
             self.watch.problems.append("a rejected message changed S1")
@@ -207,6 +208,19 @@ def corrupted(message: Message, how: int) -> Message:
     data = bytearray(encode(message))
     data[2 + how % (len(data) - 2)] ^= 1 + how % 255
     return decode(bytes(data))
+
+
+def rotten(message: Any, how: int) -> Any:
+    """The message with one byte of what it carries changed."""
+    carried = [(each.name, getattr(message, each.name)) for each in fields(message)]
+    places = [(name, i) for name, value in carried if isinstance(value, tuple) for i, one in enumerate(value)]
+    places = [(name, i) for name, i in places if isinstance(getattr(message, name)[i], bytes)]
+    places += [(name, -1) for name, value in carried if isinstance(value, bytes) and value]
+    name, i = places[how % len(places)]
+    value = getattr(message, name)
+    data = bytearray(value if i < 0 else value[i])
+    data[how % len(data)] ^= 1 + how % 255
+    return replace(message, **{name: bytes(data) if i < 0 else (*value[:i], bytes(data), *value[i + 1 :])})
 
 
 def tampered(answer: Message, how: int) -> Message:

@@ -284,7 +284,8 @@ def test_sums_made_for_another_set_do_not_open(stage) -> None:
     body = explicit._body(fresh, fooled, play.entropy)
     assert isinstance(other, Call)
     assert isinstance(body, SumUpload)
-    play.s1.uploads._written[SumUpload.tag, 1, 0] = body
+    del play.s1.uploads._hashes[SumUpload.tag, 1, 0]
+    play.s1.uploads.put((SumUpload.tag, 1, 0), body)
     play.s1 = replace(play.s1, claim=None, state=State.SUBMITTING)
     play.settle(play.deadline())
     assert isinstance(play.said_by_s2(play.s2.last(BadBlobs)), BadBlobs)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import IllegalTransitionError, InputError, MalformedError, ParameterError, ProtocolError
 from faircount.protocol import canonical
-from faircount.protocol.codec import Party
+from faircount.protocol.codec import Party, encode
 from faircount.protocol.digest import (
     InclusionProof,
     bitmap,
@@ -26,11 +26,11 @@ from faircount.protocol.digest import (
     survey_id,
 )
 from faircount.protocol.invitations import Invitation, canonical_key, entry_holds, user_id
-from faircount.protocol.messages import Recall, Signed
+from faircount.protocol.messages import Recall, Rejected, Signed
 from faircount.protocol.sets import PeerSet, holds_together, peer_set, shrunk
 from faircount.protocol.signing import SigningKey, request_bytes, sign, unwrap, verify
 from faircount.protocol.states import FINAL, TRANSITIONS, State, advance
-from faircount.protocol.store import WriteOnce
+from faircount.protocol.store import Acknowledged, WriteOnce
 from faircount.protocol.vectors import is_vector, pack_rows, sum_packed, unpack_rows
 from faircount.sharing.field import uniform
 from faircount.sharing.packing import pack, unpack
@@ -323,6 +323,23 @@ def test_first_writes_stand() -> None:
     assert len(backup) == 1
     assert store != backup
     assert "a" not in repr(store)
+
+
+def test_spoiled_bytes_are_noticed_and_mended_by_the_same_message_again() -> None:
+    store: Acknowledged[int] = Acknowledged()
+    first, other = Rejected(1, b"first"), Rejected(2, b"other")
+    assert store.put(1, first)
+    assert store.intact(1) == first
+    assert store.intact(2) is None
+    assert not store.put(1, other)
+    assert not store.fits(1, other)
+    store._written[1] = other  # a disk does this
+    assert store.intact(1) is None
+    assert store.copy().intact(1) is None
+    assert not store.put(1, other)  # what stands is what was acknowledged
+    assert store.put(1, first)
+    assert store.intact(1) == first
+    assert store.hash_of(1) == sha256(encode(first)).digest()
 
 
 # --- packed matrices
