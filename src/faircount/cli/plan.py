@@ -8,6 +8,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.planning.completion import Ending
     from faircount.planning.groups import GroupsPlan
     from faircount.planning.plan import Option, Plan
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     default=0.0,
     show_default=True,
     help="Share of the users who may pool what they know; at least one user is always counted as such an insider.",
+)
+@click.option(
+    "--loss",
+    type=float,
+    help="Probability that a user misses a visit: shows which topologies end; 0.05 with --dropout, unless given.",
 )
 @click.option(
     "--groups",
@@ -87,7 +93,29 @@ def _show(out: "Console", made: "Plan") -> None:
     _said(out, "Conditions", made, lambda o: o.condition if o.sound else None)
     _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
     _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
+    _ends(out, made)
     out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")
+
+
+def _ends(out: "Console", made: "Plan") -> None:
+    """Which ways for the shares to travel bring the survey to its end."""
+    from faircount.cli.show import pairs
+
+    if made.endings and made.loss is not None:
+        needed = f"{made.question.staying:,} of {made.question.users:,} users must stay"
+        out.print(
+            f"\n[bold]Comes to an end[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
+        )
+        out.print(pairs((str(each.topology), _chance(each) + each.words) for each in made.endings))
+
+
+def _chance(each: "Ending") -> str:
+    if each.chance is None:
+        return ""
+    if each.chance > 0.9999:
+        return "above 99.99%: "
+    least = "at least " if each.kind == "at least" else ""
+    return f"{least}{each.chance:.2%}: " if each.chance >= 1e-4 else "below 0.01%: "
 
 
 def _assumed(made: "Plan") -> str:

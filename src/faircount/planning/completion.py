@@ -1,62 +1,151 @@
 """How likely a survey comes to an end when each visit of a user is lost with the same probability, independently.
 
-`servers` needs one visit of enough users. `explicit` needs everybody of the set in one attempt: after each attempt the
-set is who came, and it gives up below the minimum or after the last attempt. Both are exact. `masked` depends on the
-graph and is simulated: `faircount.simulation.completion`.
+`servers` needs one visit of enough users: exact. `explicit` needs everybody of the set in one attempt; after each
+attempt the set is who came, and it gives up below the minimum or after the last attempt: exact. `masked` bears losses
+at every visit while everybody keeps enough neighbours: a lower bound. `faircount.simulation.completion` plays them.
 """
 
-from collections.abc import Callable
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
-from faircount.protocol.params import Topology
+from faircount.protocol.graph import COLLUDING, DROPOUT, PRIVATE_BITS
+from faircount.protocol.graph import plan as plan_graph
+from faircount.protocol.params import VISITS, Topology
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ATTEMPTS = 10
+LOSS = 0.05
+"""The probability of a missed visit that we plan for, unless told."""
+
+NOTHING = 1e-18
+"""Probabilities below this are left out of the recursion."""
 
 
-def completion(topology: Topology, users: int, minimum: int, loss: float, attempts: int = 10) -> float:
-    """Probability that a survey of invited users publishes, each visit being lost with probability `loss`."""
+def completion(topology: Topology, users: int, minimum: int, loss: float, attempts: int = ATTEMPTS) -> float:
+    """Probability that a survey of invited users publishes, each visit being lost with probability `loss`.
+
+    For `masked` a lower bound, with the graph that is planned for so many users.
+    """
     count = integer("users", users, least=2)
     least = integer("minimum", minimum, least=2, most=count)
     if not 0 <= real("loss", loss) < 1:
         raise ParameterError("loss, the probability that a user misses a visit, lies in [0, 1)")
     if topology is Topology.SERVERS:
-        return float(_stay(count, loss)[least:].sum())
+        return 1 - _below(least, count, 1 - loss)
     if topology is Topology.EXPLICIT:
         return _explicit(count, least, loss, integer("attempts", attempts, least=1))
-    raise ParameterError(f"completion is exact for servers and peers explicit; simulate {topology}")
+    if topology is Topology.MASKED:
+        return _masked(count, least, loss)
+    raise ParameterError(f"nothing is known about how often {topology} comes to an end")
 
 
-def _stay(users: int, loss: float) -> Floats:
-    """Law of how many of `users` come to one visit."""
+def _below(least: int, users: int, comes: float) -> float:
+    """P(fewer than `least` of the users come)."""
     from scipy.stats import binom
 
-    return np.asarray(binom.pmf(np.arange(users + 1), users, 1 - loss), dtype=np.float64)
+    return float(binom.cdf(least - 1, users, comes))
 
 
 def _explicit(users: int, minimum: int, loss: float, attempts: int) -> float:
     """Enrol, share, then attempts: the law of the set's size goes from visit to visit."""
-    sizes = np.zeros(users + 1)
-    sizes[users] = 1
-    laws = [_stay(size, loss) for size in range(users + 1)]
+    if attempts * (1 - loss) ** minimum < NOTHING:  # everybody of such a set at once
+        return 0.0
+    sizes, law = np.array([users]), np.ones(1)
     for _ in range(2):  # enrol and share: who comes is the set
-        sizes = _after(sizes, minimum, lambda size: laws[size])
+        sizes, law = _after(sizes, law, minimum, loss, missing=0)
     done = 0.0
     for _ in range(attempts):
-        everybody = (1 - loss) ** np.arange(users + 1)
-        done += float((sizes * everybody).sum())
-        sizes = _after(sizes, minimum, lambda size: laws[size][:-1])  # somebody is missing
+        done += float(law @ (1 - loss) ** sizes)
+        sizes, law = _after(sizes, law, minimum, loss, missing=1)
     return done
 
 
-def _after(sizes: Floats, minimum: int, law: Callable[[int], Floats]) -> Floats:
-    """The sizes after a visit, without sets below the minimum."""
-    after = np.zeros_like(sizes)
-    for size in np.flatnonzero(sizes).tolist():
-        came = law(size)
-        after[: came.size] += sizes[size] * came
-    after[:minimum] = 0
-    return after
+def _after(sizes: Ints, law: Floats, minimum: int, loss: float, missing: int) -> tuple[Ints, Floats]:
+    """The law of the sizes after a visit that at least `missing` users missed, without sets below the minimum."""
+    from scipy.stats import binom
+
+    if not sizes.size:
+        return sizes, law
+    typical = sizes[0] * (1 - loss) - 10 * math.sqrt(sizes[0] * loss) - 50  # fewer of the fewest come next to never
+    came = np.arange(max(minimum, math.floor(typical)), sizes[-1] + 1 - missing)
+    chances = np.where(came <= sizes[:, None] - missing, binom.pmf(came, sizes[:, None], 1 - loss), 0.0)
+    after = law @ chances
+    return came[after > NOTHING], after[after > NOTHING]
+
+
+def _masked(users: int, minimum: int, loss: float) -> float:
+    """One minus what can go wrong: too few sums, a dropped user with fewer than t helpers, a graph that falls apart."""
+    comes = 1 - loss
+    k, t = plan_graph(users, max(COLLUDING, 1 / users))
+    few = _below(minimum, users, comes**3)  # enrolled, shared and sent
+    lonely = users * max(_below(t, k, comes**3), _below(t, users - 1, comes**4))  # of its neighbours, or of everybody
+    apart = 2.0**-PRIVATE_BITS + _below(users - math.floor(DROPOUT * users), users, comes**2)
+    return max(0.0, 1 - few - lonely - (apart if k < users - 1 else 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How likely a topology brings a survey to its end, and what there is to know about it."""
+
+    topology: Topology
+    chance: float | None  # None where it is not known
+    words: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        how = {"visits": len(VISITS[self.topology]), "chance": self.chance, "kind": self.kind, "words": self.words}
+        return {"topology": str(self.topology), **how}
+
+    @property
+    def kind(self) -> str:
+        """What the chance is: exact, a lower bound, or not known."""
+        return {Topology.MASKED: "at least", Topology.TWO_STAGE: "unknown"}.get(self.topology, "exact")
+
+
+FRAGILE = (
+    "fragile, and not computed: in one attempt every helper of every item must come; one who does not is replaced, and "
+    "reporters who then do not come again leave; elect phi + 1 helpers only"
+)
+
+ENOUGH = 0.99
+"""Share of the surveys that should come to an end."""
+
+
+def endings(users: int, minimum: int, loss: float) -> tuple[Ending, ...]:
+    """Which ways for the shares to travel bring a survey of so many users, of whom `minimum` must stay, to its end."""
+    known = tuple(
+        Ending(topology, chance := completion(topology, users, minimum, loss), _words(topology, users, minimum, chance))
+        for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT)
+    )
+    return (*known, Ending(Topology.TWO_STAGE, None, FRAGILE))
+
+
+def _words(topology: Topology, users: int, minimum: int, chance: float) -> str:
+    if topology is Topology.SERVERS:
+        return "one visit" if chance >= ENOUGH else "too few come: plan with a larger dropout"
+    if topology is Topology.MASKED:
+        return "neighbours step in" if chance >= ENOUGH else "too few come back: plan with a larger dropout"
+    if chance >= ENOUGH:
+        return f"everybody of the set comes back in one of {ATTEMPTS} attempts"
+    bearable = tolerable_loss(users, minimum)
+    return (
+        f"will give up: everybody of a set must come back in one of {ATTEMPTS} attempts; {users:,} users end in "
+        f"{ENOUGH:.0%} of the surveys only if a visit is missed with probability {bearable:.2g} or less"
+    )
+
+
+def tolerable_loss(users: int, minimum: int, wanted: float = ENOUGH) -> float:
+    """The largest loss per visit at which `explicit` still comes to its end with the wanted probability."""
+    low, high = 0.0, 1 - (wanted / ATTEMPTS) ** (1 / minimum)  # above, not even one attempt in ten has everybody
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        ends = completion(Topology.EXPLICIT, users, minimum, middle) >= wanted
+        low, high = (middle, high) if ends else (low, middle)
+    return low

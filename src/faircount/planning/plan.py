@@ -11,6 +11,7 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import LocalFrequency
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.shared import SharedMechanism
+from faircount.planning.completion import LOSS, Ending, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
 from faircount.planning.errors import errors, users_needed
 from faircount.planning.families import FAMILIES, Family
@@ -116,6 +117,18 @@ class Plan:
             else f"{factor:.2g} times below {second.name}, the next"
         )
 
+    @property
+    def loss(self) -> float | None:
+        """The probability of a missed visit that was asked about; None if users are not expected to miss any."""
+        asked = self.question
+        return LOSS if asked.loss is None and asked.lost else asked.loss
+
+    @property
+    def endings(self) -> tuple[Ending, ...]:
+        """How likely each topology comes to an end with that loss; empty where no user is expected to miss a visit."""
+        least = self.question.staying
+        return () if self.loss is None or least < 2 else endings(self.question.users, least, self.loss)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         best, asked = self.recommended, self.question
@@ -125,6 +138,8 @@ class Plan:
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
             **{key: getattr(asked, key) for key in keys},
+            "loss": self.loss,
+            "topologies": [each.to_dict() for each in self.endings],
             "mechanisms": [option.to_dict() for option in self.options],
         }
 
@@ -140,13 +155,16 @@ def plan(
     dropout: float = 0.0,
     colluding: float = 0.0,
     target_error: float | None = None,
+    loss: float | None = None,
 ) -> Plan:
     """Compare every mechanism for this many users and items under a total budget (epsilon, delta) over all releases.
 
     `floor`: other holders that every item has for sure, known without looking at the answers. `dropout`, `colluding`:
     shares of the users; at least one participant is always counted as an insider. `target_error`: a 95% half-width.
+    `loss`: the probability that a user misses a visit; the plan then says which topologies come to an end (5% where
+    users may drop out and nothing is given).
     """
-    question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error)
+    question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss)
     return Plan(question, _ordered([option(name, family, question) for name, family in FAMILIES.items()]))
 
 

@@ -13,7 +13,8 @@ class Question:
     """So many users, items and releases under one total budget, with what is known about the users.
 
     `floor` is public knowledge: so many OTHER holders every item has for sure. `dropout` and `colluding` are shares of
-    the users; at least one participant is always counted as an insider, because everybody reads the result.
+    the users; at least one participant is always counted as an insider, because everybody reads the result. `loss` is
+    the probability that a user misses a visit.
     """
 
     users: int
@@ -25,6 +26,7 @@ class Question:
     dropout: float = 0.0
     colluding: float = 0.0
     target_error: float | None = None
+    loss: float | None = None
 
     def __post_init__(self) -> None:
         integer("users", self.users, least=1)
@@ -36,6 +38,8 @@ class Question:
         for name in ("dropout", "colluding"):
             if not 0 <= real(name, getattr(self, name)) < 1:
                 raise ParameterError(f"{name} is a share of the users: give a number from 0 to below 1")
+        if self.loss is not None and not 0 <= real("loss", self.loss) < 1:
+            raise ParameterError("loss is the probability that a user misses a visit: give a number from 0 to below 1")
         if self.target_error is not None:
             fraction("target error", self.target_error)
         if self.staying <= self.insiders:

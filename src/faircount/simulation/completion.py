@@ -5,13 +5,18 @@ protocol; `completes` follows only who is there, with the same graphs and the sa
 thousands of runs.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
+from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
+from faircount.planning.completion import ATTEMPTS
+from faircount.protocol.codec import Message
 from faircount.protocol.graph import COLLUDING, Marks, draw, plan
 from faircount.protocol.masked_aggregate import needed
 from faircount.protocol.messages import Aborted, Published
@@ -23,16 +28,28 @@ from faircount.protocol.survey import converse, set_up
 from faircount.protocol.wire import decode
 from faircount.simulation.faults_devices import CLIENTS, Device, goes_on
 
-ATTEMPTS = 10
 EXCHANGES = 6
 """Requests of a device in one visit: more than it has to say, and an end for one that is refused every time."""
 
 
-def played(topology: Topology, users: int, minimum: int, loss: float, seed: int) -> Published | str:
-    """The result, or in words why there is none, of a survey with two items and ideal sealing."""
+Meter = Callable[[int, Message, Message], None]
+"""Is told what a user said to S1 and what it heard."""
+
+
+def played(
+    topology: Topology,
+    users: int,
+    minimum: int,
+    loss: float = 0.0,
+    seed: int = 0,
+    mechanism: FrequencyMechanism | None = None,
+    meter: Meter = lambda user, asked, answer: None,
+    **terms: Any,
+) -> Published | str:
+    """The result, or in words why there is none, of a survey with ideal sealing: of two items unless told."""
     rng, entropy, sealing = np.random.default_rng(seed), SeededStream(seed), IdealSealing()
-    terms = {"epsilon": 1.0, "delta": 1.0, "minimum": minimum, "attempts": ATTEMPTS}
-    cast = set_up(DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms)
+    terms = {"epsilon": 1.0, "delta": 1.0, "minimum": minimum, "attempts": ATTEMPTS, **terms}
+    cast = set_up(mechanism or DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms)
     client = CLIENTS[topology]
     s1, s2, devices = client.open(cast.s1), cast.s2, [Device(0, each) for each in cast.invitations]
     while s1.state not in FINAL:
@@ -45,6 +62,7 @@ def played(topology: Topology, users: int, minimum: int, loss: float, seed: int)
                 if asked is None:
                     break
                 s1, answers = coordinate(s1, asked)
+                meter(i, asked, answers[0])
                 before, device = device, client.hear(device, asked, answers[0], entropy)
                 more = goes_on(before, device)  # not so for one that is refused
             devices[i] = device

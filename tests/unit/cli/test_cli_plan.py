@@ -33,6 +33,22 @@ def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
     assert max(map(len, shown.splitlines())) <= WIDTH
 
 
+def test_who_plans_for_dropouts_reads_which_topologies_end(call: Call) -> None:
+    shown = " ".join(call(f"{ASK} --dropout 0.3").stdout.split())
+    assert "if each visit is missed with probability 0.05 and 560 of 800 users must stay" in shown
+    assert "peers explicit below 0.01%: will give up" in shown
+    assert "servers above 99.99%: one visit" in shown
+    assert "Comes to an end" not in call(ASK).stdout
+    rare = call("plan --users 20 --items 3 --epsilon 1 --delta 1e-6 --dropout 0.5 --loss 0.001 --json")
+    ends = {each["topology"]: each["chance"] for each in json.loads(rare.stdout)["topologies"]}
+    assert ends["peers explicit"] > 0.99
+    assert ends["two-stage"] is None
+
+
+def test_a_loss_that_is_no_probability_is_refused(call: Call) -> None:
+    assert "probability that a user misses a visit" in call(f"{ASK} --loss 1.5").stderr
+
+
 def test_refusals_name_the_floor(call: Call) -> None:
     shown = call(ASK).stdout
     assert "Cannot meet the budget" in shown

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
-from faircount.planning.completion import completion
+from faircount.planning.completion import completion, endings, tolerable_loss
 from faircount.protocol.messages import Published
 from faircount.protocol.params import Topology
 from faircount.simulation.completion import completes, played
@@ -73,9 +73,41 @@ def test_known_probabilities() -> None:
     assert completion(EXPLICIT, 100, 70, 0.05) < 0.2 < 0.99 < completion(EXPLICIT, 5, 2, 0.05)
 
 
+@pytest.mark.parametrize(
+    ("users", "minimum", "loss"), [(30, 15, 0.1), (64, 45, 0.05), (100, 70, 0.05), (300, 180, 0.1)]
+)
+def test_masked_surveys_end_at_least_as_often_as_is_said(users, minimum, loss) -> None:
+    """2,000 runs with a fixed seed; five standard errors. The bound is of use: in these cases it is above 95%."""
+    least, rng = completion(MASKED, users, minimum, loss), np.random.default_rng(3)
+    seen = np.mean([completes(MASKED, users, minimum, loss, rng) for _ in range(2000)])
+    assert 0.95 < least <= seen + 5 * np.sqrt(least * (1 - least) / 2000) + 1e-9
+
+
+def test_masked_promises_nothing_where_too_few_come() -> None:
+    assert completion(MASKED, 100, 95, 0.05) < 0.01
+    assert completion(MASKED, 200, 20, 0.6) == 0  # the graph was planned for 30%
+
+
+def test_the_loss_that_explicit_bears_is_the_largest() -> None:
+    for users, minimum in ((5, 3), (100, 70), (1000, 1000), (10**6, 7 * 10**5)):
+        loss = tolerable_loss(users, minimum)
+        assert completion(EXPLICIT, users, minimum, loss) >= 0.99 > completion(EXPLICIT, users, minimum, 1.01 * loss)
+
+
+def test_endings_in_words() -> None:
+    said = {each.topology: each for each in endings(800, 560, 0.05)}
+    assert "will give up" in said[EXPLICIT].words
+    assert (said[EXPLICIT].chance, said[SERVERS].words) == (pytest.approx(2.25e-13, rel=0.01), "one visit")
+    assert said[MASKED].chance > 0.9999
+    assert said[Topology.TWO_STAGE].chance is None
+    assert "will give up" not in next(each.words for each in endings(20, 10, 0.001) if each.topology is EXPLICIT)
+    assert all("dropout" in each.words for each in endings(100, 100, 0.05)[:2])
+    assert said[MASKED].to_dict()["kind"] == "at least"
+
+
 def test_bad_questions_are_refused() -> None:
     with pytest.raises(ParameterError):
-        completion(MASKED, 100, 70, 0.05)
+        completion(Topology.TWO_STAGE, 100, 70, 0.05)
     with pytest.raises(ParameterError):
         completion(SERVERS, 100, 70, 1.0)
     with pytest.raises(ParameterError):

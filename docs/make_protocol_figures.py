@@ -1,0 +1,174 @@
+"""Writes docs/protocol-figures.md: every number in it is computed here, none is pasted. `--check` fails if it is out of date."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.planning.completion import ATTEMPTS, completion
+from faircount.protocol.codec import Message, encode
+from faircount.protocol.graph import plan
+from faircount.protocol.messages import Published
+from faircount.protocol.messages_masked import MaskedSum
+from faircount.protocol.messages_peers import Call, ShareBundle, SumUpload
+from faircount.protocol.messages_two_stage import Bundle, SlotSums, SumCall
+from faircount.protocol.params import Topology
+from faircount.simulation.completion import completes, played
+
+PAGE = Path(__file__).with_name("protocol-figures.md")
+ITEMS, ALPHA = 30, 0.4
+SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
+
+
+def simulated() -> str:
+    lines = ["| users invited | servers | peers masked | peers explicit |", "|---|---|---|---|"]
+    for users in SIZES:
+        cells = []
+        for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT):
+            rng = np.random.default_rng(users)
+            cells.append(sum(completes(topology, users, round(SHARE * users), LOSS, rng) for _ in range(RUNS)))
+        lines.append(f"| {users} | " + " | ".join(f"{done} of {RUNS}" for done in cells) + " |")
+    return "\n".join(lines)
+
+
+def explicit() -> str:
+    losses = (0.005, 0.01, 0.02, 0.05, 0.1)
+    lines = [
+        "| users invited | " + " | ".join(f"{loss:.1%}" for loss in losses) + " |",
+        "|---" * (len(losses) + 1) + "|",
+    ]
+    for users in (5, 10, 20, 50, 100, 200, 500):
+        chances = [completion(Topology.EXPLICIT, users, max(2, round(SHARE * users)), loss) for loss in losses]
+        lines.append(f"| {users} | " + " | ".join(f"{each:.1%}" for each in chances) + " |")
+    return "\n".join(lines)
+
+
+def for_real() -> str:
+    parts = []
+    for topology in (Topology.SERVERS, Topology.MASKED):
+        ends = [played(topology, 100, 70, LOSS, seed) for seed in range(PLAYED)]
+        parts.append(f"{topology} {sum(isinstance(each, Published) for each in ends)} of {PLAYED}")
+    return ", ".join(parts)
+
+
+def words() -> str:
+    ends = (played(Topology.EXPLICIT, 40, 28, LOSS, seed) for seed in range(100))
+    return next(each for each in ends if isinstance(each, str))
+
+
+def elements(message: Message, items: int) -> int:
+    """Field elements that a message of a user, or to a user, carries for other users or from them."""
+    if isinstance(message, (ShareBundle, Call)):
+        return items * len(message.blobs)
+    if isinstance(message, Bundle):
+        return len(message.blobs)
+    return sum(len(task.parcels) for task in message.tasks) if isinstance(message, SumCall) else 0
+
+
+def to_s2(message: Message, items: int) -> int:
+    """Field elements for S2."""
+    if isinstance(message, (SumUpload, MaskedSum)):
+        return items
+    return len(message.blobs) if isinstance(message, SlotSums) else 0
+
+
+def traffic(topology: Topology, mechanism: FrequencyMechanism, **terms: int) -> list[str]:
+    """Averages over the users of a survey without losses: elements to users, from users, to S2; bytes out and in."""
+    seen = np.zeros(5)
+
+    def meter(_: int, asked: Message, answer: Message) -> None:
+        there, back = (elements(each, mechanism.N) for each in (asked, answer))
+        seen[:] += there, back, to_s2(asked, mechanism.N), len(encode(asked)), len(encode(answer))
+
+    users = mechanism.n
+    played(topology, users, users, mechanism=mechanism, meter=meter, **terms)
+    return [f"{each:,.0f}" if each == round(each) else f"{each:,.1f}" for each in (seen / users).tolist()]
+
+
+def costs() -> str:
+    lines = [
+        "| survey | elements to users | from users | to S2 | bytes sent | bytes received |",
+        "|---|---|---|---|---|---|",
+    ]
+    for users in (20, 40, 80):
+        found = traffic(Topology.EXPLICIT, DPDS(items=ITEMS, users=users, p=0.5))
+        lines.append(f"| explicit, n = {users}: (n-1)N = {(users - 1) * ITEMS:,} | " + " | ".join(found) + " |")
+    found = traffic(Topology.SERVERS, Laplace(items=ITEMS, users=1000, epsilon=1.0, dropouts=200))
+    lines.append("| servers, n = 1,000 | " + " | ".join(found) + " |")
+    for users in (100, 400, 1600):
+        k, t = plan(users)
+        found = traffic(Topology.MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
+        lines.append(f"| masked, n = {users:,}, k = {k} | " + " | ".join(found) + " |")
+    for users in (40, 80):
+        staged = TSSPrime(items=ITEMS, users=users, p=0.5, alpha=ALPHA, phi=1)
+        formula = ALPHA * ITEMS * (ALPHA * users + 1 - ALPHA)
+        found = traffic(Topology.TWO_STAGE, staged)
+        few = traffic(Topology.TWO_STAGE, staged, k=2)
+        head = f"two-stage, n = {users}: αN(αn+1-α) = {formula:,.1f}, αN = {ALPHA * ITEMS:g} to S2"
+        lines.append(f"| {head} | " + " | ".join(found) + " |")
+        lines.append(f"| the same, two helpers for each item: 2αN = {2 * ALPHA * ITEMS:g} | " + " | ".join(few) + " |")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    from scipy.stats import binom
+
+    servers = binom.cdf(69, 100, 1 - LOSS)
+    least = {n: completion(Topology.MASKED, n, round(SHARE * n), LOSS) for n in SIZES}
+    bounds = ", ".join(f"{n:,} users fail with probability {1 - chance:.1g} at most" for n, chance in least.items())
+    return f"""# The protocol in figures
+
+Written by `docs/make_protocol_figures.py`: every number is computed by the code of this repository.
+
+## Which surveys come to an end
+
+In every phase each user fails to come with the same probability, independently; a user who missed one visit may come to the next. The
+minimum set is {SHARE:.0%} of the users invited, and there are at most {ATTEMPTS} attempts. With {LOSS:.0%} loss at every visit:
+
+{simulated()}
+
+These runs follow S1's rules and the real graphs, without cryptography (`faircount.simulation.completion.completes`); tests compare
+them with the whole protocol, run by run. The whole protocol, 100 users: {for_real()}. If all of {RUNS} runs end, the true share is
+above {0.05 ** (1 / RUNS):.2%} with 95% confidence. `servers` is exact: with 100 users it fails with probability {servers:.1g}. For `masked`
+there is a bound: {bounds}.
+
+`servers` needs one visit. `masked` bears losses at every visit: who vanishes after sharing its mask key is dropped, and its neighbours
+help to remove its masks. In `explicit` everybody of the set must come back in one and the same attempt.
+
+### When `explicit` gives up
+
+Exact (`faircount.planning.completion.completion`), by the loss at every visit; `faircount plan --loss` says it for a given survey:
+
+{explicit()}
+
+It gives up in words: "{words()}". Nothing is revealed then: no blob has left S1.
+
+## What a user sends and receives
+
+Counted message by message on running surveys without losses, as averages over the users; {ITEMS} items. Bytes are those of whole messages, with
+keys, credentials, seals, lengths and the requests in between. Field elements are counted where they travel between users, and on their way to S2.
+
+{costs()}
+
+`explicit` grows with n, as in the paper's Algorithm 2; its Table I has 2nN + N for what is (n-1)N + N. `masked` sends what its k neighbours
+need, and nothing that grows with n but one bit per user in the set. `two-stage` follows Table I with αn + 1 - α in place of its p_χ n (see
+[errata.md](errata.md)).
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    text = page()
+    if parser.parse_args().check:
+        sys.exit(0 if PAGE.read_text() == text else "docs/protocol-figures.md is out of date: run make docs")
+    PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
