@@ -24,7 +24,6 @@ from faircount.privacy.exact import shift_delta
 from faircount.privacy.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
 from faircount.privacy.guarantee import Adversary, Guarantee, Relation
 from faircount.sharing.field import to_signed
-from faircount.sharing.primes import smallest_prime_above
 
 Calibration = Literal["analytic", "classical"]
 Share = Literal["corrected", "printed"]
@@ -162,10 +161,10 @@ class DPDG(NoiseMechanism):
         """The same for the noise of all items added up."""
         return self._bound(self.n * self.N, WRAP)
 
-    @cached_property
-    def modulus(self) -> int:
-        """Smallest prime that holds -B..n scale + B steps without wrapping."""
-        return smallest_prime_above(self.n * self.steps_per_count + 2 * self.bound)
+    @property
+    def reach(self) -> int:
+        """-B..n scale + B steps."""
+        return self.n * self.steps_per_count + 2 * self.bound
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors in fixed point plus a draw from the table in every entry."""

@@ -32,7 +32,6 @@ from faircount.privacy.exact import (
 )
 from faircount.privacy.guarantee import Adversary, Guarantee, Relation
 from faircount.sharing.field import to_signed
-from faircount.sharing.primes import smallest_prime_above
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
 """What the table can serve: below it would have more than 377,000 entries, above it nobody would be protected."""
@@ -146,10 +145,10 @@ class Laplace(NoiseMechanism):
         """The same for the noise of all items added up."""
         return self._bound(self.N, WRAP)
 
-    @cached_property
-    def modulus(self) -> int:
-        """Smallest prime that holds -B..n+B without wrapping; wrapping would cost accuracy, never privacy."""
-        return smallest_prime_above(self.n + 2 * self.bound)
+    @property
+    def reach(self) -> int:
+        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
+        return self.n + 2 * self.bound
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus a draw from the table in every entry."""
@@ -270,10 +269,10 @@ class Decoys(NoiseMechanism):
         more = coins - each * included
         return max(0, included - missing) * each + max(0, more - missing)
 
-    @cached_property
-    def modulus(self) -> int:
-        """Smallest prime above n + D: the sum cannot wrap."""
-        return smallest_prime_above(self.n + self.D)
+    @property
+    def reach(self) -> int:
+        """n users and D heads at most."""
+        return self.n + self.D
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus the heads of c_i fresh coins in every entry."""

@@ -22,7 +22,6 @@ from faircount.mechanisms.shared import SharedMechanism, one_hot
 from faircount.mechanisms.tables import DrawTable
 from faircount.privacy import exact, paper
 from faircount.privacy.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
-from faircount.sharing.primes import smallest_prime_above
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
 
@@ -184,10 +183,10 @@ class DPDS(Sampling, SharedMechanism):
 
     name: ClassVar[str] = "dpds"
 
-    @cached_property
-    def modulus(self) -> int:
-        """Smallest prime above n: a sum of n bits cannot wrap."""
-        return smallest_prime_above(self.n)
+    @property
+    def reach(self) -> int:
+        """A sum of n bits."""
+        return self.n
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""

@@ -7,6 +7,7 @@ total:   sum of the rows mod q, which is what additive shares of the rows add up
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,52 @@ from faircount.core.validation import counts, integer
 from faircount.mechanisms.base import Floats, FrequencyMechanism, Ints, Residues, keep
 from faircount.privacy.guarantee import COLLECTOR, Adversary, Guarantee, insiders
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
+from faircount.sharing.primes import smallest_prime_above
 
 WRAP = 2.0**-60
 """How often an honest sum may leave the range that `decode` accepts, over all items together."""
+
+MOST_BITS = 62
+"""Of the modulus: two elements must add up in 64 bits."""
 
 _BLOCK = 1 << 17  # entries made at a time, so that randomness for a million users does not fill the memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedMechanism(FrequencyMechanism):
-    """A mechanism for additive sharing over F_q: Algorithm 2 and everything that differs in the vectors only."""
+class FieldMechanism(FrequencyMechanism):
+    """A mechanism whose sums are opened in a prime field F_q.
+
+    With q just above the largest honest sum nearly every residue passes for one. `spare_bits` makes q so many bits
+    larger: a sum that was spoiled at random then passes the range check of `decode` with probability 2^-spare_bits at
+    most, for each spoiled item. It costs as many bits per share, and nothing else.
+    """
+
+    spare_bits: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keep(self, spare_bits=integer("spare_bits", self.spare_bits, most=MOST_BITS))
 
     @property
     @abstractmethod
+    def reach(self) -> int:
+        """The largest minus the smallest honest sum of an item."""
+
+    @cached_property
     def modulus(self) -> int:
-        """The prime q of the field, large enough for every honest sum."""
+        """The prime q: the smallest that holds every honest sum, or 2^spare_bits times as many."""
+        q = smallest_prime_above(((self.reach + 1) << self.spare_bits) - 1)
+        if q.bit_length() > MOST_BITS:
+            raise ParameterError(
+                f"{self.name}: sums reach over {self.reach} values, and {self.spare_bits} spare bits make the field "
+                f"larger than 2^{MOST_BITS}: ask for at most {MOST_BITS - 1 - self.reach.bit_length()} spare bits"
+            )
+        return q
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedMechanism(FieldMechanism):
+    """A mechanism for additive sharing over F_q: Algorithm 2 and everything that differs in the vectors only."""
 
     @abstractmethod
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:

@@ -19,11 +19,11 @@ from faircount.core.validation import fraction, integer, real
 from faircount.mechanisms.base import Ints, Residues, check_range, keep
 from faircount.mechanisms.channel import Channel
 from faircount.mechanisms.sampling import Sampling
+from faircount.mechanisms.shared import FieldMechanism
 from faircount.mechanisms.tables import ONE, DrawTable
 from faircount.privacy import exact, two_stage
 from faircount.privacy.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
 from faircount.sharing.field import dtype_for, sum_rows
-from faircount.sharing.primes import smallest_prime_above
 
 CHUNK = 1 << 16  # users whose sets are drawn at once: bounds the memory for the random keys
 
@@ -45,7 +45,7 @@ class TwoStageSum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TSS(Sampling):
+class TSS(Sampling, FieldMechanism):
     """Algorithm 3. `alpha` is M/N; `gamma` = 1 is the uniform second stage, above 1 the adaptive one.
 
     An item with a single reporter has a single helper, who then sees a bit in the clear. TSS therefore claims nothing
@@ -87,10 +87,10 @@ class TSS(Sampling):
         odds = self.reported * self.gamma
         return odds / (odds + self.N - self.reported)
 
-    @cached_property
-    def modulus(self) -> int:
-        """Smallest prime above n."""
-        return smallest_prime_above(self.n)
+    @property
+    def reach(self) -> int:
+        """A sum of n bits."""
+        return self.n
 
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, p p_chi)."""
