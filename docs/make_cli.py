@@ -1,13 +1,9 @@
 """Writes docs/cli.md from the help of every command. `--check` fails if the page is out of date."""
 
-import sys
-from pathlib import Path
-
 import click
+from page import write
 
 from faircount.cli import COMMANDS, main
-
-PAGE = Path(__file__).with_name("cli.md")
 
 HEAD = """# The command line
 
@@ -37,15 +33,5 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def write(arguments: list[str]) -> int:
-    text = render()
-    if "--check" not in arguments:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-    print("docs/cli.md is up to date" if same else "docs/cli.md differs: run docs/make_cli.py")
-    return 0 if same else 1
-
-
 if __name__ == "__main__":
-    sys.exit(write(sys.argv[1:]))
+    write("cli.md", render())

@@ -4,13 +4,12 @@ python docs/make_coverage.py           writes the page
 python docs/make_coverage.py --check   fails if the page differs from what is measured
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from page import write
 from scipy.stats import binom, nbinom, norm
 
 from faircount.estimation.coverage import Performance, performance, ratio_performance
@@ -19,7 +18,6 @@ from faircount.estimation.result import MeanResult
 from faircount.mechanisms.channel import Channel, NoiseLaw
 from faircount.mechanisms.local_mean import PM, ReportSums
 
-PAGE = Path(__file__).with_name("coverage.md")
 USERS = (50, 300, 1000, 5000)
 ITEMS = 12
 RUNS = 10_000
@@ -268,15 +266,5 @@ def _tail() -> list[str]:
     ]
 
 
-def main(arguments: list[str]) -> int:
-    text = render([*frequency_rows(), *mean_rows()])
-    if "--check" in arguments:
-        same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-        print("docs/coverage.md is up to date" if same else "docs/coverage.md differs: run docs/make_coverage.py")
-        return 0 if same else 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    write("coverage.md", render([*frequency_rows(), *mean_rows()]))

@@ -1,19 +1,15 @@
 """Writes docs/errata.md: every number in it is computed here, none is pasted. `--check` fails if the page is out of date."""
 
-import argparse
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
+from page import write
 
 import faircount as fc
 from faircount.estimation import weighting
 from faircount.mechanisms.two_stage import TSS
 from faircount.privacy import exact, gaussian, paper
 from faircount.privacy.guarantee import S1, Relation, insiders
-
-PAGE = Path(__file__).with_name("errata.md")
 
 ROWS = [
     (1000, 30, 23, 0.1),
@@ -204,14 +200,5 @@ Where a floor is public knowledge, exact accounting also helps: floor 150, eps =
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    text = page()
-    if parser.parse_args().check:
-        sys.exit(0 if PAGE.read_text() == text else "docs/errata.md is out of date: run make docs")
-    PAGE.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    write("errata.md", page())

@@ -6,7 +6,6 @@
 All of it happens in one temporary folder, top to bottom, so a block may use the files of an earlier one.
 """
 
-import difflib
 import os
 import re
 import shlex
@@ -14,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from page import write
 
 PAGE = Path(__file__).with_name("guide.md")
 
@@ -75,20 +76,6 @@ def render(page: str, folder: Path) -> str:
     return "".join([*parts, page[end:]])
 
 
-def main(arguments: list[str]) -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        made = render(page, Path(folder))
-    if "--check" not in arguments:
-        PAGE.write_text(made, encoding="utf-8")
-        return 0
-    if made == page:
-        print("docs/guide.md is up to date")
-        return 0
-    print("docs/guide.md differs: run docs/make_guide.py")
-    sys.stdout.writelines(difflib.unified_diff(page.splitlines(True), made.splitlines(True), "guide.md", "today"))
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        write("guide.md", render(PAGE.read_text(encoding="utf-8"), Path(folder)))

@@ -1,10 +1,7 @@
 """Writes docs/protocol-figures.md: every number in it is computed here, none is pasted. `--check` fails if it is out of date."""
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
+from page import write
 
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.noise import Laplace
@@ -20,7 +17,6 @@ from faircount.protocol.messages_two_stage import Bundle, SlotSums, SumCall
 from faircount.protocol.params import Topology
 from faircount.simulation.completion import completes, played
 
-PAGE = Path(__file__).with_name("protocol-figures.md")
 ITEMS, ALPHA = 30, 0.4
 SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
 
@@ -161,14 +157,5 @@ need, and nothing that grows with n but one bit per user in the set. `two-stage`
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    text = page()
-    if parser.parse_args().check:
-        sys.exit(0 if PAGE.read_text() == text else "docs/protocol-figures.md is out of date: run make docs")
-    PAGE.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    write("protocol-figures.md", page())

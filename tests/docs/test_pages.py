@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import page
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -14,6 +15,20 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_page_is_up_to_date(script: str) -> None:
     done = subprocess.run([sys.executable, str(DOCS / script), "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_a_page_that_differs_is_noticed(monkeypatch, tmp_path, capsys) -> None:
+    monkeypatch.setattr(page, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["make_one.py"])
+    page.write("one.md", "old\n")
+    monkeypatch.setattr(sys, "argv", ["make_one.py", "--check"])
+    with pytest.raises(SystemExit, match="one.md is out of date"):
+        page.write("one.md", "new\n")
+    assert "-old\n+new\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        page.write("one.md", "old\n")
+    assert end.value.code == 0
+    assert (tmp_path / "one.md").read_text() == "old\n"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

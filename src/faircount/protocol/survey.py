@@ -107,68 +107,77 @@ def expect(kind: type[T], value: object) -> T:
     return value
 
 
+def _begin(
+    answers: Iterable[object], mechanism: FrequencyMechanism, topology: Topology, entropy: Entropy | None, terms: Any
+) -> tuple[Entropy, list[int], Cast]:
+    """The source of randomness, every user's item, and the survey before its first user."""
+    source = SystemEntropy() if entropy is None else entropy
+    held = mechanism.domain.encode(answers)
+    return source, held.tolist(), set_up(mechanism.bind(held.size), topology, source, **terms)
+
+
+def _enrol(cast: Cast, source: Entropy) -> tuple[list[user.Member], Coordinator, Aggregator]:
+    """Everybody enrols, and S2 seals the roster."""
+    s1, s2 = cast.s1, cast.s2
+    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
+    for each in members:
+        s1, _ = coordinate(s1, each.enrolment)
+    s1, request = end_phase(s1)
+    return members, *converse(s1, s2, request)
+
+
+def _believers(cast: Cast, members: Sequence[user.Member], s1: Coordinator) -> list[user.Member]:
+    """The members with the sealed roster, which each has checked."""
+    _, (roster,) = coordinate(s1, Inquiry(cast.params.survey, cast.invitations[0].access))
+    return [expect(user.Member, user.believe(each, expect(Roster, roster))) for each in members]
+
+
+def _published(s1: Coordinator, s2: Aggregator) -> Result:
+    """After the last deadline: claim, blobs, result."""
+    s1, claim = end_phase(s1)
+    s1, _ = converse(s1, s2, claim)
+    return result_of(s1)
+
+
 def play_servers(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
     """A survey in the `servers` topology: every answer is one visit of one user."""
-    source = SystemEntropy() if entropy is None else entropy
-    held = mechanism.domain.encode(answers)
-    cast = set_up(mechanism.bind(held.size), Topology.SERVERS, source, **terms)
+    source, held, cast = _begin(answers, mechanism, Topology.SERVERS, entropy, terms)
     s1 = servers.open_survey(cast.s1)
-    for invitation, item in zip(cast.invitations, held.tolist(), strict=True):
+    for invitation, item in zip(cast.invitations, held, strict=True):
         respondent = servers.respond(cast.params, invitation, item, source, cast.s2.sealing)
         s1, _ = coordinate(s1, servers.submit(respondent))
-    s1, claim = end_phase(s1)
-    s1, _ = converse(s1, cast.s2, claim)
-    return result_of(s1)
+    return _published(s1, cast.s2)
 
 
 def play_explicit(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
     """A survey in the `peers explicit` topology: enrol, share, send the sum (Algorithm 2)."""
-    source = SystemEntropy() if entropy is None else entropy
-    held = mechanism.domain.encode(answers)
-    cast = set_up(mechanism.bind(held.size), Topology.EXPLICIT, source, **terms)
-    s1, s2 = cast.s1, cast.s2
-    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
-    for each in members:
-        s1, _ = coordinate(s1, each.enrolment)
-    s1, request = end_phase(s1)
-    s1, s2 = converse(s1, s2, request)
-    s1, (roster,) = coordinate(s1, Inquiry(cast.params.survey, cast.invitations[0].access))
+    source, held, cast = _begin(answers, mechanism, Topology.EXPLICIT, entropy, terms)
+    members, s1, s2 = _enrol(cast, source)
     sharers = []
-    for each, item in zip(members, held.tolist(), strict=True):
-        sharers.append(explicit.share(expect(user.Member, user.believe(each, expect(Roster, roster))), item, source))
+    for each, item in zip(_believers(cast, members, s1), held, strict=True):
+        sharers.append(explicit.share(each, item, source))
         s1, _ = coordinate(s1, sharers[-1].bundle)
     s1, _ = end_phase(s1)
     for sharer in sharers:
         s1, (call,) = coordinate(s1, user.visit(sharer.member))
         _, body = explicit.answer_call(sharer, expect(Call, call), source)
         s1, _ = coordinate(s1, body)
-    s1, claim = end_phase(s1)
-    s1, _ = converse(s1, s2, claim)
-    return result_of(s1)
+    return _published(s1, s2)
 
 
 def play_two_stage(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
     """A survey with TSS or TSS': enrol, indicate, share with the elected users, send their sums (Alg. 3 and 4)."""
-    source = SystemEntropy() if entropy is None else entropy
-    held = mechanism.domain.encode(answers)
-    cast = set_up(mechanism.bind(held.size), Topology.TWO_STAGE, source, **terms)
-    s1, s2 = cast.s1, cast.s2
-    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
-    for each in members:
-        s1, _ = coordinate(s1, each.enrolment)
-    s1, request = end_phase(s1)
-    s1, s2 = converse(s1, s2, request)
-    s1, (roster,) = coordinate(s1, Inquiry(cast.params.survey, cast.invitations[0].access))
+    source, held, cast = _begin(answers, mechanism, Topology.TWO_STAGE, entropy, terms)
+    members, s1, s2 = _enrol(cast, source)
     people = []
-    for each, item in zip(members, held.tolist(), strict=True):
-        placed = expect(user.Member, user.believe(each, expect(Roster, roster)))
-        people.append(two_stage_user.indicate(placed, item, source))
+    for each, item in zip(_believers(cast, members, s1), held, strict=True):
+        people.append(two_stage_user.indicate(each, item, source))
         s1, _ = coordinate(s1, people[-1].indicator)
     s1, request = end_phase(s1)
     s1, s2 = converse(s1, s2, request)
@@ -182,26 +191,17 @@ def play_two_stage(
         if isinstance(call, SumCall):  # it was elected
             _, sums = two_stage_user.add_up(person, call, source)
             s1, _ = coordinate(s1, expect(SlotSums, sums))
-    s1, claim = end_phase(s1)
-    s1, _ = converse(s1, s2, claim)
-    return result_of(s1)
+    return _published(s1, s2)
 
 
 def play_masked(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
     """A survey in the `peers masked` topology: enrol, share a mask key, send a masked vector."""
-    source = SystemEntropy() if entropy is None else entropy
-    held = mechanism.domain.encode(answers)
-    cast = set_up(mechanism.bind(held.size), Topology.MASKED, source, **terms)
-    s1, s2 = cast.s1, cast.s2
-    members = [user.join(cast.params, invitation, source, s2.sealing) for invitation in cast.invitations]
-    for each in members:
-        s1, _ = coordinate(s1, each.enrolment)
-    s1, request = end_phase(s1)
-    s1, s2 = converse(s1, s2, request)
+    source, held, cast = _begin(answers, mechanism, Topology.MASKED, entropy, terms)
+    members, s1, s2 = _enrol(cast, source)
     maskers = []
-    for each, invitation, item in zip(members, cast.invitations, held.tolist(), strict=True):
+    for each, invitation, item in zip(members, cast.invitations, held, strict=True):
         s1, (near,) = coordinate(s1, Inquiry(cast.params.survey, invitation.access))
         placed = expect(masked_user.Placed, masked_user.believe(each, expect(Neighbourhood, near)))
         maskers.append(masked_user.share(placed, item, source))
@@ -211,6 +211,4 @@ def play_masked(
         s1, (call,) = coordinate(s1, masked_user.visit(masker))
         _, body = masked_user.answer_call(masker, expect(MaskCall, call), source)
         s1, _ = coordinate(s1, body)
-    s1, claim = end_phase(s1)
-    s1, _ = converse(s1, s2, claim)
-    return result_of(s1)
+    return _published(s1, s2)
