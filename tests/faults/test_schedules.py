@@ -16,6 +16,7 @@ from faircount.simulation.faults_devices import CLIENTS
 from faircount.simulation.faults_world import Trouble
 
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
+PARTS = 1 + SCHEDULES // 5000  # tests that share them, so that a long run shows how far it is
 STORY = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
 """What happens when nothing fails, in every topology; faults are strewn in, and the story may break off."""
 
@@ -23,7 +24,7 @@ Made = tuple[int, int, bool, list[Op]]
 """Users, seed, whether with real cryptography, and a schedule."""
 
 UNHURRIED = settings(
-    max_examples=-(-SCHEDULES // len(CLIENTS)),
+    max_examples=-(-SCHEDULES // (PARTS * len(CLIENTS))),
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -80,8 +81,9 @@ def outcome(topology: Topology, made: Made) -> Outcome:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("topology", CLIENTS)
-def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology) -> None:
+def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part: int) -> None:
     @UNHURRIED
     @given(schedules())
     def holds(made: Made) -> None:
