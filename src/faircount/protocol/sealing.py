@@ -156,6 +156,7 @@ class IdealSealing(Sealing):
     def __init__(self, masks: Masks | None = None) -> None:
         self._masks = masks
         self._sealed: dict[bytes, bytes] = {}
+        self._committed: dict[bytes, list[bytes]] = {}
 
     def keypair_of(self, secret: bytes) -> KeyPair:
         """A key whose public half is a hash: nothing is computed with it."""
@@ -187,8 +188,11 @@ class IdealSealing(Sealing):
         return expand(sha256(secret + salt + info).digest(), q, count)
 
     def commit(self, salt: bytes, content: bytes) -> bytes:
-        """A handle that depends on the salt alone."""
-        return sha256(b"commitment" + salt).digest()
+        """A handle that says nothing of the content, but is another one for another content under the same salt."""
+        known = self._committed.setdefault(salt, [])
+        if content not in known:
+            known.append(content)
+        return sha256(b"commitment" + salt + known.index(content).to_bytes(4, "big")).digest()
 
     def __deepcopy__(self, memo: object) -> "IdealSealing":
         return self  # one world, also for a party that was restored from a backup
