@@ -28,7 +28,6 @@ from faircount.privacy.guarantee import Adversary, Guarantee
 Floats = NDArray[np.float64]
 
 WEIGHTS = ("total", "vwa", "uwa")
-MEMBERSHIP = "it is public which group a user is in"
 _CELLS = 2048  # points of the grid on which the groups' noise is added up
 _TEST_SEED = 2014  # the null law of the test is simulated; a fixed seed keeps its p-value the same for a release
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from faircount.analysis.groups import MEMBERSHIP, WEIGHTS, GroupedHistogram, combined, levels_of
+from faircount.analysis.groups import WEIGHTS, GroupedHistogram, combined, levels_of
 from faircount.analysis.prepare import Ints, Prepared, Rules, prepare
 from faircount.analysis.read import columns
 from faircount.core.entropy import Entropy, SystemEntropy
@@ -18,6 +18,7 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.families import FAMILIES
 from faircount.planning.plan import plan
 from faircount.planning.question import Question
+from faircount.privacy.composition import MEMBERSHIP
 from faircount.privacy.guarantee import Guarantee
 from faircount.protocol.run import run
 

@@ -202,9 +202,14 @@ def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
     return Guarantee(sum(each.epsilon for each in guarantees), delta, first.relation, first.adversary, condition)
 
 
+MEMBERSHIP = "it is public which group a user is in"
+
+
 def parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Releases to disjoint groups with public, fixed membership: nobody is in two, so the weakest one counts."""
     first, condition = _alike(guarantees)
+    if len(guarantees) > 1 and MEMBERSHIP not in (condition or ""):
+        condition = MEMBERSHIP if condition is None else f"{condition} and {MEMBERSHIP}"
     epsilon = max(each.epsilon for each in guarantees)
     return Guarantee(epsilon, max(each.delta for each in guarantees), first.relation, first.adversary, condition)
 

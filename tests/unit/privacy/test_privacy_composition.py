@@ -168,7 +168,9 @@ def test_adaptive_releases_add_up() -> None:
 
 def test_disjoint_groups_keep_the_weakest_guarantee() -> None:
     whole = composition.parallel([guarantee(0.5, 1e-5, "a"), guarantee(1.0, 1e-6, "b")])
-    assert (whole.epsilon, whole.delta, whole.condition) == (1.0, 1e-5, "a and b")
+    assert (whole.epsilon, whole.delta, whole.condition) == (1.0, 1e-5, f"a and b and {composition.MEMBERSHIP}")
+    assert composition.parallel([whole, guarantee(0.5)]).condition == whole.condition
+    assert composition.parallel([guarantee(0.5), guarantee(0.5)]).condition == composition.MEMBERSHIP
     assert composition.parallel([guarantee(0.5)]).condition is None
 
 
