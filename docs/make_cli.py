@@ -10,8 +10,8 @@ HEAD = """# The command line
 Made by `python docs/make_cli.py` from the commands' own help; a test fails when this page is out of date. The
 [guide](guide.md) shows them at work.
 
-With `--json` a command prints one JSON object on standard output and nothing else. Errors are one sentence on standard
-error and exit code 2; `audit` exits with 1 when it refutes a claim.
+With `--json` a command prints one JSON object on standard output and nothing else. Errors are told on standard error,
+with exit code 2; `audit` exits with 1 when it refutes a claim.
 """
 
 

@@ -7,14 +7,14 @@ from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.noise import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.planning.completion import ATTEMPTS, completion
+from faircount.planning.completion import completion
 from faircount.protocol.codec import Message, encode
 from faircount.protocol.graph import plan
 from faircount.protocol.messages import Published
 from faircount.protocol.messages_masked import MaskedSum
 from faircount.protocol.messages_peers import Call, ShareBundle, SumUpload
 from faircount.protocol.messages_two_stage import Bundle, SlotSums, SumCall
-from faircount.protocol.params import Topology
+from faircount.protocol.params import ATTEMPTS, Topology
 from faircount.simulation.completion import completes, played
 
 ITEMS, ALPHA = 30, 0.4
@@ -22,7 +22,7 @@ SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
 
 
 def simulated() -> str:
-    lines = ["| users invited | servers | peers masked | peers explicit |", "|---|---|---|---|"]
+    lines = ["| users invited | servers | masked | explicit |", "|---|---|---|---|"]
     for users in SIZES:
         cells = []
         for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT):

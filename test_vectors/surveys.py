@@ -12,7 +12,7 @@ from faircount.mechanisms.noise import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import canonical, election, explicit, graph, servers, user
-from faircount.protocol.codec import Party, encode
+from faircount.protocol.codec import Party, encode, framed
 from faircount.protocol.digest import merkle_root, prove, roster_digest, roster_leaves, set_digest
 from faircount.protocol.invitations import Invitation
 from faircount.protocol.masks import Round, masks_of
@@ -115,7 +115,7 @@ def invitations() -> list[Case]:
 
 
 def graphs() -> list[Case]:
-    """Neighbours in `peers masked`, and the order of helpers in two-stage surveys."""
+    """Neighbours in `masked`, and the order of helpers in two-stage surveys."""
     digest, revealed = sha256(b"roster").digest(), secret(103)
     ring = graph.draw(revealed, digest, 12, 4)
     orders = election.orders(revealed, digest, 3, (0, 2, 3, 5, 6))
@@ -189,11 +189,11 @@ def messages() -> list[Case]:
         Visit(SURVEY, 7, one),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"blob", b"")),
-        MaskedSum(SURVEY, 7, one, 1, b"blob", (3,)),
+        MaskedSum(SURVEY, 7, one, 1, two, one, b"blob", (3,)),
         Help(SURVEY, 7, one, b"blob"),
         Indicator(SURVEY, 7, one, b"\x05"),
         Bundle(SURVEY, 7, one, 1, two, (b"a", b"bc")),
-        SlotSums(SURVEY, 7, one, 1, (b"a", b"bc")),
+        SlotSums(SURVEY, 7, one, 1, two, (b"a", b"bc")),
         Published(SURVEY, one, two, one, 3, (-1, 0, 1 << 40), b"1", b"2", b"3", b"4"),
         sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, one)),
     ]
@@ -204,7 +204,11 @@ def bad_messages() -> list[Case]:
     """Bytes that are no message."""
     good = encode(Complaint(SURVEY, 7, bytes(32), 2, (1, 258)))
     cases = [("cut off", good[:-1]), ("a byte left over", good + b"\0"), ("another version", b"\2" + good[1:])]
-    cases += [("unknown tag", b"\1\xff" + good[2:]), ("empty", b""), ("a list of 2^32 - 1", good[:-12] + b"\xff" * 4)]
+    cases += [("a changed byte", good[:20] + b"\7" + good[21:]), ("empty", b"")]
+    body = good[:-8]
+    made = [("unknown tag", b"\1\xff" + body[2:]), ("a list of 2^32 - 1", body[:-12] + b"\xff" * 4)]
+    made += [("a byte left over, checked", body + b"\0"), ("cut off, checked", body[:-1])]
+    cases += [(why, framed(data)) for why, data in made]
     return [{"why": why, "bytes": data} for why, data in cases]
 
 

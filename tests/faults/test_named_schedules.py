@@ -125,7 +125,8 @@ def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
             replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted))
         )
 
-    patch.setitem(coordinator.FROM_S2, BadEntries, leave_out)
+    for rules in (explicit.S1, masked.S1):
+        patch.setitem(rules.s2, BadEntries, leave_out)
 
 
 def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
@@ -143,7 +144,7 @@ def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
         return *known, coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(late)))
 
     def keep(s, message):
-        return masked.coordinator.upload(s, message, attempt=message.attempt, open_=True)
+        return masked.coordinator.upload(s, message, made_for=message.set_digest, open_=True)
 
     patch.setattr(masked, "S1", replace(masked.S1, resume=generous, users={**masked.S1.users, MaskedSum: keep}))
 
@@ -317,19 +318,19 @@ NAMED = {
     "a blob is damaged before the claim": (
         Topology.MASKED,
         "published",
-        (*SHARED, ROUND, Op(Kind.ROT, -1, 2), DEADLINE, CONVERSE),
+        (*SHARED, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a stored mask key is damaged": (
         Topology.MASKED,
         "published",
-        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.NONE), Op(Kind.ROT, 8, 6), ROUND, DEADLINE, ROUND, DEADLINE),
-        damaged_bytes_are_claimed,
+        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.NONE), Op(Kind.ROT, 8, 7), ROUND, DEADLINE, ROUND, DEADLINE),
+        None,
     ),
     "a stored indicator is damaged": (
         Topology.TWO_STAGE,
         "published",
-        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 6, 14), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 8, 3), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a damaged answer is said again": (

@@ -20,7 +20,7 @@ from faircount.estimation import weighting
 from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.result import Result
+from faircount.estimation.result import Result, in_words
 from faircount.mechanisms.channel import Channel
 from faircount.privacy.composition import parallel
 from faircount.privacy.guarantee import Adversary, Guarantee
@@ -66,6 +66,16 @@ class GroupedHistogram:
     weighting: str  # the weights used: the wanted ones, or uwa after a fall-back
     test: HomogeneityTest
     notes: tuple[str, ...] = ()
+
+    @property
+    def simulation(self) -> bool:
+        """Whether a group's randomness was not the operating system's: then nobody in it is protected."""
+        return any(each.simulation for each in self.groups.values())
+
+    @property
+    def name(self) -> str:
+        """Names of the mechanisms that ran."""
+        return "+".join(dict.fromkeys(each.mechanism.name for each in self.groups.values()))
 
     @property
     def items(self) -> tuple[object, ...]:
@@ -152,7 +162,8 @@ class GroupedHistogram:
         bounds, promise = self.interval(level), self.guarantee
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
         return {
-            "mechanism": "+".join(dict.fromkeys(each.mechanism.name for each in self.groups.values())),
+            **({"simulation": True} if self.simulation else {}),
+            "mechanism": self.name,
             "n": self.included,
             "level": level,
             "covers": bounds.covers,
@@ -174,6 +185,9 @@ class GroupedHistogram:
             ],
             "notes": list(self.notes),
         }
+
+    def __str__(self) -> str:
+        return in_words(self, self.name)
 
 
 def _group(name: str, result: Result, weight: float) -> dict[str, Any]:

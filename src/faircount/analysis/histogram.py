@@ -17,7 +17,7 @@ from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.families import FAMILIES
 from faircount.planning.plan import plan
-from faircount.planning.question import Question
+from faircount.planning.question import Question, cautions
 from faircount.privacy.composition import MEMBERSHIP
 from faircount.privacy.guarantee import Guarantee
 from faircount.protocol.run import run
@@ -70,7 +70,24 @@ class Terms:
         if self.mechanism not in FAMILIES:
             raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(FAMILIES)}, not {self.mechanism!r}")
         question = Question(users, items, self.epsilon, self.delta, self.floor, colluding=self.colluding)
-        return FAMILIES[self.mechanism](question).mechanism, ()
+        try:
+            return FAMILIES[self.mechanism](question).mechanism, ()
+        except RefusedError as refusal:  # families do not say who they are
+            raise RefusedError(f"{self.mechanism}: {refusal}") from refusal
+
+    def cautions(self, result: Result) -> tuple[str, ...]:
+        """What speaks against relying on the guarantee: so large an epsilon, or a floor that seems not to hold."""
+        return (*cautions(self.epsilon), *_below_floor(result, getattr(result.mechanism, "floor", 0)))
+
+
+def _below_floor(result: Result, floor: int) -> tuple[str, ...]:
+    """Names items whose published interval ends below the floor; it looks at nothing else."""
+    if not floor:
+        return ()
+    most = result.interval(simultaneous=True).high * result.included
+    few = ", ".join(str(item) for item, each in zip(result.items, most, strict=True) if round(each) < floor)
+    words = f"the guarantee needs at least {floor} holders of every item, which seems not to hold for {few}"
+    return (f"{words}: 95% intervals of all items together end below that",) if few else ()
 
 
 def histogram(
@@ -146,7 +163,9 @@ def _grouped(
         except FaircountError as problem:
             raise RefusedError(f"privacy level {level!r}: {problem}; merge it with another level") from problem
         done += members.size
-    return combined(parts, weights, held.notes)
+    own = {level: terms(levels[level][0]).cautions(part) for level, part in parts.items()}
+    against = (f"privacy level {level!r}: {each}" for level, words in own.items() for each in words)
+    return combined(parts, weights, (*held.notes, *against))
 
 
 def _one(
@@ -157,8 +176,10 @@ def _one(
     result = run(positions, made, entropy=entropy, progress=progress)
     if progress is not None:  # a run through the protocol's messages does not tell how far it is
         progress(positions.size)
+    facts = dict(result.facts) | ({} if isinstance(entropy, SystemEntropy) else {"simulation": True})
     labelled = replace(result.mechanism, items=held.domain)
-    return Histogram(labelled, result.aggregate, result.included, result.facts, held.notes + warnings, held.assumed)
+    found = Histogram(labelled, result.aggregate, result.included, facts, assumed=held.assumed)
+    return replace(found, notes=(*held.notes, *warnings, *terms.cautions(found)))
 
 
 def _counting(progress: Progress | None, before: int, total: int) -> Callable[[int], None] | None:

@@ -18,13 +18,15 @@ COMMANDS = {
 
 
 class PlainError(click.ClickException):
-    """One sentence on standard error and exit code 2."""
+    """One line on standard error and exit code 2."""
 
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the sentence, and nothing about usage."""
-        click.echo(f"faircount: {self.message}", file=file, err=file is None)
+        """Print the line, and nothing about usage."""
+        from faircount.core.domain import shown
+
+        click.echo(f"faircount: {shown(self.message)}", file=file, err=file is None)
 
 
 class LazyGroup(click.Group):
@@ -47,7 +49,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        """Errors of ours become one plain sentence and exit code 2; anything else is a bug and keeps its trace."""
+        """Errors of ours become one plain line and exit code 2; anything else is a bug and keeps its trace."""
         from faircount.core.errors import FaircountError
 
         try:

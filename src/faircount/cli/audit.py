@@ -16,12 +16,12 @@ MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "
 @click.option("--epsilon", type=float, help="What the mechanism is made for; for dpcs, dpds, tss: the claim.")
 @click.option("--delta", type=float, help="What decoys and dpdg are made for; for the others: the claim.")
 @click.option("--p", type=float, help="Sampling probability (dpcs, dpds, tss).")
-@click.option("--floor", default=0, show_default=True, help="Holders of every item besides the user in question.")
+@click.option("--floor", type=int, help="Holders of every item besides the user in question.  [default: 0]")
 @click.option("--decoys", type=int, help="Fair coins per item that decoys really flip, whatever the claim.")
-@click.option("--items", default=3, show_default=True, help="Number of items.")
+@click.option("--items", type=int, help="Number of items.  [default: 3]")
 @click.option("--users", type=int, help="Number of users; fewer are faster, and no easier to protect.")
 @click.option("--alpha", type=float, help="Share of the items that a user reports (tss).")
-@click.option("--gamma", default=1.0, show_default=True, help="How much likelier a set holds the own item (tss).")
+@click.option("--gamma", type=float, help="How much likelier a set holds the own item (tss).  [default: 1]")
 @click.option("--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]")
 @click.option("--claim-epsilon", type=float, help="Claim to be tested instead of the mechanism's own.")
 @click.option("--claim-delta", type=float, help="Likewise.")
@@ -40,6 +40,7 @@ def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_
     from faircount.simulation.audit import audit as run_audit
 
     made, claim = _made(mechanism, given)
+    _bearable(mechanism, given, runs)
     with progress(f"runs of {mechanism}", runs) as done:
         entropy = None if simulate_seed is None else SeededStream(simulate_seed)
         report = run_audit(made, **claim, runs=runs, confidence=confidence, entropy=entropy, progress=done)
@@ -49,6 +50,25 @@ def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_
         _show(report)
     raise click.exceptions.Exit(int(report.refuted))
 
+
+_SAMPLING = ("items", "users", "p", "floor")
+_NOISE = ("items", "users", "insiders", "epsilon")
+OPTIONS = {
+    "dpcs": _SAMPLING,
+    "dpds": _SAMPLING,
+    "tss": (*_SAMPLING, "alpha", "gamma"),
+    "tss-prime": (*_SAMPLING, "alpha", "gamma"),
+    "laplace": _NOISE,
+    "decoys": (*_NOISE, "delta", "decoys"),
+    "dpdg": (*_NOISE, "delta"),
+    "grr": ("items", "epsilon"),
+    "oue": ("items", "epsilon"),
+    "duchi": ("epsilon",),
+    "pm": ("epsilon",),
+}
+"""Options that are parameters of the mechanism; those of the claim go with all of them."""
+
+CLAIM = ("epsilon", "delta", "claim_epsilon", "claim_delta")
 
 NEEDS = {
     "dpcs": ("p", "epsilon"),
@@ -60,23 +80,50 @@ NEEDS = {
 }
 """Options without which there is no mechanism or no claim; all others need --epsilon."""
 
+MOST_RESPONSES = 10**9
+"""Users of all runs together, at most: a few minutes' work."""
+
 
 def _made(name: str, given: dict[str, Any]) -> "tuple[Mechanism, dict[str, Any]]":
     """The mechanism, and the claim about it."""
     import faircount as fc
-    from faircount.core.errors import ParameterError
 
-    lacking = [f"--{key}" for key in NEEDS.get(name, ("epsilon",)) if given[key] is None]
-    if lacking:
-        raise ParameterError(f"audit {name} needs {' and '.join(lacking)}: see faircount audit --help")
+    _checked(name, given)
     kinds: dict[str, Any] = {"dpcs": fc.DPCS, "dpds": fc.DPDS, "tss": fc.TSS, "tss-prime": fc.TSSPrime}
     kinds |= {"laplace": fc.Laplace, "decoys": fc.Decoys, "dpdg": fc.DPDG}
     kinds |= {"grr": fc.GRR, "oue": fc.OUE, "duchi": fc.Duchi, "pm": fc.PM}
-    options = {key: given[key] for key in _options(name) if given[key] is not None}
-    if given["decoys"] is not None and name == "decoys":
+    options = {key: given[key] for key in OPTIONS[name] if given[key] is not None}
+    if "items" in OPTIONS[name]:
+        options.setdefault("items", 3)
+    if "decoys" in options:  # so many coins, whatever is claimed about them
+        options["coins"] = options.pop("decoys")
         options = {key: value for key, value in options.items() if key not in ("epsilon", "delta")}
-        options["coins"] = given["decoys"]
     return kinds[name](**options), _claim(name, given)
+
+
+def _checked(name: str, given: dict[str, Any]) -> None:
+    """Refuse options that the mechanism does not have, and ask for those it needs."""
+    from faircount.core.errors import ParameterError
+
+    takes = tuple(dict.fromkeys((*OPTIONS[name], *CLAIM)))
+    strange = [key for key, value in given.items() if value is not None and key not in takes]
+    if strange:
+        listed = ", ".join(takes).replace("_", "-")
+        raise ParameterError(f"audit of {name} has no {', '.join(strange)}; it takes {listed}")
+    lacking = [f"--{key}" for key in NEEDS.get(name, ("epsilon",)) if given[key] is None]
+    if lacking:
+        raise ParameterError(f"audit {name} needs {' and '.join(lacking)}: see faircount audit --help")
+
+
+def _bearable(name: str, given: dict[str, Any], runs: int) -> None:
+    """Refuse runs that would take hours: of sampling mechanisms the holders of two items run, of noise all users."""
+    from faircount.core.errors import ParameterError
+
+    noisy = OPTIONS[name][: len(_NOISE)] == _NOISE
+    responses = 2 * runs * max(1, (given["users"] if noisy else given["floor"]) or 0)
+    if responses > MOST_RESPONSES:
+        fewer = "leave --users out, because a dozen are no easier to protect, or make" if noisy else "make"
+        raise ParameterError(f"{runs:,} runs, twice, would take {responses:,} responses: {fewer} fewer --runs")
 
 
 def _claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -85,22 +132,6 @@ def _claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
         delta = given["delta"] if given["claim_delta"] is None else given["claim_delta"]
         return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
     return {"epsilon": given["epsilon"], "delta": given["claim_delta"] or given["delta"]}
-
-
-def _options(name: str) -> tuple[str, ...]:
-    """Options that are parameters of the mechanism."""
-    sampling = ("items", "users", "p", "floor")
-    noise = ("items", "users", "insiders", "epsilon")
-    each = {
-        "dpcs": sampling,
-        "dpds": sampling,
-        "laplace": noise,
-        "decoys": (*noise, "delta"),
-        "dpdg": (*noise, "delta"),
-    }
-    each |= {"tss": (*sampling, "alpha", "gamma"), "tss-prime": (*sampling, "alpha", "gamma")}
-    each |= {"grr": ("items", "epsilon"), "oue": ("items", "epsilon")}
-    return each.get(name, ("epsilon",))
 
 
 def _plain(report: "AuditReport") -> dict[str, Any]:

@@ -18,21 +18,25 @@ TITLES = {
 @click.command()
 @click.option("--users", default=60, show_default=True, help="n, number of users.")
 @click.option("--items", default=10, show_default=True, help="N, number of items.")
-@click.option("--alpha", default=0.4, show_default=True, help="Share of the items that a user of TSS reports.")
+@click.option(
+    "--alpha", type=float, help="Share of the items that a user of TSS reports.  [default: 0.4, to whole items]"
+)
 @click.option("--gamma", default=1.0, show_default=True, help="How much likelier a set holds the own item.")
 @click.option("--runs", default=20, show_default=True, help="Surveys of TSS that are averaged.")
 @click.option("--seed", default=1, show_default=True, help="Of the users' sets and helpers; costs only, no release.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def costs(users: int, items: int, alpha: float, gamma: float, runs: int, seed: int, as_json: bool) -> None:
+def costs(users: int, items: int, alpha: float | None, gamma: float, runs: int, seed: int, as_json: bool) -> None:
     """Count what every party draws, adds and sends, and compare with the formulas of the paper's Table I.
 
     Costs of a user are averages over all users. Corrected formulas stand where the paper's do not hold.
     """
     from faircount.cli.show import print_json
     from faircount.core.entropy import SeededStream
+    from faircount.mechanisms.two_stage import usual_alpha
     from faircount.simulation.costs import costs as count
 
-    made = count(users, items, alpha=alpha, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
+    share = usual_alpha(items) if alpha is None else alpha
+    made = count(users, items, alpha=share, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
     if as_json:
         print_json(made.to_dict())
     else:
@@ -44,7 +48,7 @@ def _show(made: "CostTable") -> None:
 
     out, said = console(), made.to_dict()
     out.print(
-        f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:g}, γ = {said['gamma']:g}, q = {said['q']}"
+        f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:.4g}, γ = {said['gamma']:g}, q = {said['q']}"
     )
     for name, rows in said["protocols"].items():
         cells = [

@@ -15,24 +15,27 @@ def demo(epsilon: float) -> None:
     import numpy as np
 
     import faircount as fc
-    from faircount.cli.show import bars, console
+    from faircount.cli.show import bars, console, notes
+    from faircount.planning.question import cautions
 
     cities = list(CITIES)
     answers = np.random.default_rng(7).permutation(np.repeat(cities, list(CITIES.values())))
     truth = np.array(list(CITIES.values())) / answers.size
+    ours, local = fc.Laplace(items=cities, epsilon=epsilon), fc.OUE(items=cities, epsilon=epsilon)
     out = console()
     out.print(f"A company asks {answers.size} users for their city. Nobody may see an answer, no server is trusted.\n")
     with out.status("every user adds noise nobody else knows, and splits its row between two servers ..."):
-        result = fc.run(answers, fc.Laplace(items=cities, epsilon=epsilon))
+        result = fc.run(answers, ours)
     bars(out, result, truth=truth)
     out.print(f"\nPrivacy: {result.guarantee}.")
     out.print(
         f"Every answer travelled as two shares over F_{result.facts['modulus']}, each of them random by itself, "
         "sealed; the servers added them up and opened one sum."
     )
-    local = fc.run(answers, fc.OUE(items=cities, epsilon=epsilon))
-    ours, theirs = (float(np.sqrt(np.mean((each.estimates - truth) ** 2))) for each in (result, local))
+    both = (result, fc.run(answers, local))
+    here, there = (float(np.sqrt(np.mean((each.estimates - truth) ** 2))) for each in both)
     out.print(
-        f"Root mean squared error: {ours:.4f} here, {theirs:.4f} with local differential privacy (OUE) at the same "
+        f"Root mean squared error: {here:.4f} here, {there:.4f} with local differential privacy (OUE) at the same "
         f"epsilon on the same users."
     )
+    notes(out, cautions(epsilon))

@@ -57,19 +57,25 @@ def plan(
 
     Errors are shares of the users, for an average item: privacy noise alone.
     """
-    from faircount.cli.show import console, print_json
+    from faircount.cli.show import busy, console, print_json
     from faircount.core.errors import ParameterError
 
     if groups is not None:
-        if users is not None or epsilon is not None or plot is not None:
-            raise ParameterError("--groups brings the users and epsilons: leave --users, --epsilon and --plot out")
+        given = {"--users": users, "--epsilon": epsilon, "--plot": plot}
+        given |= {"--loss": known.pop("loss"), "--target-error": known.pop("target_error")}
+        strange = [name for name, value in given.items() if value is not None]
+        if strange:
+            raise ParameterError(
+                f"--groups brings the users and epsilons and compares weights: leave {', '.join(strange)} out"
+            )
         _groups(groups, as_json, known)
         return
     if users is None or epsilon is None:
         raise ParameterError("give --users and --epsilon, or a file of groups with --groups")
     from faircount.planning.plan import plan as make
 
-    made = make(users, known.pop("items"), epsilon, known.pop("delta"), **known)
+    with busy("every mechanism at the same privacy ..."):
+        made = make(users, known.pop("items"), epsilon, known.pop("delta"), **known)
     if plot is not None:
         from faircount.cli.plots import plan_figure
 
@@ -83,6 +89,8 @@ def plan(
 
 
 def _show(out: "Console", made: "Plan") -> None:
+    from faircount.cli.show import notes
+
     asked = made.question
     several = f"all {asked.releases} releases together" if asked.releases > 1 else "one release"
     out.print(
@@ -94,6 +102,7 @@ def _show(out: "Console", made: "Plan") -> None:
     _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
     _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
     _ends(out, made)
+    notes(out, made.notes)
     out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")
 
 
@@ -142,7 +151,7 @@ def _table(made: "Plan") -> Any:
     ]
     rows = []
     for each in (o for o in made.options if o.sound):
-        errors = ["±" + percent(each.half_width_95 or 0), percent(each.standard_error or 0)]
+        errors = [percent(each.half_width_95 or 0, "±"), percent(each.standard_error or 0)]
         needed = [f"{each.users_needed:,}" if each.users_needed else "never"] if target else []
         spent = [f"{each.cost.bytes_sent:,}", str(each.cost.visits)] if each.cost else ["", ""]
         rows.append([each.name, *errors, *needed, *spent, _parameters(each)])
@@ -170,7 +179,7 @@ def _said(out: "Console", title: str, made: "Plan", words: Any) -> None:
 
 def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
     from faircount.analysis.read import columns
-    from faircount.cli.show import console, print_json
+    from faircount.cli.show import busy, console, print_json
     from faircount.core.errors import ParameterError
     from faircount.planning.groups import plan_groups
 
@@ -182,7 +191,8 @@ def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
     except ValueError:
         raise ParameterError(f"{path}: users must be whole numbers and epsilon numbers") from None
     groups = dict(zip(map(str, names), sizes, strict=True))
-    made = plan_groups(groups, known.pop("items"), known.pop("delta"), **known)
+    with busy("every mechanism in every group ..."):
+        made = plan_groups(groups, known.pop("items"), known.pop("delta"), **known)
     if as_json:
         print_json(made.to_dict())
     else:
@@ -190,7 +200,7 @@ def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
 
 
 def _show_groups(out: "Console", made: "GroupsPlan") -> None:
-    from faircount.cli.show import grid
+    from faircount.cli.show import grid, notes
     from faircount.planning.plan import percent
 
     rows = []
@@ -210,4 +220,5 @@ def _show_groups(out: "Console", made: "GroupsPlan") -> None:
         "uwa: by size; vwa: by noise variance (the paper's); total: by total variance; cpa: one survey of all users at "
         "the smallest epsilon. Which group a user is in is public. Equally frequent items are assumed."
     )
+    notes(out, made.notes)
     out.print(f"\n[bold]Recommendation:[/bold] {made.verdict}.")

@@ -1,5 +1,6 @@
 """Figures: matplotlib is loaded when one is drawn, and not before."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from faircount.planning.plan import Plan
 
 POINTS = 25
+LONGEST = 40  # characters of an item beside its bar
 COLOURS = {
     "laplace": "#0b6e4f",
     "decoys": "#c8553d",
@@ -38,7 +40,9 @@ def figure(path: Path, width: float, height: float) -> Iterator[Any]:
     axes.spines[["top", "right"]].set_visible(False)
     yield axes
     try:
-        drawing.savefig(path)
+        with warnings.catch_warnings():  # a label may have letters that the font lacks: they are drawn as boxes
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+            drawing.savefig(path)
     except OSError as problem:
         raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None
 
@@ -96,20 +100,29 @@ def _mark(axes: Any, made: "Plan", sizes: list[int]) -> None:
             axes.annotate(words, (at, level), (0, 3), ha="left" if at == sizes[0] else "right", **small)
 
 
-def result_figure(result: "Result | GroupedHistogram", path: Path, level: float = 0.95, warning: str = "") -> None:
+def result_figure(result: "Result | GroupedHistogram", path: Path, level: float = 0.95) -> None:
     """A bar per item with its interval, the guarantee (or the warning that there is none) above."""
     import textwrap
 
     import numpy as np
 
+    from faircount.estimation.result import SIMULATION
+
     bounds, places = result.interval(level), np.arange(len(result.items))
     with figure(path, 8, 1.6 + 0.32 * len(result.items)) as axes:
         axes.barh(places, np.maximum(result.estimates, 0), color="#8fb8ad")
         axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
-        axes.set_yticks(places, [str(item).replace("$", r"\$") for item in result.items])
+        axes.set_yticks(places, [_label(item) for item in result.items])
         axes.invert_yaxis()
         axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        axes.set_title(
-            "\n".join(textwrap.wrap(warning or str(result.guarantee), 100)), size=7, loc="left", color="0.35"
-        )
+        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+        words = SIMULATION if result.simulation else str(result.guarantee)
+        axes.set_title("\n".join(textwrap.wrap(words, 100)), size=7, loc="left", color="0.35")
+
+
+def _label(item: object) -> str:
+    """An item beside its bar: cut where it would take the room of the bars, and nothing in it is a formula."""
+    from faircount.core.domain import shown
+
+    words = shown(item)
+    return (words if len(words) <= LONGEST else words[: LONGEST - 1] + "…").replace("$", r"\$")

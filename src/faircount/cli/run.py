@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from faircount.analysis.groups import GroupedHistogram
     from faircount.analysis.histogram import Histogram
 
-MECHANISMS = ("auto", "laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr")
-WARNING = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
+MECHANISMS = ("auto", "laplace", "decoys", "dpdg", "dpds", "tss-prime", "dpcs", "oue", "grr")
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -36,7 +35,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--domain-from-data", is_flag=True, help="Take the list from the answers. The guarantee does not cover it."
 )
 @click.option(
-    "--floor", default=0, show_default=True, help="Other holders every item has for sure; for dpds, tss-prime."
+    "--floor", default=0, show_default=True, help="Other holders every item has for sure: dpds, dpcs, tss-prime."
 )
 @click.option(
     "--colluding", default=0.0, show_default=True, help="Share of users who may pool what they know; at least 1 user."
@@ -90,12 +89,12 @@ def run(
 
     fraction("level", level)
     result = _result(table, simulate_seed, terms)
-    said = result.to_dict(level) | ({"simulation": True} if simulate_seed is not None else {})
+    said = result.to_dict(level)
     written = _write(result, said, level, out, csv_file, plot)
     if as_json:
         print_json(said)
         return
-    _show(console(), result, level, simulate_seed is not None)
+    _show(console(), result, level)
     for path in written:
         click.echo(f"Written to {path}")
 
@@ -107,14 +106,14 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
     from faircount.core.errors import ParameterError
 
     domain, levels = terms.pop("domain"), terms.pop("levels")
-    terms["domain"] = None if domain is None else _listed(domain)
+    terms["domain"] = None if domain is None else _listed("--domain a,b,c", domain)
     terms["outside"] = terms["outside"] or ("refuse" if terms["other"] is None else "other")
     if terms["groups"] is not None and terms["epsilon"] is not None:
         raise ParameterError("with --groups every level has its own epsilon: leave --epsilon out, or see --levels")
     if levels is not None:
         if terms["groups"] is None:
             raise ParameterError("--levels says what the values of --groups COLUMN mean: give --groups too")
-        terms["epsilon"] = dict(map(_pair, _listed(levels)))
+        terms["epsilon"] = dict(map(_pair, _listed("--levels a=0.5,b=2", levels)))
     elif terms["groups"] is None and terms["epsilon"] is None:
         raise ParameterError("give --epsilon, the privacy loss of the release; 1 is a common choice")
     with progress(f"users of {table.name}") as done:
@@ -122,17 +121,26 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
         return histogram(table, terms.pop("column"), entropy=entropy, progress=done, **terms)
 
 
-def _listed(given: str) -> list[str]:
-    """Items between commas, or the lines of @FILE; empty ones are left out."""
-    if not given.startswith("@"):
-        return [each.strip() for each in given.split(",") if each.strip()]
+def _listed(option: str, given: str) -> list[str]:
+    """Entries between commas, or the lines of @FILE; empty ones are left out."""
+    from faircount.core.errors import ParameterError
+
+    entries = _lines(Path(given[1:])) if given.startswith("@") else given.split(",")
+    found = [each.strip() for each in entries if each.strip()]
+    if not found:
+        raise ParameterError(f"{option.split()[0]} lists nothing: write {option}, or name a file with one entry a line")
+    return found
+
+
+def _lines(path: Path) -> list[str]:
     from faircount.core.errors import AnswerError
 
     try:
-        lines = Path(given[1:]).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise AnswerError(f"{given[1:]} cannot be read as a list: one item a line, in UTF-8") from None
-    return [each.strip() for each in lines if each.strip()]
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as problem:
+        raise AnswerError(f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}") from None
+    except UnicodeDecodeError:
+        raise AnswerError(f"{path} cannot be read as a list: one entry a line, in UTF-8") from None
 
 
 def _pair(entry: str) -> tuple[str, float]:
@@ -145,16 +153,16 @@ def _pair(entry: str) -> tuple[str, float]:
         raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
 
 
-def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, simulated: bool) -> None:
-    from faircount.cli.show import bars, promise
+def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float) -> None:
+    from faircount.cli.show import bars, notes, promise
+    from faircount.estimation.result import SIMULATION
 
-    if simulated:
-        out.print(f"[bold]{WARNING}[/bold]\n")
+    if result.simulation:
+        out.print(f"[bold]{SIMULATION}[/bold]\n")
     said = result.to_dict(level)
     out.print(f"{said['mechanism']}, {result.included:,} users, {len(result.items)} items\n")
     bars(out, result, level=level)
-    for note in result.notes:
-        out.print(f"\nNote: {note}", markup=False)
+    notes(out, result.notes)
     if "groups" in said:
         _show_groups(out, said)
     out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
@@ -197,13 +205,14 @@ def _write(
 
         with _writing(csv_file) as target:
             writer = csv.writer(target, lineterminator="\n")
-            writer.writerow(["item", "estimate", "low", "high", "consistent"])
+            marked = (["simulation"], ["true"]) if result.simulation else ([], [])
+            writer.writerow(["item", "estimate", "low", "high", "consistent", *marked[0]])
             for row, whole in zip(said["estimates"], said["consistent"], strict=True):
-                writer.writerow([row["item"], row["estimate"], row["low"], row["high"], whole])
+                writer.writerow([row["item"], row["estimate"], row["low"], row["high"], whole, *marked[1]])
     if plot is not None:
         from faircount.cli.plots import result_figure
 
-        result_figure(result, plot, level, WARNING if "simulation" in said else "")
+        result_figure(result, plot, level)
     return [path for path in (out, csv_file, plot) if path is not None]
 
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from faircount.core.domain import shown
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -36,12 +38,14 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
-    """A plain table; columns listed in `left` are aligned to the left. Text is shown as it is, brackets and all."""
+    """A plain table; columns listed in `left` are aligned to the left. Text is shown as it is, brackets and all,
+    but for control characters: those are escaped.
+    """
     table = Table(box=None, header_style="bold", pad_edge=False)
     for place, head in enumerate(heads):
         table.add_column(head, justify="left" if place in left else "right")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(shown(cell)) for cell in row))
     return table
 
 
@@ -51,7 +55,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Table:
     for width in (0, 30, None):
         table.add_column(max_width=width)
     for name, words in rows:
-        table.add_row("", Text(name), Text(words))
+        table.add_row("", Text(shown(name)), Text(shown(words)))
     return table
 
 
@@ -77,7 +81,7 @@ def bars(
         known = [f"{truth[j]:.{digits}%}"] if truth is not None else []
         bar = "█" * max(0, round(BAR * float(result.estimates[j]) / longest))
         span = f"{bounds.low[j]:.{digits}%} to {bounds.high[j]:.{digits}%}"
-        rows.append([str(item), f"{result.estimates[j]:.{digits}%}", span, *known, bar])
+        rows.append([str(item), f"{result.estimates[j]:z.{digits}%}", span, *known, bar])
     table = grid(heads, rows, left=(0, len(heads) - 1))
     table.columns[-1].style = "cyan"
     out.print(table)
@@ -94,13 +98,30 @@ def promise(guarantee: "Guarantee") -> str:
     """The guarantee in one plain sentence."""
     import math
 
-    odds = math.exp(min(guarantee.epsilon, 700.0))
+    odds = f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 100 else f"e^{guarantee.epsilon:.4g}"
     either = "" if guarantee.delta == 0 else f", except with probability {guarantee.delta:.2g} (delta)"
     needs = "whatever the answers are" if guarantee.condition is None else f"provided that {guarantee.condition}"
     return (
         f"against {guarantee.adversary}, the odds between two possible answers of a user change by at most a factor of "
-        f"{odds:.3g} (epsilon {guarantee.epsilon:.4g}){either}, {needs}."
+        f"{odds} (epsilon {guarantee.epsilon:.4g}){either}, {needs}."
     )
+
+
+def notes(out: Console, words: Iterable[str]) -> None:
+    """What a reader must know, each in a paragraph of its own."""
+    for each in words:
+        out.print(f"\nNote: {shown(each)}", markup=False)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """A sign of life on standard error, where that is a terminal, for work that cannot say how far it is."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(what):
+        yield
 
 
 @contextmanager

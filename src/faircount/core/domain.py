@@ -1,5 +1,6 @@
 """The public list of items that a question offers."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -12,6 +13,17 @@ from faircount.core.validation import integer
 
 MOST_ITEMS = 10_000_000
 """A longer list of items would not fit into anybody's response."""
+
+_JOINERS = "\u200c\u200d"  # invisible, but part of how words and emoji are written
+
+
+def shown(label: object) -> str:
+    """A label as a terminal or a plot may show it: control characters are escaped, so none of them does anything."""
+    return "".join(each.encode("unicode_escape").decode() if _controls(each) else each for each in str(label))
+
+
+def _controls(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.domain import shown
 from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
@@ -22,6 +23,9 @@ Floats = NDArray[np.float64]
 
 DEFAULT_DELTA = 1e-6
 """delta at which a mechanism's epsilon is stated when its parameters do not fix one."""
+
+SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
+"""Stands above every result whose facts say `simulation`."""
 
 
 def stated_guarantees(mechanism: Mechanism, included: int | None = None) -> tuple[Guarantee, ...]:
@@ -58,6 +62,11 @@ class Result:
     aggregate: NDArray[Any] = field(repr=False)
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)  # what the run wants remembered: shares, bytes, ...
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
+        return bool(self.facts.get("simulation"))
 
     @cached_property
     def items(self) -> tuple[object, ...]:
@@ -103,6 +112,7 @@ class Result:
         bounds, promise = self.interval(level), self.guarantee
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
         return {
+            **({"simulation": True} if self.simulation else {}),
             "mechanism": self.mechanism.name,
             "n": self.included,
             "level": level,
@@ -121,14 +131,19 @@ class Result:
         }
 
     def __str__(self) -> str:
-        bounds = self.interval()
-        width = max(len(str(item)) for item in self.items)
-        lines = [f"{self.mechanism.name}: {self.included} users, {len(self.items)} items"]
-        for item, estimate, low, high in zip(self.items, self.estimates, bounds.low, bounds.high, strict=True):
-            lines.append(f"  {item!s:<{width}}  {estimate:7.4f}  [{low:.4f}, {high:.4f}]")
-        lines.append(f"intervals: 95% each, {bounds.method}")
-        lines.append(f"privacy: {self.guarantee}")
-        return "\n".join(lines)
+        return in_words(self, self.mechanism.name)
+
+
+def in_words(made: Any, name: str) -> str:
+    """A result, of one survey or of several, in plain text."""
+    labels, bounds = [shown(item) for item in made.items], made.interval()
+    width = max(map(len, labels))
+    lines = [SIMULATION] if made.simulation else []
+    lines.append(f"{name}: {made.included} users, {len(labels)} items")
+    for label, estimate, low, high in zip(labels, made.estimates, bounds.low, bounds.high, strict=True):
+        lines.append(f"  {label:<{width}}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]")
+    lines += [f"note: {shown(each)}" for each in getattr(made, "notes", ())]
+    return "\n".join([*lines, f"intervals: 95% each, {bounds.method}", f"privacy: {made.guarantee}"])
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,12 @@ class MeanResult:
     mechanism: LocalMean
     aggregate: Any = field(repr=False)
     included: int
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
+        return bool(self.facts.get("simulation"))
 
     @cached_property
     def estimate(self) -> float:
@@ -165,4 +186,4 @@ class MeanResult:
     def __str__(self) -> str:
         low, high = self.interval()
         head = f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}] of {self.included} users"
-        return f"{head}\nprivacy: {self.guarantee}"
+        return "\n".join([*([SIMULATION] if self.simulation else []), head, f"privacy: {self.guarantee}"])

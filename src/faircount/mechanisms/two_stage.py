@@ -25,7 +25,18 @@ from faircount.privacy import exact, two_stage
 from faircount.privacy.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
 from faircount.sharing.field import dtype_for, sum_rows
 
+ALPHA = 0.4
+"""Share of the items that a user reports unless told otherwise, rounded to whole items: the paper's choice."""
+
+_TYPED = 0.51e-4  # half of the last of four digits: an alpha that was typed as it is printed is meant to be M/N
+
 CHUNK = 1 << 16  # users whose sets are drawn at once: bounds the memory for the random keys
+
+
+def usual_alpha(items: int) -> float:
+    """The share M/N of so many items that is nearest to 0.4, with at least one item reported and one not."""
+    count = integer("items", items, least=2)
+    return min(max(1, round(ALPHA * count)), count - 1) / count
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +69,11 @@ class TSS(Sampling, FieldMechanism):
 
     def __post_init__(self) -> None:
         keep(self, alpha=fraction("alpha", self.alpha), gamma=real("gamma", self.gamma))
-        reported = self.alpha * self.N
-        if abs(reported - round(reported)) > 1e-9 or round(reported) in (0, self.N):
+        nearest = round(self.alpha * self.N)
+        if abs(self.alpha - nearest / self.N) > _TYPED or nearest in (0, self.N):
             near = ", ".join(f"{m}/{self.N} = {m / self.N:.4g}" for m in self._nearby())
             raise ParameterError(f"alpha times {self.N} items must be a whole number of items, as with {near}")
+        keep(self, alpha=nearest / self.N)
         if not 1 <= self.gamma <= two_stage.LARGEST_GAMMA:
             raise ParameterError(
                 "gamma must be at least 1: 1 is uniform, above 1 prefers the true item "

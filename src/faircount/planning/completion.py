@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
+from faircount.planning.question import Question
 from faircount.protocol.graph import COLLUDING, DROPOUT, PRIVATE_BITS
 from faircount.protocol.graph import plan as plan_graph
-from faircount.protocol.params import VISITS, Topology
+from faircount.protocol.params import ATTEMPTS, VISITS, Topology
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ATTEMPTS = 10
 LOSS = 0.05
 """The probability of a missed visit that we plan for, unless told."""
 
@@ -31,7 +31,7 @@ NOTHING = 1e-18
 def completion(topology: Topology, users: int, minimum: int, loss: float, attempts: int = ATTEMPTS) -> float:
     """Probability that a survey of invited users publishes, each visit being lost with probability `loss`.
 
-    For `masked` a lower bound, with the graph that is planned for so many users.
+    For `masked` a lower bound that counts on one attempt, with the graph that is planned for so many users.
     """
     count = integer("users", users, least=2)
     least = integer("minimum", minimum, least=2, most=count)
@@ -139,6 +139,17 @@ def _words(topology: Topology, users: int, minimum: int, chance: float) -> str:
         f"will give up: everybody of a set must come back in one of {ATTEMPTS} attempts; {users:,} users end in "
         f"{ENOUGH:.0%} of the surveys only if a visit is missed with probability {bearable:.2g} or less"
     )
+
+
+def dropout_needed(q: Question, loss: float) -> float | None:
+    """The smallest dropout, in whole percent, with which `servers` end often enough; None where nobody could hide."""
+    for hundredths in range(100):
+        fewest = q.users - math.floor(hundredths / 100 * q.users)
+        if fewest <= max(1, q.insiders):
+            return None
+        if completion(Topology.SERVERS, q.users, fewest, loss) >= ENOUGH:
+            return hundredths / 100
+    return None
 
 
 def tolerable_loss(users: int, minimum: int, wanted: float = ENOUGH) -> float:

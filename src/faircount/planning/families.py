@@ -16,14 +16,11 @@ from faircount.mechanisms.gaussian import DPDG, sum_law
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.noise import Decoys, Laplace, total_coins
 from faircount.mechanisms.sampling import DPCS, DPDS
-from faircount.mechanisms.two_stage import TSS, TSSPrime
+from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.planning.question import Question
 from faircount.privacy import composition, exact, gaussian
 from faircount.privacy.divergence import LossPair, binomial_window, largest_within
 from faircount.privacy.guarantee import S1
-
-ALPHA = 0.4
-"""Share of the items that a user of two-stage sampling reports, rounded to whole items: the paper's choice."""
 
 WIDEST = 1024.0
 """Standard deviation of one user's Gaussian noise, in counts, that a plan still looks at."""
@@ -114,9 +111,10 @@ def hidden_by_floor(q: Question) -> int:
             f"{q.users} users cannot give each of {q.items} items {q.floor} other holders: {room} at most"
         )
     if crowd < 1:
+        needed = floor_needed(q)
         raise RefusedError(
-            f"needs a floor of {floor_needed(q)} holders per item (for the paper's p; fewer mean a smaller p), known "
-            "without looking at the answers"
+            f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for a smaller p), "
+            "known without looking at the answers"
         )
     return crowd
 
@@ -145,10 +143,10 @@ def tss(q: Question) -> Made:
 def tss_prime(q: Question) -> Made:
     """Uniform second stage; p as large as S1, who knows the sets and reads the result, allows. Releases add up."""
     crowd = hidden_by_floor(q)
-    reported = min(max(1, round(ALPHA * q.items)), q.items - 1)
+    alpha = usual_alpha(q.items)
     each, delta = q.epsilon / q.releases, q.delta / q.releases
-    p = _two_stage_p(q.items, reported, q.floor - q.lost, crowd, each, delta)
-    made = TSSPrime(**_crowd(q), **_promise(q), p=p, alpha=reported / q.items, floor=q.floor, phi=q.insiders)
+    p = _two_stage_p(q.items, alpha, q.floor - q.lost, crowd, each, delta)
+    made = TSSPrime(**_crowd(q), **_promise(q), p=p, alpha=alpha, floor=q.floor, phi=q.insiders)
     return Made(made, lambda: q.releases * max(one.delta for one in made.guarantees(epsilon=each)))
 
 
@@ -213,7 +211,7 @@ def _local_each(epsilon: float, delta: float, releases: int) -> float:
 
 
 @lru_cache(64)
-def _two_stage_p(items: int, reported: int, floor: int, crowd: int, epsilon: float, delta: float) -> float:
+def _two_stage_p(items: int, alpha: float, floor: int, crowd: int, epsilon: float, delta: float) -> float:
     """A p at which S1 (no participant: the whole floor hides a user) and the insiders meet the budget.
 
     Within 0.5% of the largest, on the safe side: S1's view is the slowest to account.
@@ -221,7 +219,7 @@ def _two_stage_p(items: int, reported: int, floor: int, crowd: int, epsilon: flo
     most = exact.sampling_probability(crowd, epsilon, delta)
 
     def sound(p: float) -> bool:
-        made = TSS(items=items, p=p, alpha=reported / items, floor=floor)
+        made = TSS(items=items, p=p, alpha=alpha, floor=floor)
         return made.guarantee(epsilon=epsilon, adversary=S1).delta <= delta
 
     if sound(most):

@@ -51,6 +51,11 @@ class GroupsPlan:
         caution = "" if self.best in ("uwa", "cpa") else "; only if the groups are alike, otherwise use uwa"
         return f"combine with {self.best}: standard error {error}; {WHY[self.best]}{caution}"
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the groups' own questions."""
+        return tuple(f"group {name}: {each}" for name, made in self.plans.items() for each in made.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         ways = {
@@ -60,7 +65,13 @@ class GroupsPlan:
         groups = [
             {"group": name, "epsilon": each.question.epsilon, **each.to_dict()} for name, each in self.plans.items()
         ]
-        return {"best": self.best, "verdict": self.verdict, "combined": ways, "groups": groups}
+        return {
+            "best": self.best,
+            "verdict": self.verdict,
+            "combined": ways,
+            "groups": groups,
+            "notes": list(self.notes),
+        }
 
 
 def plan_groups(groups: Mapping[str, tuple[int, float]], items: int, delta: float, **known: Any) -> GroupsPlan:

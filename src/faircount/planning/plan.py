@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from faircount.core.errors import FaircountError, RefusedError
@@ -11,11 +12,11 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import LocalFrequency
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.shared import SharedMechanism
-from faircount.planning.completion import LOSS, Ending, endings
+from faircount.planning.completion import ENOUGH, LOSS, Ending, dropout_needed, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
 from faircount.planning.errors import errors, users_needed
 from faircount.planning.families import FAMILIES, Family
-from faircount.planning.question import Question
+from faircount.planning.question import Question, cautions
 from faircount.privacy.guarantee import Adversary, insiders
 
 PARAMETERS = ("p", "alpha", "gamma", "phi", "floor", "insiders", "dropouts", "h")
@@ -26,11 +27,19 @@ TRIES = 4
 ALIKE = 1.01
 """Errors within this factor of the smallest count as equal: then the order of the families decides."""
 
+LEAST = 1e-6
+"""Shares below this are only said to be below it."""
 
-def percent(share: float) -> str:
-    """A share in percent with two significant digits, never in exponents."""
+FAR = 1000
+"""An error so many times below the next one's is not compared more closely."""
+
+
+def percent(share: float, sign: str = "") -> str:
+    """A share in percent with two significant digits, never in exponents; `sign` goes before the number."""
+    if 0 < share < LEAST:
+        return f"below {sign}{LEAST:.4%}"
     digits = 0 if share <= 0 else max(0, 1 - math.floor(math.log10(100 * share)))
-    return f"{share:.{digits}%}"
+    return f"{sign}{share:.{digits}%}"
 
 
 @dataclass(frozen=True)
@@ -84,25 +93,51 @@ class Plan:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the error stays below the answer: a 95% half-width under the average frequency 1/N."""
+        """Whether the survey comes to an end and its error, a 95% half-width, stays below the average frequency 1/N."""
+        return self.recommended is not None and self._ends and self._tells
+
+    @property
+    def _tells(self) -> bool:
         best = self.recommended
         return best is not None and (best.half_width_95 or 0.0) < 1 / self.question.items
+
+    @property
+    def _ends(self) -> bool:
+        """Whether the topology that bears the most brings enough surveys to their end, where that was asked."""
+        return all(each.chance is None or each.chance >= ENOUGH for each in self.endings[:1])
 
     @property
     def verdict(self) -> str:
         """One sentence: what to run and why, or that nothing should be run."""
         best = self.recommended
         if best is None:
-            return "do not run this: no mechanism meets the budget"
-        if not self.worthwhile:
-            error, average = percent(best.half_width_95 or 0.0), percent(1 / self.question.items)
             return (
-                f"do not run this: even {best.name}, the best, has a 95% error of ±{error}, more than an average "
+                "do not run this: no mechanism meets the budget; allow a larger epsilon or delta (an epsilon of 1 is a "
+                "common choice), or ask more users"
+            )
+        if not self._tells:
+            error, average = percent(best.half_width_95 or 0.0, "±"), percent(1 / self.question.items)
+            return (
+                f"do not run this: even {best.name}, the best, has a 95% error of {error}, more than an average "
                 f"item's {average}; ask more users, offer fewer items or allow a larger epsilon"
             )
+        if not self._ends:
+            return self._unfinished()
         needs = "whatever the answers are" if best.condition is None else f"provided that {best.condition}"
         error = percent(best.standard_error or 0.0)
         return f"run {best.name}: its standard error of {error} is {self._compared(best)}, {needs}"
+
+    def _unfinished(self) -> str:
+        """What to do about a survey that too few users stay for."""
+        needed = dropout_needed(self.question, self.loss or 0.0)
+        advice = (
+            "ask more users" if needed is None else f"plan with --dropout {needed:g} (dropout={needed:g} in Python)"
+        )
+        return (
+            f"do not run this: if each visit is missed with probability {self.loss:.3g}, even servers, which need one "
+            f"visit, end in fewer than {ENOUGH:.0%} of the surveys, because {self.question.staying:,} of "
+            f"{self.question.users:,} users must stay; {advice}"
+        )
 
     def _compared(self, best: Option) -> str:
         """Beside the next one that needs no trusted server."""
@@ -111,11 +146,14 @@ class Plan:
             return "the smallest"
         second = min(others, key=lambda o: o.standard_error or 0.0)
         factor = (second.standard_error or 0.0) / (best.standard_error or 1.0)
-        return (
-            f"as small as that of {second.name}"
-            if factor < ALIKE
-            else f"{factor:.2g} times below {second.name}, the next"
-        )
+        if factor < ALIKE:
+            return f"as small as that of {second.name}"
+        return f"{f'{factor:.2g}' if factor < FAR else f'more than {FAR:,}'} times below {second.name}, the next"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about the question itself."""
+        return cautions(self.question.epsilon)
 
     @property
     def loss(self) -> float | None:
@@ -123,7 +161,7 @@ class Plan:
         asked = self.question
         return LOSS if asked.loss is None and asked.lost else asked.loss
 
-    @property
+    @cached_property
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology comes to an end with that loss; empty where no user is expected to miss a visit."""
         least = self.question.staying
@@ -140,8 +178,24 @@ class Plan:
             **{key: getattr(asked, key) for key in keys},
             "loss": self.loss,
             "topologies": [each.to_dict() for each in self.endings],
+            "notes": list(self.notes),
             "mechanisms": [option.to_dict() for option in self.options],
         }
+
+    def __str__(self) -> str:
+        asked = self.question
+        lines = [f"{asked.users:,} users, {asked.items} items, epsilon {asked.epsilon:g}, delta {asked.delta:g}"]
+        for each in self.options:
+            if each.sound:
+                half, error = percent(each.half_width_95 or 0.0, "±"), percent(each.standard_error or 0.0)
+                lines.append(f"  {each.name:<9}  95% error {half}, standard error {error}")
+        cannot = ", ".join(each.name for each in self.options if not each.sound)
+        lines += [f"  cannot meet the budget: {cannot}"] if cannot else []
+        return "\n".join([*lines, *(f"note: {each}" for each in self.notes), self.verdict])
+
+    def __repr__(self) -> str:
+        best = self.recommended
+        return f"Plan({self.question!r}, recommended={best.name if best else None!r})"
 
 
 def plan(

@@ -7,6 +7,17 @@ from typing import Self
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive, real
 
+WEAK = 10.0
+"""Above this epsilon hardly anything is left of privacy."""
+
+
+def cautions(epsilon: float) -> tuple[str, ...]:
+    """What to say about an epsilon so large that it protects next to nobody; nothing about others."""
+    if epsilon <= WEAK:
+        return ()
+    words = "whoever reads the result may learn a user's answer with near certainty; 1 is a common choice"
+    return (f"an epsilon of {epsilon:g} protects next to nothing: {words}",)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -183,6 +183,8 @@ def two_stage(
 
     Releases add up: epsilon and delta are shared out evenly among them.
     """
+    made = None if items is None else TSS(items=items, p=p, alpha=alpha, gamma=gamma, floor=floor, dropouts=dropouts)
+    alpha = alpha if made is None else made.alpha
     more: dict[str, Any] = {
         "s1_epsilon": sets.s1_epsilon(p, alpha, gamma),
         "s1_epsilon_paper": sets.s1_epsilon_paper(gamma),
@@ -195,7 +197,6 @@ def two_stage(
     if epsilon is None and delta is None:
         return Statement("tss", None, None, None, S1, releases=releases, more=more)
     count, crowd = integer("releases", releases, least=1), max(0, floor - integer("dropouts", dropouts))
-    made = None if items is None else TSS(items=items, p=p, alpha=alpha, gamma=gamma, floor=floor, dropouts=dropouts)
 
     def at(each: float, relation: Relation = Relation.REPLACE_ONE) -> float:
         """S1 knows most; without the number of items, S2's bound."""

@@ -2,8 +2,8 @@
 
     seal a roster once -> admit a claim once, reserving the budget -> take the blobs of that claim -> publish or abort
 
-A topology adds the checks of its claim and what it does with the blobs (`servers.py`, `explicit.py`). Every function is
-(state, message) -> (state, outgoing); a state is written before its answer is sent.
+A topology adds the checks of its claim and what it does with the blobs (its module in `roles.TOPOLOGIES`). Every
+function is (state, message) -> (state, outgoing); a state is written before its answer is sent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +210,8 @@ def charge_of(params: SurveyParameters) -> Charge:
 
 def _receipt(s: Aggregator, charge: Charge) -> Receipt:
     amounts = scaled_up(charge.epsilon).encode(), scaled_up(charge.delta).encode()
-    return Receipt(s.params.survey, s.claim_hash, *amounts, s.ledger.size, s.ledger.head)
+    population = s.ledger.population.encode()
+    return Receipt(s.params.survey, s.claim_hash, *amounts, population, s.ledger.size, s.ledger.head)
 
 
 def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
@@ -294,9 +295,13 @@ def restored(s: Aggregator) -> Step:
 def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
     """Open the population again after a restore: charges that S2's own receipts prove are taken over as spent."""
     found = [unwrap(s.key.public, Party.S2, each) for each in receipts]
-    mine = [each for each in found if isinstance(each, Receipt)]
-    charges = [Charge(each.survey, _amount(each.epsilon), _amount(each.delta)) for each in mine]
-    return replace(s, ledger=s.ledger.reopen(charges, max((each.ledger_size for each in mine), default=0)))
+    population = s.ledger.population.encode()
+    mine = [each for each in found if isinstance(each, Receipt) and each.population == population]
+    return replace(s, ledger=s.ledger.reopen([(_charged(each), each.ledger_size, each.ledger_head) for each in mine]))
+
+
+def _charged(receipt: Receipt) -> Charge:
+    return Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
 
 
 def _amount(text: bytes) -> float:

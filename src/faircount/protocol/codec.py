@@ -1,21 +1,26 @@
 """Every message as bytes, in exactly one way: fixed-width big-endian numbers, stated lengths, nothing left over.
 
-    message = u8 version | u8 tag | fields in order
-    u32, u64, i64; fixed-length bytes as they are; other bytes after a u32 length; lists after a u32 count
+    message = u8 version | u8 tag | fields in order | the first 8 bytes of the SHA-256 of all that
+    u8, u32, i64; fixed-length bytes as they are; other bytes after a u32 length; lists after a u32 count
 
-A message class says its layout with its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`), so the layout is
-written once. `decode` gives a message or a `Rejected`, never an exception, whatever the bytes are.
+The check at the end is no secret's: it tells bytes that were changed on their way or in a store from those that were
+sent, so that S1 never acknowledges, and S2 never sees, nearly the blob of a user. A message class says its layout with
+its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`), so the layout is written once. `parse` raises for bytes of
+nothing; `wire.decode` makes a `Rejected` of them.
 """
 
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from faircount.core.errors import MalformedError
 
 VERSION = 1
+CHECK = 8
+"""Bytes at the end of every message that tell whether the others were changed."""
 MOST_BYTES = 1 << 30
 """Bodies above this are refused unread; a service sets lower limits per route."""
 
@@ -71,26 +76,42 @@ def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
         if known.__qualname__ != kind.__qualname__:
             raise TypeError(f"tag {tag} belongs to {known.__qualname__}")
         kind.tag, kind.to = tag, to
+        kind.__repr__ = _shape  # type: ignore[method-assign, assignment]  # instead of what dataclass wrote
         return kind
 
     return register
+
+
+def _shape(what: Message) -> str:
+    """A message as it may be logged: its numbers, and how long everything else is. Shares and credentials stay in."""
+    values = ((each.name, getattr(what, each.name)) for each in fields(what))  # type: ignore[arg-type]  # a dataclass
+    plain = (int, Message)
+    shown = (f"{name}={value!r}" if isinstance(value, plain) else f"{name}=<{len(value)}>" for name, value in values)
+    return f"{type(what).__name__}({', '.join(shown)})"
 
 
 def encode(what: Message) -> bytes:
     """The bytes of a message."""
     parts = [bytes((VERSION, what.tag))]
     _layout(type(what)).write(what, parts)
-    return b"".join(parts)
+    return framed(b"".join(parts))
+
+
+def framed(body: bytes) -> bytes:
+    """The bytes with their check."""
+    return body + sha256(body).digest()[:CHECK]
 
 
 def parse(data: bytes) -> Message:
     """The message behind these bytes; raises `MalformedError` for any others."""
-    if not 2 <= len(data) <= MOST_BYTES or data[0] != VERSION or data[1] not in _CLASSES:
+    if not 2 + CHECK <= len(data) <= MOST_BYTES or data[0] != VERSION or data[1] not in _CLASSES:
         raise MalformedError("not a message of this version: unknown version or tag, or too long")
-    kind = _CLASSES[data[1]]
-    found, end = _layout(kind).read(data, 2)
-    if end != len(data):
-        raise MalformedError(f"{len(data) - end} bytes too many after a {kind.__name__}")
+    body, kind = data[:-CHECK], _CLASSES[data[1]]
+    if framed(body) != data:
+        raise MalformedError("the bytes were changed on their way: send them again")
+    found, end = _layout(kind).read(body, 2)
+    if end != len(body):
+        raise MalformedError(f"{len(body) - end} bytes too many after a {kind.__name__}")
     return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 

@@ -42,8 +42,8 @@ from faircount.protocol.wire import decode
 Phase = tuple[State, int]
 """A time in which users act: the state and the attempt."""
 
-Upload = tuple[int, int, int]
-"""Natural key of an upload: message tag, attempt (0 where there is none), place in the roster."""
+Upload = tuple[int, int | bytes, int]
+"""Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place in the roster."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def receive(rules: Rules, s: Coordinator, message: Message) -> Step:
     if isinstance(message, Signed):
         after, out = _heed(rules, s, message)
         return after, out or (() if after is s else resume(rules, after))
-    known = {**FROM_USERS, **rules.users}.get(type(message))
+    known = rules.users.get(type(message))
     if known is None or getattr(message, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
     return known(s, message)
@@ -130,10 +130,19 @@ def _heed(rules: Rules, s: Coordinator, message: Signed) -> Step:
         return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
     if isinstance(inner, Standing) and inner.survey == s.params.survey:
         return adopt(rules, s, inner)
+    if isinstance(inner, Refused) and _out_of_step(rules, s, inner):
+        return s, (to_s2(s, Recall(s.params.survey)),)
     handler = {**FROM_S2, **rules.s2}.get(type(inner))
     if handler is None or getattr(inner, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
     return handler(s, inner, message)
+
+
+def _out_of_step(rules: Rules, s: Coordinator, why: Refused) -> bool:
+    """Whether S2 refuses what S1 says now because another claim stands: S1 must ask what does."""
+    asked = [sha256(each.payload).digest() for each in resume(rules, s) if isinstance(each, Signed)]
+    stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
+    return stands and s.receipt is not None and why.request_hash in asked
 
 
 def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
@@ -141,7 +150,7 @@ def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
 
     `seen` is the phase whose time is up; without it, whatever phase there is.
     """
-    handler = {State.ENROLLING: close_roster, **rules.deadlines}.get(s.state)
+    handler = rules.deadlines.get(s.state)
     over = handler is None or s.final is not None or seen not in (None, s.phase)
     return (s, resume(rules, s)) if handler is None or over else handler(s)
 
@@ -264,7 +273,7 @@ def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
     return rejected(Reason.UNKNOWN, "no user of the roster has this credential")
 
 
-def upload(s: Coordinator, message: Any, *, attempt: int, open_: bool) -> Step:
+def upload(s: Coordinator, message: Any, *, made_for: int | bytes, open_: bool) -> Step:
     """First write of an authenticated user's message; the same again is accepted at any time, even late.
 
     Spoiled bytes are mended only while the phase is open: later, others may have been given them.
@@ -272,7 +281,7 @@ def upload(s: Coordinator, message: Any, *, attempt: int, open_: bool) -> Step:
     outsider = intruder(s, message.index, message.credential)
     if outsider is not None:
         return s, (outsider,)
-    key = (message.tag, attempt, message.index)
+    key = (message.tag, made_for, message.index)
     write = open_ and s.final is None
     if key not in s.uploads and not write:
         return s, (rejected(Reason.LATE, "this phase is not open for you"),)
@@ -281,9 +290,14 @@ def upload(s: Coordinator, message: Any, *, attempt: int, open_: bool) -> Step:
     return s, (Accepted(s.params.survey, s.uploads.hash_of(key)),)
 
 
-def holds(s: Coordinator, kind: type[Message], attempt: int, index: int) -> bool:
+def held(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int) -> Any | None:
+    """This user's message as acknowledged; None if there is none or it was spoiled."""
+    return s.uploads.intact((kind.tag, made_for, index))
+
+
+def holds(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int) -> bool:
     """Whether S1 has this user's message as acknowledged; if not, the user is asked again while there is time."""
-    return s.uploads.intact((kind.tag, attempt, index)) is not None
+    return held(s, kind, made_for, index) is not None
 
 
 def on_receipt(s: Coordinator, message: Receipt, signed: Signed) -> Step:
@@ -325,7 +339,7 @@ def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
 
     Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
     """
-    if s.state in FINAL:
+    if s.state in FINAL or _older(s, message):
         return s, ()
     roster, claim = decode(message.roster) if message.roster else None, decode(message.claim) if message.claim else None
     seals = [signed for signed in message.statements if signed.payload[1] == Seal.tag]
@@ -343,6 +357,12 @@ def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
     return s, out or resume(rules, s)
 
 
+def _older(s: Coordinator, message: Standing) -> bool:
+    """Whether S2 said this before something that S1 has heard since: a repeated answer to an earlier question."""
+    over = any(each.payload[1] in (Published.tag, Aborted.tag) for each in message.statements)
+    return not over and any(each is not None and each not in message.statements for each in (s.seal, s.receipt))
+
+
 def give_up(s: Coordinator, reason: str) -> Step:
     """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result.
 
@@ -352,11 +372,15 @@ def give_up(s: Coordinator, reason: str) -> Step:
     return replace(s, final=last), (last,)
 
 
-FROM_USERS: dict[type[Message], Callable[[Coordinator, Any], Step]] = {Enrolment: enrol, Inquiry: show_roster}
-FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
+ROSTER_USERS: dict[type[Message], Callable[[Coordinator, Any], Step]] = {Enrolment: enrol, Inquiry: show_roster}
+ROSTER_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
     Seal: on_seal,
-    Receipt: on_receipt,
     BadEntries: on_bad_entries,
+}
+"""For the rules of a topology in which users enrol before they answer."""
+
+FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
+    Receipt: on_receipt,
     Refused: on_refused,
     Published: conclude,
     Aborted: conclude,

@@ -1,4 +1,4 @@
-"""The `peers explicit` topology: Algorithm 2 as printed. Everybody holds a share of everybody's vector.
+"""The `explicit` topology: Algorithm 2 as printed. Everybody holds a share of everybody's vector.
 
     user   draws its vector and n - 1 uniform shares once, seals one to each other user                  -> S1, relayed
     user   tau_i(S) = R_i + sum over j in S of (s(j->i) - s(i->j)), sealed to S2 under the set's digest   -> S1
@@ -152,7 +152,7 @@ def _body(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> SumUpload | Comp
         raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
     info = sum_info(params, wanted, member.index)
     blob = member.sealing.seal(secret, member.digest, info, pack(tau, params.q), entropy)
-    return SumUpload(params.survey, member.index, member.credential, wanted.attempt, blob)
+    return SumUpload(params.survey, member.index, member.credential, wanted.attempt, wanted.set_digest, blob)
 
 
 def _apart(wanted: PeerSet, i: int, j: int) -> bool:
@@ -167,21 +167,26 @@ def take_bundle(s: Coordinator, message: ShareBundle) -> coordinator.Step:
     size = packed_size(s.params.q, s.params.N) + OVERHEAD
     if len(message.blobs) != s.n - 1 or any(len(blob) != size for blob in message.blobs):
         return s, (rejected(Reason.MALFORMED, f"{s.n - 1} sealed shares of {size} bytes are needed"),)
-    return coordinator.upload(s, message, attempt=0, open_=s.state is State.SHARING)
+    return coordinator.upload(s, message, made_for=0, open_=s.state is State.SHARING)
 
 
 def take_sum(s: Coordinator, message: SumUpload) -> coordinator.Step:
-    """A user's sum for the current attempt."""
+    """A user's sum for the current attempt, over the very set that S1 has now.
+
+    After a restore S1 may form another set for the same attempt: a sum over the former one, sent again, would not open,
+    and S2 could take the difference to the further claim.
+    """
     if len(message.blob) != packed_size(s.params.q, s.params.N) + OVERHEAD:
         return s, (rejected(Reason.MALFORMED, "a sealed sum has another length"),)
-    return coordinator.upload(s, message, attempt=message.attempt, open_=_may_send(s, message))
+    open_ = _may_send(s, message) and message.set_digest == current_set(s).set_digest
+    return coordinator.upload(s, message, made_for=message.set_digest, open_=open_)
 
 
 def take_complaint(s: Coordinator, message: Complaint) -> coordinator.Step:
     """A user cannot open some shares: alive, but not in this attempt's sum."""
     if not message.senders or message.index in message.senders or not set(message.senders) <= set(range(s.n)):
         return s, (rejected(Reason.MALFORMED, "a complaint names other users of the roster"),)
-    return coordinator.upload(s, message, attempt=message.attempt, open_=_may_send(s, message))
+    return coordinator.upload(s, message, made_for=message.attempt, open_=_may_send(s, message))
 
 
 def _may_send(s: Coordinator, message: SumUpload | Complaint) -> bool:
@@ -201,15 +206,16 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
 
 
 def _heard(s: Coordinator, index: int) -> bool:
-    return any(coordinator.holds(s, kind, s.attempt, index) for kind in (SumUpload, Complaint))
+    sent = coordinator.holds(s, SumUpload, current_set(s).set_digest, index)
+    return sent or coordinator.holds(s, Complaint, s.attempt, index)
 
 
 def _call(s: Coordinator, index: int) -> Call:
     """Shares travel with the first attempt only: later sets are subsets, and the user has kept them."""
     wanted, blobs = current_set(s), ()
     if s.attempt == 1:
-        bundles = [s.uploads[ShareBundle.tag, 0, j] for j in s.members if j != index]
-        blobs = tuple(each.blobs[index - (index > each.index)] for each in bundles)
+        bundles = [(j, s.uploads[ShareBundle.tag, 0, j]) for j in s.members if j != index]
+        blobs = tuple(each.blobs[index - (index > j)] for j, each in bundles)
     return Call(s.params.survey, s.attempt, wanted.bits, wanted.edges, blobs)
 
 
@@ -230,11 +236,12 @@ def _attempt(s: Coordinator, alive: Sequence[int], removed: frozenset[tuple[int,
 
 def end_attempt(s: Coordinator) -> coordinator.Step:
     """Everybody sent its sum: claim. Otherwise the next attempt, with those who were heard of."""
-    sums = [j for j in s.members if coordinator.holds(s, SumUpload, s.attempt, j)]
+    digest = current_set(s).set_digest
+    sums = [j for j in s.members if coordinator.holds(s, SumUpload, digest, j)]
     if len(sums) == len(s.members):
         after = make_claim(s)
         return after, last_word(after)
-    complaints = [s.uploads.get((Complaint.tag, s.attempt, j)) for j in s.members]
+    complaints = [coordinator.held(s, Complaint, s.attempt, j) for j in s.members]
     apart = {(min(c.index, j), max(c.index, j)) for c in complaints if c is not None for j in c.senders}
     alive = {*sums, *(c.index for c in complaints if c is not None)}
     return _attempt(s, sorted(alive), s.removed | apart)
@@ -250,9 +257,19 @@ def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.St
 
 
 S1 = Rules(
-    users={ShareBundle: take_bundle, SumUpload: take_sum, Complaint: take_complaint, Visit: answer_visit},
-    s2={BadBlobs: on_bad_blobs},
-    deadlines={State.SHARING: end_sharing, State.SUBMITTING: end_attempt},
+    users={
+        **coordinator.ROSTER_USERS,
+        ShareBundle: take_bundle,
+        SumUpload: take_sum,
+        Complaint: take_complaint,
+        Visit: answer_visit,
+    },
+    s2={**coordinator.ROSTER_S2, BadBlobs: on_bad_blobs},
+    deadlines={
+        State.ENROLLING: coordinator.close_roster,
+        State.SHARING: end_sharing,
+        State.SUBMITTING: end_attempt,
+    },
     resume=last_word,
     adopt=adopt,
     complete=complete,

@@ -18,6 +18,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 from faircount.protocol.digest import labelled
 
+Ints = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 """Which users of the roster are meant."""
 

@@ -6,9 +6,10 @@ counts.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
 
 import numpy as np
 
@@ -45,7 +46,11 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All charges of one population. `head` chains every change: a restored ledger can be told from a current one."""
+    """All charges of one population. `head` chains every change, and is signed into every receipt.
+
+    After a restore the population is closed until the newest receipt is shown: one from before the backup must be one
+    of those `receipted` here, and charges of later ones are taken over.
+    """
 
     population: str
     epsilon: float
@@ -54,7 +59,13 @@ class Ledger:
     charges: tuple[Charge, ...] = ()
     size: int = 0
     head: bytes = bytes(32)
-    closed: bool = False
+    receipted: tuple[tuple[int, bytes], ...] = ()  # size and head whenever a charge was reserved
+    backup: int | None = None  # after a restore, the size of what was restored
+
+    @property
+    def closed(self) -> bool:
+        """Whether S2 was restored and has not been shown its newest receipt since."""
+        return self.backup is not None
 
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon, "budget epsilon")
@@ -75,7 +86,8 @@ class Ledger:
         """With the charge reserved; the caller has asked `admits`."""
         if self.find(charge.survey) is not None or not self.admits(charge):
             raise ProtocolError("this survey is charged already, or the budget does not admit it: ask admits() first")
-        return self._with((*self.charges, charge), charge)
+        after = self._with((*self.charges, charge), charge)
+        return replace(after, receipted=(*self.receipted, (after.size, after.head)))
 
     def release(self, survey: bytes) -> "Ledger":
         """Give a reservation back: only for a survey of which no blob was sent."""
@@ -96,16 +108,25 @@ class Ledger:
                 after = after._with((*after.charges, spent), spent)
             elif known.status is Status.RESERVED:
                 after = after.settle(charge.survey)
-        return replace(after, closed=True)
+        return replace(after, backup=self.size if self.backup is None else self.backup)
 
-    def reopen(self, receipts: Iterable[Charge], size: int) -> "Ledger":
-        """Take over charges that S2's own receipts show and the backup lacks; `size` is the newest receipt's."""
+    def reopen(self, receipts: Sequence[tuple[Charge, int, bytes]]) -> "Ledger":
+        """Open again, with the charges that S2's own receipts show and the backup lacks; each with its size and head.
+
+        Refused unless the newest is later than the backup or one of the backup's own.
+        """
+        size, head = max(((size, head) for _, size, head in receipts), default=(0, b""))
+        if self.backup is not None and size <= self.backup and (size, head) not in self.receipted:
+            raise ProtocolError(
+                "show the newest receipt that S2 has given for this population: S1 keeps them; if it has never given "
+                "one, open a new population"
+            )
         after = self
-        for charge in receipts:
+        for charge, _, _ in receipts:
             if after.find(charge.survey) is None:
                 spent = replace(charge, status=Status.SPENT)
                 after = after._with((*after.charges, spent), spent)
-        return replace(after, closed=False, size=max(after.size, size))
+        return replace(after, backup=None, size=max(after.size, size))
 
     def _changed(self, survey: bytes, **change: object) -> "Ledger":
         before = self.find(survey)
@@ -121,13 +142,20 @@ class Ledger:
 
 
 def parallel_costs(charges: Iterable[Charge]) -> list[tuple[float, float]]:
-    """(epsilon, delta) per release: groups under one budget id count once, at their largest."""
-    costs: dict[tuple[str, bytes], tuple[float, float]] = {}
+    """(epsilon, delta) per release as one person may meet them: groups under one budget id are disjoint.
+
+    Of each budget the i-th release counts with the largest i-th release of any group, both numbers for themselves: that
+    is at least what any one group adds up to.
+    """
+    costs, groups = list[tuple[float, float]](), dict[str, dict[str, list[tuple[float, float]]]]()
     for each in charges:
-        key = (each.budget, b"") if each.group else ("", each.survey)
-        epsilon, delta = costs.get(key, (0.0, 0.0))
-        costs[key] = max(epsilon, each.epsilon), max(delta, each.delta)
-    return list(costs.values())
+        alone = not (each.budget and each.group)
+        found = costs if alone else groups.setdefault(each.budget, {}).setdefault(each.group, [])
+        found.append((each.epsilon, each.delta))
+    for of_budget in groups.values():
+        releases = zip_longest(*(sorted(group, reverse=True) for group in of_budget.values()), fillvalue=(0.0, 0.0))
+        costs += [(max(e for e, _ in one), max(d for _, d in one)) for one in releases]
+    return costs
 
 
 def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adaptive: bool) -> bool:

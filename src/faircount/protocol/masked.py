@@ -1,4 +1,4 @@
-"""The `peers masked` topology: everybody adds masks that cancel with its neighbours'; nothing but keys is shared.
+"""The `masked` topology: everybody adds masks that cancel with its neighbours'; nothing but keys is shared.
 
     enrol -> roster sealed, graph drawn -> everybody shares its mask key t-of-k with its neighbours (KeyBundle)
     S1   those who did, if they hang together and each has t neighbours, are the set                 -> MaskCall
@@ -24,9 +24,10 @@ from faircount.protocol import coordinator
 from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import beside, bitmap, members_of, roster_leaves, tree
-from faircount.protocol.graph import Graph, Marks, draw
+from faircount.protocol.graph import Graph, Ints, Marks, draw
 from faircount.protocol.invitations import canonical_key, user_id
 from faircount.protocol.masked_aggregate import S2, needed
+from faircount.protocol.masks import keys_digest
 from faircount.protocol.messages import BadBlobs, Batch, Inquiry, Reason, Signed, Visit, Wait, rejected
 from faircount.protocol.messages_masked import (
     Help,
@@ -56,6 +57,7 @@ class Circle:
     graph: Graph
     levels: tuple[tuple[bytes, ...], ...] = field(repr=False)
     bits: bytes = b""  # the set of the attempt
+    set_digest: bytes = b""
     members: frozenset[int] = frozenset()
     included: tuple[int, ...] = ()
     gone: frozenset[int] = frozenset()  # in the set, but not included
@@ -71,9 +73,9 @@ def _including(circle: Circle, members: frozenset[int], included: tuple[int, ...
     return replace(circle, members=members, included=included, gone=members - frozenset(included))
 
 
-def _holding(s: Coordinator, kind: type[Message], attempt: int) -> Marks:
+def _holding(s: Coordinator, kind: type[Message], made_for: int | bytes = 0) -> Marks:
     """Those of whom S1 has a message of this kind, as it was acknowledged."""
-    return np.array([coordinator.holds(s, kind, attempt, j) for j in range(s.n)], dtype=np.bool_)
+    return np.array([coordinator.holds(s, kind, made_for, j) for j in range(s.n)], dtype=np.bool_)
 
 
 # --- roster and keys ----------------------------------------------------------------------------------------------
@@ -118,12 +120,12 @@ def take_keys(s: Coordinator, message: KeyBundle) -> coordinator.Step:
         return s, (rejected(Reason.MALFORMED, f"{degree} sealed key shares of {size} bytes are needed"),)
     if not canonical_key(message.mask_key) or message.mask_key in s.keys:
         return s, (rejected(Reason.MALFORMED, "a mask key is canonical, and nobody's key for anything else"),)
-    return coordinator.upload(s, message, attempt=0, open_=s.state is State.SHARING)
+    return coordinator.upload(s, message, made_for=0, open_=s.state is State.SHARING)
 
 
 def end_sharing(s: Coordinator) -> coordinator.Step:
     """Those who shared their key, hang together and have t neighbours each, are the set."""
-    inside = _circle(s).graph.settled(_holding(s, KeyBundle, 0), s.params.t)
+    inside = _circle(s).graph.settled(_holding(s, KeyBundle), s.params.t)
     return _attempt(replace(s, state=advance(s.state, State.SUBMITTING)), inside)
 
 
@@ -133,8 +135,9 @@ def _attempt(s: Coordinator, inside: Marks) -> coordinator.Step:
         return coordinator.give_up(s, f"{len(members)} users are left, {s.params.minimum} are needed")
     if s.attempt >= s.params.attempts:
         return coordinator.give_up(s, "a dropped user's key could not be recovered, and there is no further attempt")
-    circle = replace(_circle(s), bits=bitmap(members, s.n), members=frozenset(members))
-    return replace(s, attempt=s.attempt + 1, members=members, extra=circle), ()
+    wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
+    circle = replace(_circle(s), bits=wanted.bits, set_digest=wanted.set_digest, members=frozenset(members))
+    return replace(s, attempt=wanted.attempt, members=members, extra=circle), ()
 
 
 # --- sums and claim -----------------------------------------------------------------------------------------------
@@ -154,7 +157,11 @@ def _to_do(s: Coordinator, i: int) -> Message | None:
         return None
     if s.state is State.SHARING and not coordinator.holds(s, KeyBundle, 0, i):
         return _neighbourhood(s, s.seal, i)
-    if s.state is State.SUBMITTING and i in circle.members and not coordinator.holds(s, MaskedSum, s.attempt, i):
+    if (
+        s.state is State.SUBMITTING
+        and i in circle.members
+        and not coordinator.holds(s, MaskedSum, circle.set_digest, i)
+    ):
         return _call(s, i)
     if circle.recovery is not None and _asked(s, i) and not coordinator.holds(s, Help, 0, i):
         return HelpCall(circle.recovery)
@@ -170,53 +177,67 @@ def _call(s: Coordinator, i: int) -> MaskCall:
 
 
 def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
-    """A user's masked vector for the current attempt. After the deadline it is not even kept."""
+    """A user's masked vector for the current attempt, made for the very set and with the very keys that S1 has now.
+
+    After the deadline it is not even kept. After a restore S1 may form another set for the same attempt: a vector made
+    for the former one would not open, its sender would be dropped, and S2 would hold the vector and the mask key.
+    """
     if len(message.blob) != packed_size(s.params.q, s.params.N) + OVERHEAD:
         return s, (rejected(Reason.MALFORMED, "a sealed sum has another length"),)
-    here = s.state is State.SUBMITTING and message.attempt == s.attempt and message.index in _circle(s).members
-    if here and not _names_neighbours(s, message):
+    circle = _circle(s)
+    here = s.state is State.SUBMITTING and message.index in circle.members and message.set_digest == circle.set_digest
+    near = [j for j in circle.graph.of(message.index) if j in circle.members] if here else []
+    if here and list(message.lacking) != sorted(set(message.lacking) & set(near)):
         return s, (rejected(Reason.MALFORMED, "only shares of neighbours in the set can be lacking"),)
-    return coordinator.upload(s, message, attempt=message.attempt, open_=here)
-
-
-def _names_neighbours(s: Coordinator, message: MaskedSum) -> bool:
-    near = [j for j in _circle(s).graph.of(message.index) if j in _circle(s).members]
-    return list(message.lacking) == sorted(set(message.lacking) & set(near))
+    keys = [s.uploads[KeyBundle.tag, 0, j].mask_key for j in near]
+    open_ = here and message.keys_digest == keys_digest(keys)
+    return coordinator.upload(s, message, made_for=message.set_digest, open_=open_)
 
 
 def end_submitting(s: Coordinator) -> coordinator.Step:
-    """Claim the largest connected part of those who sent. If a dropped user's key is lost, begin again without it.
+    """Claim the largest connected part of those who sent.
 
-    Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
+    Begin again without a dropped user whose key is lost, and without anybody whose key would be lost if its sum did not
+    open. Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
     """
-    graph, inside = _circle(s).graph, _circle(s).graph.marks(s.members)
-    sent, keys = _holding(s, MaskedSum, s.attempt), _holding(s, KeyBundle, 0)
+    circle, graph = _circle(s), _circle(s).graph
+    inside, keys = graph.marks(s.members), _holding(s, KeyBundle)
     if (inside & ~keys).any():
         return _attempt(s, graph.settled(inside & keys, s.params.t))
+    sent = _holding(s, MaskedSum, circle.set_digest)
     included = graph.largest(sent)
-    if included.sum() >= s.params.minimum and _lost(s, included, included):
-        return _attempt(s, graph.settled(sent, s.params.t))
+    dealt, there = _holders(s, included), graph.count(included)
+    weak = included & (dealt < there) & (dealt < s.params.t)  # it dealt shares that do not open
+    if included.sum() >= s.params.minimum and (weak.any() or _lost(s, included, included)):
+        return _attempt(s, graph.settled(sent & ~weak, s.params.t))
     return _claim(s, _first_claim(s, included))
+
+
+def _holders(s: Coordinator, helpers: Marks) -> Ints:
+    """How many of the helpers hold a share of each user's mask key."""
+    circle = _circle(s)
+    holders = circle.graph.count(helpers)
+    for i in np.flatnonzero(helpers).tolist():
+        sent = coordinator.held(s, MaskedSum, circle.set_digest, i)
+        holders[[] if sent is None else list(sent.lacking)] -= 1
+    return holders
 
 
 def _lost(s: Coordinator, included: Marks, helpers: Marks) -> bool:
     """Whether fewer than t of the helpers hold a share of some dropped user's key."""
     graph = _circle(s).graph
-    holders = graph.count(helpers)
-    for i in np.flatnonzero(helpers).tolist():
-        sent = s.uploads.get((MaskedSum.tag, s.attempt, i))
-        holders[[] if sent is None else list(sent.lacking)] -= 1
-    return bool((holders[needed(graph, graph.marks(s.members), included)] < s.params.t).any())
+    dropped = needed(graph, graph.marks(s.members), included)
+    return bool((_holders(s, helpers)[dropped] < s.params.t).any())
 
 
 def _first_claim(s: Coordinator, included: Marks) -> MaskedClaim:
     """The set, who of it is included, and the hash of each one's blob."""
     places = tuple(np.flatnonzero(included).tolist())
     keys = tuple(s.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
-    hashes = tuple(sha256(s.uploads[MaskedSum.tag, s.attempt, j].blob).digest() for j in places)
-    wanted = PeerSet(s.digest, s.attempt, s.n, s.members)
+    circle = _circle(s)
+    hashes = tuple(sha256(s.uploads[MaskedSum.tag, circle.set_digest, j].blob).digest() for j in places)
     return MaskedClaim(
-        s.params.survey, s.digest, s.attempt, wanted.bits, bitmap(places, s.n), wanted.set_digest, keys, hashes
+        s.params.survey, s.digest, s.attempt, circle.bits, bitmap(places, s.n), circle.set_digest, keys, hashes
     )
 
 
@@ -270,12 +291,12 @@ def take_help(s: Coordinator, message: Help) -> coordinator.Step:
     asked = _asked(s, message.index)
     if asked and len(message.blob) != asked * SHARE_BYTES + OVERHEAD:
         return s, (rejected(Reason.MALFORMED, "one key share for each dropped neighbour is needed"),)
-    return coordinator.upload(s, message, attempt=0, open_=asked > 0)
+    return coordinator.upload(s, message, made_for=0, open_=asked > 0)
 
 
 def end_recovering(s: Coordinator) -> coordinator.Step:
     """Hand over the help, if for every dropped user t of its neighbours gave some."""
-    if _lost(s, _circle(s).graph.marks(_circle(s).included), _holding(s, Help, 0)):
+    if _lost(s, _circle(s).graph.marks(_circle(s).included), _holding(s, Help)):
         return coordinator.give_up(s, f"fewer than {s.params.t} neighbours of a dropped user came back with key shares")
     after = replace(s, state=advance(s.state, State.OPENED))
     return after, last_word(after)
@@ -288,14 +309,14 @@ def last_word(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then its blobs; after the last deadline the help."""
     circle = _circle(s)
     if s.state is State.OPENED:
-        helpers = np.flatnonzero(_holding(s, Help, 0)).tolist()
+        helpers = np.flatnonzero(_holding(s, Help)).tolist()
         blobs = tuple(s.uploads[Help.tag, 0, j].blob for j in helpers)
         return (coordinator.to_s2(s, HelpBatch(s.params.survey, s.claim_hash, bitmap(helpers, s.n), blobs)),)
     if s.claim is None or s.state is not State.CLAIMED:
         return ()
     if s.receipt is None:
         return (coordinator.to_s2(s, s.claim),)
-    blobs = tuple(s.uploads[MaskedSum.tag, s.attempt, j].blob for j in circle.included)
+    blobs = tuple(s.uploads[MaskedSum.tag, circle.set_digest, j].blob for j in circle.included)
     return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
 
 
@@ -307,7 +328,8 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
     if members is None or included is None:
         return s
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
-    circle = _including(replace(_circle(s), bits=claim.members), frozenset(members), included)
+    circle = replace(_circle(s), bits=claim.members, set_digest=claim.set_digest)
+    circle = _including(circle, frozenset(members), included)
     return coordinator.with_claim(replace(s, attempt=claim.attempt, members=members, extra=circle), claim, *path)
 
 
@@ -315,7 +337,7 @@ def complete(s: Coordinator) -> bool:
     """Whether S2 has the blobs of the claim already, or every one is here with the very bytes that were claimed."""
     if not isinstance(s.claim, MaskedClaim):
         return False
-    held = [s.uploads.get((MaskedSum.tag, s.attempt, j)) for j in _circle(s).included]
+    held = [s.uploads.get((MaskedSum.tag, s.claim.set_digest, j)) for j in _circle(s).included]
     return s.state is not State.CLAIMED or all(
         each is not None and sha256(each.blob).digest() == wanted
         for each, wanted in zip(held, s.claim.blob_hashes, strict=True)
@@ -323,9 +345,17 @@ def complete(s: Coordinator) -> bool:
 
 
 S1 = Rules(
-    users={Inquiry: show_place, KeyBundle: take_keys, MaskedSum: take_sum, Help: take_help, Visit: answer_visit},
-    s2={Seal: on_seal, BadBlobs: on_bad_blobs, Recovery: on_recovery},
+    users={
+        **coordinator.ROSTER_USERS,
+        Inquiry: show_place,
+        KeyBundle: take_keys,
+        MaskedSum: take_sum,
+        Help: take_help,
+        Visit: answer_visit,
+    },
+    s2={**coordinator.ROSTER_S2, Seal: on_seal, BadBlobs: on_bad_blobs, Recovery: on_recovery},
     deadlines={
+        State.ENROLLING: coordinator.close_roster,
         State.SHARING: end_sharing,
         State.SUBMITTING: end_submitting,
         State.RECOVERING: end_recovering,

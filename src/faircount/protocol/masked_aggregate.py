@@ -1,4 +1,4 @@
-"""S2 in the `peers masked` topology: one claim, one batch, one call for key shares, one sum.
+"""S2 in the `masked` topology: one claim, one batch, one call for key shares, one sum.
 
 Once all blobs have opened, S2 keeps their sum alone. It lacks the masks that the dropped users would have cancelled: S2
 puts each dropped user's mask key together from t shares, checks it against the public half in the claim, and adds

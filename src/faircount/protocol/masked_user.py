@@ -1,4 +1,4 @@
-"""A user of the `peers masked` topology.
+"""A user of the `masked` topology.
 
     believe   its own line and its neighbours', under the root that S2 signed; it finds its neighbours by itself
     share     draw vector and mask key, share the mask key t-of-k among the neighbours, sealed                -> S1
@@ -18,7 +18,7 @@ from faircount.protocol import user
 from faircount.protocol.codec import Party
 from faircount.protocol.digest import leaf, members_of, root_from
 from faircount.protocol.graph import draw
-from faircount.protocol.masks import Round, help_info, masks_of, share_info
+from faircount.protocol.masks import Round, help_info, keys_digest, masks_of, share_info
 from faircount.protocol.messages import Reason, Rejected, Signed, Visit, rejected
 from faircount.protocol.messages_masked import Help, HelpCall, KeyBundle, MaskCall, MaskedSum, Neighbourhood, Recovery
 from faircount.protocol.messages_peers import Peer, Seal
@@ -85,7 +85,7 @@ def believe(member: Member, message: Neighbourhood) -> Placed | Rejected:
     problem = user.seal_problem(member, seal, seal.n, root) or _lines_problem(member, message.index, lines)
     if problem is not None:
         return problem
-    placed = replace(member, digest=seal.digest, revealed=seal.revealed, index=message.index)
+    placed = replace(member, digest=seal.digest, index=message.index)
     return Placed(placed, seal.n, {j: line.public_key for j, line in lines.items() if j != message.index})
 
 
@@ -188,7 +188,8 @@ def _body(masker: Masker, wanted: PeerSet, keys: Mapping[int, bytes], entropy: E
     total = add(masker.response, masks_of(member.sealing, now, member.index, masker.mask, keys), params.q)
     blob = _to_s2(member, now.sum_info(member.index), pack(total, params.q), entropy)
     lacking = tuple(j for j, part in masker.shares.items() if part == LACKING)
-    return MaskedSum(params.survey, member.index, member.credential, wanted.attempt, blob, lacking)
+    made_for = wanted.attempt, wanted.set_digest, keys_digest(keys.values())
+    return MaskedSum(params.survey, member.index, member.credential, *made_for, blob, lacking)
 
 
 def _to_s2(member: Member, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:

@@ -4,7 +4,7 @@ For neighbours i < j: m_ij = F(i,j) and m_ji = -F(i,j), F expanded from the key 
 used for nothing else: whoever recovers it learns the masks of its owner and no other secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,11 @@ class Round:
         """For the mask of a pair."""
         low, high = min(one, other), max(one, other)
         return key_info(Purpose.MASK, self.params.survey, self.attempt, low, high, self.set_digest)
+
+
+def keys_digest(mask_keys: Iterable[bytes]) -> bytes:
+    """Digest of the mask keys that a user was given, in roster order."""
+    return labelled(b"mask keys", *mask_keys)
 
 
 def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: bytes) -> bytes:

@@ -25,9 +25,8 @@ class Reason(IntEnum):
     TOO_FEW = 9  # below the minimum set
     TOO_MANY_ATTEMPTS = 10
     DISCONNECTED = 11  # the set falls apart without the removed edges or phi users
-    OVER_BUDGET = 12
-    WRONG_BLOBS = 13  # blobs are not those of the claim
-    CLOSED = 14  # the survey was aborted, or its population is closed
+    WRONG_BLOBS = 12  # blobs are not those of the claim
+    CLOSED = 13  # the survey was aborted, or its population is closed
 
 
 @message(0, Party.USER)
@@ -40,8 +39,8 @@ class Rejected(Message):
 
     @property
     def why(self) -> Reason:
-        """The reason by name."""
-        return Reason(self.reason)
+        """The reason by name; a number that nobody has given out means that the message is none of ours."""
+        return Reason(self.reason) if self.reason in set(Reason) else Reason.MALFORMED
 
     def __str__(self) -> str:
         return f"rejected: {self.why.name.lower().replace('_', ' ')}: {self.detail.decode(errors='replace')}"
@@ -87,6 +86,7 @@ class Receipt(Message):
     claim_hash: Hash
     epsilon: Blob  # decimal, times 2^128
     delta: Blob
+    population: Blob
     ledger_size: U32
     ledger_head: Hash
 

@@ -1,4 +1,4 @@
-"""Messages of the `peers masked` topology, tags 64-79."""
+"""Messages of the `masked` topology, tags 64-79."""
 
 from dataclasses import dataclass
 
@@ -48,12 +48,17 @@ class MaskCall(Message):
 @message(67, Party.S1)
 @dataclass(frozen=True, slots=True)
 class MaskedSum(Message):
-    """A user's masked vector, sealed to S2; `lacking` are the neighbours in the set whose share it could not open."""
+    """A user's masked vector, sealed to S2. S1 takes none that was made for another set or with other mask keys.
+
+    `lacking` are the neighbours in the set whose key share the user could not open.
+    """
 
     survey: Id
     index: U32
     credential: Hash
     attempt: U32
+    set_digest: Hash
+    keys_digest: Hash
     blob: Blob
     lacking: tuple[U32, ...]
 

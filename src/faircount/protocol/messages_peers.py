@@ -124,12 +124,13 @@ class Call(Message):
 @message(50, Party.S1)
 @dataclass(frozen=True, slots=True)
 class SumUpload(Message):
-    """A user's sum for one attempt, sealed to S2 under the attempt's set_digest."""
+    """A user's sum over one attempt's set, sealed to S2 under the set's digest. S1 takes none made for another set."""
 
     survey: Id
     index: U32
     credential: Hash
     attempt: U32
+    set_digest: Hash
     blob: Blob
 
 

@@ -119,12 +119,16 @@ class SumCall(Message):
 @message(86, Party.S1)
 @dataclass(frozen=True, slots=True)
 class SlotSums(Message):
-    """An elected user's sums, one blob for each slot it was called for, sealed to S2 under the set's digest."""
+    """An elected user's sums, one blob for each slot it was called for, sealed to S2 under the set's digest.
+
+    `call` is `call_digest` of what it was called for: S1 takes no sums that were made for another set or other slots.
+    """
 
     survey: Id
     index: U32
     credential: Hash
     attempt: U32
+    call: Hash
     blobs: tuple[Blob, ...]
 
 

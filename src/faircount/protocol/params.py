@@ -28,6 +28,8 @@ from faircount.protocol.promise import alike, made_alike, minimum_set, realized
 from faircount.protocol.states import State
 
 VERSION = 1
+ATTEMPTS = 10
+"""How often users may be asked again where they hold the shares, unless told."""
 NOWHERE = bytes(32)
 
 
@@ -35,8 +37,8 @@ class Topology(StrEnum):
     """Who holds the shares, and in which form (section 2)."""
 
     SERVERS = "servers"
-    EXPLICIT = "peers explicit"
-    MASKED = "peers masked"
+    EXPLICIT = "explicit"
+    MASKED = "masked"
     TWO_STAGE = "two-stage"
 
 
@@ -163,7 +165,6 @@ class SurveyParameters:
         return params_digest(self.published)
 
     def _plain(self) -> dict[str, Any]:
-        names = ("question", "minimum", "k", "t", "attempts", "population", "budget", "group")
         return {
             "version": VERSION,
             "survey": self.survey.hex(),
@@ -179,7 +180,7 @@ class SurveyParameters:
             "delta": canonical.scaled(self.delta),
             "relation": str(self.relation),
             "keys": {each.name: getattr(self.keys, each.name).hex() for each in fields(Keys)},
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in _COPIED},
         }
 
     @classmethod
@@ -240,10 +241,13 @@ def propose(
     if bound is None:
         bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
         bound = canonical.unscaled(canonical.scaled_up(bound))
-    if topology is Topology.MASKED and not {"k", "t"} <= others.keys():
-        insiders = int(getattr(runs, "insiders", 0))
-        others["k"], others["t"] = plan(runs.n, max(COLLUDING, insiders / runs.n))
-        others.setdefault("attempts", 2)  # the second if somebody shared no usable key and vanished
+    others.setdefault("attempts", 1 if topology is Topology.SERVERS else ATTEMPTS)
+    if topology is Topology.MASKED:
+        if ("k" in others) != ("t" in others):
+            raise ParameterError("give both k and t, the neighbours and the key shares needed, or neither")
+        if "k" not in others:
+            insiders = int(getattr(runs, "insiders", 0))
+            others["k"], others["t"] = plan(runs.n, max(COLLUDING, insiders / runs.n))
     return SurveyParameters(
         survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
         minimum=stay, keys=keys, **others,

@@ -34,7 +34,7 @@ def current_set(s: Coordinator) -> PeerSet:
 def make_claim(s: Coordinator) -> Coordinator:
     """Close writes and fix the batch of the current attempt: every member's sum, by hash."""
     wanted = current_set(s)
-    hashes = tuple(sha256(s.uploads[SumUpload.tag, s.attempt, j].blob).digest() for j in s.members)
+    hashes = tuple(sha256(s.uploads[SumUpload.tag, wanted.set_digest, j].blob).digest() for j in s.members)
     claim = PeersClaim(
         s.params.survey, wanted.digest, wanted.attempt, wanted.bits, wanted.edges, wanted.set_digest, hashes
     )
@@ -47,7 +47,8 @@ def last_word(s: Coordinator) -> coordinator.Out:
         return ()
     if s.receipt is None:
         return (coordinator.to_s2(s, s.claim),)
-    blobs = tuple(s.uploads[SumUpload.tag, s.attempt, j].blob for j in s.members)
+    digest = current_set(s).set_digest
+    blobs = tuple(s.uploads[SumUpload.tag, digest, j].blob for j in s.members)
     return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
 
 
@@ -67,7 +68,7 @@ def complete(s: Coordinator) -> bool:
     """Whether every sum of the claim is here, with the very bytes that were claimed."""
     if not isinstance(s.claim, PeersClaim):
         return False
-    held = [s.uploads.get((SumUpload.tag, s.attempt, j)) for j in s.members]
+    held = [s.uploads.get((SumUpload.tag, s.claim.set_digest, j)) for j in s.members]
     return all(
         each is not None and sha256(each.blob).digest() == wanted
         for each, wanted in zip(held, s.claim.blob_hashes, strict=True)

@@ -1,16 +1,16 @@
 """The servers' two entrances: a state and a message in, a state and what is to be sent out.
 
-A topology is one module with `S1` (its `Rules`) and `S2` (its handlers); it is known once it stands in `TOPOLOGIES`.
+A topology is one module with `S1` (its `Rules`) and `S2` (its handlers). What S1 stores is filled in place
+(`store.WriteOnce`), so a state that is to be kept as it was must be copied: `coordinator.backup`.
 """
 
 from types import ModuleType
 
-from faircount.core.errors import ParameterError
 from faircount.protocol import aggregator, coordinator, explicit, masked, servers, two_stage
 from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator
-from faircount.protocol.params import SurveyParameters, Topology
+from faircount.protocol.params import Topology
 
 TOPOLOGIES: dict[Topology, ModuleType] = {
     Topology.SERVERS: servers,
@@ -21,27 +21,21 @@ TOPOLOGIES: dict[Topology, ModuleType] = {
 """Where the rules of each topology are."""
 
 
-def _rules(params: SurveyParameters) -> ModuleType:
-    if params.topology not in TOPOLOGIES:
-        raise ParameterError(f"{params.topology} has no rules here: choose {', '.join(TOPOLOGIES)}")
-    return TOPOLOGIES[params.topology]
-
-
 def coordinate(state: Coordinator, message: Message) -> coordinator.Step:
     """S1 receives a user's message or S2's statement."""
-    return coordinator.receive(_rules(state.params).S1, state, message)
+    return coordinator.receive(TOPOLOGIES[state.params.topology].S1, state, message)
 
 
 def end_phase(state: Coordinator, seen: coordinator.Phase | None = None) -> coordinator.Step:
     """S1's deadline for the current phase has passed, or for the one `seen`: if that is over already, S1 repeats."""
-    return coordinator.deadline(_rules(state.params).S1, state, seen)
+    return coordinator.deadline(TOPOLOGIES[state.params.topology].S1, state, seen)
 
 
 def resume(state: Coordinator) -> coordinator.Out:
     """S1, restarted, says again what S2 may not have heard."""
-    return coordinator.resume(_rules(state.params).S1, state)
+    return coordinator.resume(TOPOLOGIES[state.params.topology].S1, state)
 
 
 def aggregate(state: Aggregator, message: Message) -> aggregator.Step:
     """S2 receives a message of S1."""
-    return aggregator.receive(_rules(state.params).S2, state, message)
+    return aggregator.receive(TOPOLOGIES[state.params.topology].S2, state, message)

@@ -213,7 +213,8 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
     """S2's claim instead of ours, with nothing said about it yet."""
     if not isinstance(claim, ServersClaim) or s.claim == claim:
         return s
-    return coordinator.with_claim(s, claim, *(() if s.state is State.CLAIMED else (State.CLAIMED,)))
+    path = {State.ENROLLING: (State.SEALED, State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}
+    return coordinator.with_claim(s, claim, *path.get(s.state, ()))
 
 
 def complete(s: Coordinator) -> bool:

@@ -36,7 +36,7 @@ _FORWARD: dict[State, tuple[State, ...]] = {
     State.SHARING: (State.SUBMITTING,),
     State.SUBMITTING: (State.CLAIMED, State.SHARING),
     State.CLAIMED: (State.RECOVERING, State.OPENED, State.SUBMITTING),
-    State.RECOVERING: (State.OPENED, State.SUBMITTING),
+    State.RECOVERING: (State.OPENED,),
     State.OPENED: (State.PUBLISHED,),
     State.PUBLISHED: (),
     State.ABORTED: (),

@@ -103,7 +103,7 @@ def _as_included(s1: Coordinator) -> FrequencyMechanism:
 def expect(kind: type[T], value: object) -> T:
     """The value, if a party answered with what an undisturbed survey has here."""
     if not isinstance(value, kind):
-        raise ProtocolError(f"expected a {kind.__name__}: {value}")
+        raise ProtocolError(f"expected a {kind.__name__}, not {value!r}")
     return value
 
 
@@ -154,7 +154,7 @@ def play_servers(
 def play_explicit(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
-    """A survey in the `peers explicit` topology: enrol, share, send the sum (Algorithm 2)."""
+    """A survey in the `explicit` topology: enrol, share, send the sum (Algorithm 2)."""
     source, held, cast = _begin(answers, mechanism, Topology.EXPLICIT, entropy, terms)
     members, s1, s2 = _enrol(cast, source)
     sharers = []
@@ -197,7 +197,7 @@ def play_two_stage(
 def play_masked(
     answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
 ) -> Result:
-    """A survey in the `peers masked` topology: enrol, share a mask key, send a masked vector."""
+    """A survey in the `masked` topology: enrol, share a mask key, send a masked vector."""
     source, held, cast = _begin(answers, mechanism, Topology.MASKED, entropy, terms)
     members, s1, s2 = _enrol(cast, source)
     maskers = []

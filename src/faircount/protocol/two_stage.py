@@ -38,6 +38,7 @@ from faircount.protocol.states import State, advance
 from faircount.protocol.two_stage_relay import (
     assignment,
     ballot_of,
+    bare_call,
     call,
     claimed,
     due_sums,
@@ -50,6 +51,7 @@ from faircount.protocol.two_stage_relay import (
     slots_of,
 )
 from faircount.protocol.two_stage_s2 import S2
+from faircount.protocol.two_stage_user import call_digest
 from faircount.sharing.packing import packed_size
 
 __all__ = ["S1", "S2"]
@@ -66,7 +68,7 @@ def take_indicator(s: Coordinator, message: Indicator) -> coordinator.Step:
     known = rounds(s)
     asked = s.state is State.INDICATING and known.request is None
     forgotten = s.state is State.SHARING and message.index in known.order
-    return coordinator.upload(s, message, attempt=0, open_=asked or forgotten)
+    return coordinator.upload(s, message, made_for=0, open_=asked or forgotten)
 
 
 def end_indicating(s: Coordinator) -> coordinator.Step:
@@ -106,7 +108,7 @@ def take_bundle(s: Coordinator, message: Bundle) -> coordinator.Step:
         return s, (rejected(Reason.MALFORMED, "one sealed share for each slot is needed"),)
     if open_ and not _key_fits(s, message):
         return s, (rejected(Reason.MALFORMED, "a reporter has one key, made for this, and nobody else's"),)
-    after, out = coordinator.upload(s, message, attempt=message.attempt, open_=open_)
+    after, out = coordinator.upload(s, message, made_for=message.attempt, open_=open_)
     if open_ and isinstance(out[0], Accepted):
         s.keys.put(message.public_key, s.roster[message.index].user)
     return after, out
@@ -147,11 +149,15 @@ def end_sharing(s: Coordinator) -> coordinator.Step:
 
 
 def take_sums(s: Coordinator, message: SlotSums) -> coordinator.Step:
-    """An elected user's sums for the slots that it was called for."""
-    open_ = message.attempt == s.attempt and _owes_sums(s, message.index)
+    """An elected user's sums for the slots that it was called for, over the very set that S1 has now.
+
+    After a restore S1 may form another set in the same attempt: sums over the former one would not open, and S2 could
+    take the difference to the further claim.
+    """
+    open_ = _owes_sums(s, message.index) and message.call == call_digest(bare_call(s, s.attempt))
     if open_ and not _fits(s, message.blobs, due_sums(s, message.index).size):
         return s, (rejected(Reason.MALFORMED, "one sealed sum for each slot is needed"),)
-    return coordinator.upload(s, message, attempt=message.attempt, open_=open_)
+    return coordinator.upload(s, message, made_for=message.call, open_=open_)
 
 
 def take_complaint(s: Coordinator, message: SlotComplaint) -> coordinator.Step:
@@ -159,29 +165,31 @@ def take_complaint(s: Coordinator, message: SlotComplaint) -> coordinator.Step:
     open_ = message.attempt == s.attempt and _owes_sums(s, message.index)
     if open_ and not (message.numbers and {*message.numbers} <= {number for number, _ in reporters(s)}):
         return s, (rejected(Reason.MALFORMED, "a complaint names reporters of the set"),)
-    return coordinator.upload(s, message, attempt=message.attempt, open_=open_)
+    return coordinator.upload(s, message, made_for=message.attempt, open_=open_)
 
 
 def _owes_sums(s: Coordinator, index: int) -> bool:
     """Whether an elected user is called in this attempt and was not heard of."""
     if s.state is not State.SUBMITTING:
         return False
-    heard = any(coordinator.holds(s, kind, s.attempt, index) for kind in (SlotSums, SlotComplaint))
-    return not heard and bool(due_sums(s, index).size)
+    if not due_sums(s, index).size or coordinator.holds(s, SlotComplaint, s.attempt, index):
+        return False
+    return not coordinator.holds(s, SlotSums, call_digest(bare_call(s, s.attempt)), index)
 
 
 def end_sums(s: Coordinator) -> coordinator.Step:
     """Every slot has its sum: claim. Otherwise others take over, and reporters whose shares do not open leave."""
+    spoiled = {j for j in s.members if not _vouched_for(s, j)}
+    if spoiled and s.claim is not None:
+        return coordinator.give_up(s, "what a reporter sent was damaged after the claim, and the set is final")
+    if spoiled:  # nobody could be called: who is silent is not to blame
+        return _next_attempt(s, (), spoiled)
     silent = {j for j in set(slots_of(s, s.attempt).holder.tolist()) if _owes_sums(s, j) or _spoiled(s, j)}
-    heard = [s.uploads.get((SlotComplaint.tag, s.attempt, j)) for j in ballot_of(s).eligible]
+    heard = [coordinator.held(s, SlotComplaint, s.attempt, j) for j in ballot_of(s).eligible]
     order = rounds(s).order
     said = [(each.index, order[i]) for each in heard if each is not None for i in each.numbers]
     # once S2 has blobs no reporter may leave: then it is for another helper to try
     helpers, senders = blamed(said) if s.claim is None else ({helper for helper, _ in said}, set[int]())
-    spoiled = {j for j in s.members if not _vouched_for(s, j)}
-    if spoiled and s.claim is not None:
-        return coordinator.give_up(s, "what a reporter sent was damaged after the claim, and the set is final")
-    senders |= spoiled
     if silent or helpers or senders:
         return _next_attempt(s, silent | helpers, senders)
     after = _make_claim(s)
@@ -192,7 +200,8 @@ def _spoiled(s: Coordinator, holder: int) -> bool:
     """Whether sums from an earlier attempt that still count are no longer what S1 acknowledged."""
     slots, formed = slots_of(s, s.attempt), rounds(s).formed
     earlier = [attempt for attempt in range(formed, s.attempt) if slots.due(holder, formed, attempt).size]
-    return not all(coordinator.holds(s, SlotSums, attempt, holder) for attempt in earlier)
+    calls = [call_digest(bare_call(s, attempt)) for attempt in earlier]
+    return not all(coordinator.holds(s, SlotSums, each, holder) for each in calls)
 
 
 def _vouched_for(s: Coordinator, index: int) -> bool:
@@ -239,8 +248,8 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
         return s, (coordinator.roster_message(s),)
     if s.state is State.SHARING and _owes_shares(s, index):
         return s, (assignment(s, index),)
-    if _owes_sums(s, index):
-        return s, (call(s, index),)
+    if _owes_sums(s, index) and all(coordinator.holds(s, Indicator, 0, j) for j in s.members):
+        return s, (call(s, index),)  # with a spoiled indicator shares would be lacking: the deadline drops its sender
     if s.state is State.PUBLISHED and s.final is not None and index in s.members:
         return s, (inclusion(s, s.final, index),)
     return s, (Wait(s.params.survey, s.state.encode()),)
@@ -253,10 +262,11 @@ def _make_claim(s: Coordinator) -> Coordinator:
     """Close writes and fix the batch: every slot's sum over the present reporters, by hash."""
     ballot, slots, known, senders = ballot_of(s), slots_of(s, s.attempt), rounds(s), reporters(s)
     numbers, hashes = [number for number, _ in senders], [b""] * len(slots)
+    calls = [(attempt, call_digest(bare_call(s, attempt))) for attempt in range(known.formed, s.attempt + 1)]
     for holder in set(slots.holder.tolist()):
-        for attempt in range(known.formed, s.attempt + 1):
+        for attempt, digest in calls:
             for i, at in enumerate(slots.due(holder, known.formed, attempt).tolist()):
-                hashes[at] = sha256(s.uploads[SlotSums.tag, attempt, holder].blobs[i]).digest()
+                hashes[at] = sha256(s.uploads[SlotSums.tag, digest, holder].blobs[i]).digest()
     claim = TwoStageClaim(
         survey=s.params.survey,
         digest=s.digest,
@@ -319,14 +329,20 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
 
 S1 = Rules(
     users={
+        **coordinator.ROSTER_USERS,
         Indicator: take_indicator,
         Bundle: take_bundle,
         SlotSums: take_sums,
         SlotComplaint: take_complaint,
         Visit: answer_visit,
     },
-    s2={Election: on_election, BadBlobs: on_bad_blobs},
-    deadlines={State.INDICATING: end_indicating, State.SHARING: end_sharing, State.SUBMITTING: end_sums},
+    s2={**coordinator.ROSTER_S2, Election: on_election, BadBlobs: on_bad_blobs},
+    deadlines={
+        State.ENROLLING: coordinator.close_roster,
+        State.INDICATING: end_indicating,
+        State.SHARING: end_sharing,
+        State.SUBMITTING: end_sums,
+    },
     resume=last_word,
     adopt=adopt,
     complete=complete,

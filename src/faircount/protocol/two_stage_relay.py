@@ -6,7 +6,7 @@ restored S1 computes again.
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Rounds:
 
     request: ElectionRequest | None = None
     election: Signed | None = None
-    order: tuple[int, ...] = ()  # the eligible users by number
+    order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
     formed: int = 1  # the attempt from which the present reporters are the set
     gone: tuple[Gone, ...] = ()
 
@@ -115,7 +115,7 @@ def assignment(s: Coordinator, index: int) -> Assignment:
 
 def call(s: Coordinator, index: int) -> SumCall:
     """The slots of which an elected user owes sums, with the shares from the present reporters."""
-    known, slots, due = rounds(s), slots_of(s, s.attempt), due_sums(s, index)
+    slots, due = slots_of(s, s.attempt), due_sums(s, index)
     shelves = [_shelf(slots_of(s, granted), granted, due) for granted in np.unique(slots.granted[due]).tolist()]
     wanted, parcels = set(slots.item[due].tolist()), {at: list[Parcel]() for at in due.tolist()}
     senders, present = [], reporters(s)
@@ -126,10 +126,15 @@ def call(s: Coordinator, index: int) -> SumCall:
             for at, blob in _shares(s, place, items, shelves):
                 parcels[at].append(Parcel(number, blob))
     tasks = (Task(int(slots.item[at]), int(slots.slot[at]), tuple(found)) for at, found in parcels.items())
-    bits = bitmap((number for number, _ in present), len(known.order))
-    return SumCall(
-        s.params.survey, s.attempt, known.formed, election_of(s), known.gone, bits, tuple(senders), tuple(tasks)
-    )
+    return replace(bare_call(s, s.attempt), senders=tuple(senders), tasks=tuple(tasks))
+
+
+def bare_call(s: Coordinator, attempt: int) -> SumCall:
+    """What all elected users are called for in an attempt since the set was formed, without anybody's shares."""
+    known = rounds(s)
+    bits = bitmap((number for number, _ in reporters(s)), len(known.order))
+    gone = tuple(each for each in known.gone if each.attempt <= attempt)
+    return SumCall(s.params.survey, attempt, known.formed, election_of(s), gone, bits, (), ())
 
 
 @dataclass(frozen=True)

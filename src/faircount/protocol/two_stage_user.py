@@ -10,6 +10,7 @@ The sealed shares carry a number that S1 gave and a key made for this survey onl
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS
-from faircount.protocol.codec import Party
+from faircount.protocol.codec import Party, encode
 from faircount.protocol.digest import InclusionProof, bitmap, leaf, members_of, proves
 from faircount.protocol.election import Ballot, Ints, Slots, believe, share_info, sum_info
 from faircount.protocol.messages import Published, Reason, Rejected, Signed, rejected
@@ -164,6 +165,11 @@ def _bundle(user: Participant, ballot: Ballot, slots: Slots, attempt: int, entro
 # --- helping ------------------------------------------------------------------------------------------------------
 
 
+def call_digest(call: SumCall) -> bytes:
+    """Digest of what a call is about: attempt, election, slots and set; not of the shares that come with it."""
+    return sha256(encode(replace(call, senders=(), tasks=()))).digest()
+
+
 def add_up(
     user: Participant, call: SumCall, entropy: Entropy
 ) -> tuple[Participant, SlotSums | SlotComplaint | Rejected]:
@@ -246,7 +252,8 @@ def _sums(
     for at, total in zip(due.tolist(), totals, strict=True):
         info = sum_info(params, digest, call.formed, slots, at)
         blobs.append(member.sealing.seal(secret, member.digest, info, pack(total, params.q), entropy))
-    return SlotSums(params.survey, member.index, member.credential, call.attempt, tuple(blobs))
+    made_for = call.attempt, call_digest(call)
+    return SlotSums(params.survey, member.index, member.credential, *made_for, tuple(blobs))
 
 
 def _opened(

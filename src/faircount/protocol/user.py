@@ -33,7 +33,6 @@ class Member:
     sealing: Sealing = field(default_factory=RealSealing)
     roster: tuple[Peer, ...] = field(default=(), repr=False)
     digest: bytes = b""
-    revealed: bytes = b""
     index: int = -1
 
     @property
@@ -68,7 +67,7 @@ def believe(member: Member, message: Roster) -> Member | Rejected:
     if problem is not None or not isinstance(seal, Seal):
         return problem or rejected(Reason.UNSIGNED, "S2 did not sign this roster")
     index = [each.user for each in message.entries].index(member.user)
-    return replace(member, roster=message.entries, digest=seal.digest, revealed=seal.revealed, index=index)
+    return replace(member, roster=message.entries, digest=seal.digest, index=index)
 
 
 @lru_cache(maxsize=4)

@@ -15,12 +15,11 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
-from faircount.planning.completion import ATTEMPTS
 from faircount.protocol.codec import Message
 from faircount.protocol.graph import COLLUDING, Marks, draw, plan
 from faircount.protocol.masked_aggregate import needed
 from faircount.protocol.messages import Aborted, Published
-from faircount.protocol.params import Topology
+from faircount.protocol.params import ATTEMPTS, Topology
 from faircount.protocol.roles import coordinate, end_phase
 from faircount.protocol.sealing import IdealSealing
 from faircount.protocol.states import FINAL

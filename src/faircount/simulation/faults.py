@@ -184,6 +184,7 @@ def _wrong_key(world: World, op: Op) -> None:
     device = world.devices[at]
     if device is None or device.state is not None:
         return
+    world.watch.broken.add(at)
     device = world.client.begin(world.cast.params, device, world.sealing, world.entropy)
     body = device.waiting[0]
     if isinstance(body, (Enrolment, Submission)):

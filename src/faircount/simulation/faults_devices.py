@@ -164,7 +164,7 @@ class PeersClient(Client):
 
 
 class ExplicitClient(PeersClient):
-    """`peers explicit`: a bundle of shares, then a sum for every attempt."""
+    """`explicit`: a bundle of shares, then a sum for every attempt."""
 
     topology = Topology.EXPLICIT
 
@@ -181,7 +181,7 @@ class ExplicitClient(PeersClient):
 
 
 class MaskedClient(PeersClient):
-    """`peers masked`: a shared mask key, a masked vector for every attempt, help with the keys of who vanished."""
+    """`masked`: a shared mask key, a masked vector for every attempt, help with the keys of who vanished."""
 
     topology = Topology.MASKED
 

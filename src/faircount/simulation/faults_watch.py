@@ -17,10 +17,10 @@ from faircount.protocol.coordinator import Coordinator
 from faircount.protocol.digest import members_of, merkle_root, roster_digest, roster_leaves
 from faircount.protocol.ledger import Status
 from faircount.protocol.messages import Aborted, BadBlobs, Batch, Published, Receipt, Signed
-from faircount.protocol.messages_masked import HelpBatch, MaskedClaim
-from faircount.protocol.messages_peers import PeersClaim, SealRequest
+from faircount.protocol.messages_masked import HelpBatch, MaskedClaim, MaskedSum
+from faircount.protocol.messages_peers import PeersClaim, SealRequest, SumUpload
 from faircount.protocol.messages_servers import Included, ServersClaim, ShareSum
-from faircount.protocol.messages_two_stage import TwoStageClaim
+from faircount.protocol.messages_two_stage import SlotSums, TwoStageClaim
 from faircount.protocol.params import SurveyParameters
 from faircount.protocol.states import State
 from faircount.protocol.two_stage_user import NOBODY
@@ -43,6 +43,9 @@ class Watch:
     included: dict[bytes, bytes] = field(default_factory=dict)  # claim hash -> bitmap
     once: dict[tuple[object, ...], bytes] = field(default_factory=dict)  # what has one value for ever
     heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
+    made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
+    broken: set[int] = field(default_factory=set)  # devices that are not sound
+    sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
     batches: int = 0
     opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
@@ -62,10 +65,12 @@ class Watch:
     def left_device(self, device: tuple[object, ...], body: Message) -> None:
         """A user's body was sent: the same natural key must always have the same bytes."""
         self.one_value(("body", *device, type(body).__name__), encode(body), "a user drew or sent something twice")
+        if device[0] not in self.broken and isinstance(body, (SumUpload, MaskedSum, SlotSums)):
+            self.made.update(_blobs(body))
 
     def reached_s1(self, message: Message) -> None:
         """A message came to S1, changed on the way or not."""
-        self.heard.update(getattr(message, "blobs", ()), (getattr(message, "blob", b""),))
+        self.heard.update(_blobs(message))
 
     def one_value(self, key: tuple[object, ...], value: bytes, problem: str) -> None:
         """Note a problem if this key had another value before."""
@@ -107,6 +112,11 @@ class Watch:
         return lines
 
 
+def _blobs(message: Message) -> tuple[bytes, ...]:
+    """The sealed parts of an upload."""
+    return (*getattr(message, "blobs", ()), getattr(message, "blob", b""))
+
+
 def _roster(watch: Watch, request: SealRequest) -> None:
     lines = tuple((each.user, each.public_key) for each in request.entries)
     root = merkle_root(roster_leaves(lines))
@@ -140,6 +150,7 @@ def _allowed(watch: Watch, first: bytes) -> set[Line]:
 def _batch(watch: Watch, batch: Batch) -> None:
     """Blobs leave only with a receipt, and only the same ones."""
     watch.batches += 1
+    watch.sent[batch.claim_hash] = batch.blobs
     bad = watch.bad.get(batch.claim_hash, ())
     watch.opened |= {line for i, line in enumerate(watch.lines_of(batch.claim_hash)) if i not in bad}
     if batch.claim_hash not in watch.receipted:
@@ -155,8 +166,11 @@ def _batch(watch: Watch, batch: Batch) -> None:
 
 
 def _bad(watch: Watch, stated: BadBlobs) -> None:
-    """These did not open: S2 has nothing of them, if their blobs are the users' own."""
+    """These did not open, so nobody sound has made them: S2 could guess what else they were made for, and open them."""
     watch.bad.setdefault(stated.claim_hash, stated.positions)
+    blobs = watch.sent.get(stated.claim_hash, ())
+    if any(blobs[at] in watch.made for at in stated.positions if at < len(blobs)):
+        watch.problems.append("S2 was sent a blob that a user had made for something else")
     if not isinstance(watch.claims.get(stated.claim_hash), TwoStageClaim):
         watch.opened -= {line for i, line in enumerate(watch.lines_of(stated.claim_hash)) if i in stated.positions}
 

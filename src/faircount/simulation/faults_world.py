@@ -10,7 +10,7 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol.codec import Message, Party, encode
+from faircount.protocol.codec import CHECK, Message, Party, encode, framed
 from faircount.protocol.messages import Rejected, Signed, addressee
 from faircount.protocol.messages_masked import MaskCall
 from faircount.protocol.messages_peers import Call, Roster
@@ -41,7 +41,8 @@ class Trouble(StrEnum):
     S1_CRASH_AFTER = "S1 crashes after its write"
     DELAYED = "delayed"
     DUPLICATED = "duplicated"
-    CORRUPTED = "corrupted on the way to S1"
+    NOISE = "changed on the way to S1"
+    CORRUPTED = "the device sends something else than it made, well-formed or not"
     TAMPERED = "S1 shows this user another roster or set"
 
 
@@ -139,8 +140,8 @@ class World:
         if trouble is Trouble.DELAYED:
             self.mail.append(asked)
             return None
-        if trouble is Trouble.CORRUPTED:
-            self.tell_s1(corrupted(asked, how))
+        if trouble in (Trouble.CORRUPTED, Trouble.NOISE):
+            self.tell_s1(corrupted(asked, how) if trouble is Trouble.CORRUPTED else noisy(asked, how))
             return None
         if trouble is Trouble.S1_CRASH_BEFORE:
             self.s1, _ = snapshot(self.s1), coordinate(snapshot(self.s1), asked)
@@ -204,23 +205,37 @@ def snapshot(state: T) -> T:
 
 
 def corrupted(message: Message, how: int) -> Message:
-    """The message with one byte changed, if that is still a message; else the rejection that its reader makes of it."""
-    data = bytearray(encode(message))
+    """Another message, made of this one's bytes, if they are one; else the rejection that its reader makes of them."""
+    data = bytearray(encode(message)[:-CHECK])
     data[2 + how % (len(data) - 2)] ^= 1 + how % 255
+    return decode(framed(bytes(data)))
+
+
+def noisy(message: Message, how: int) -> Message:
+    """What its reader makes of the message when one byte of it was changed."""
+    data = bytearray(encode(message))
+    data[how % len(data)] ^= 1 + how % 255
     return decode(bytes(data))
 
 
 def rotten(message: Any, how: int) -> Any:
-    """The message with one byte of what it carries changed."""
+    """The message with one byte, or one number, of what it carries changed."""
     carried = [(each.name, getattr(message, each.name)) for each in fields(message)]
-    places = [(name, i) for name, value in carried if isinstance(value, tuple) for i, one in enumerate(value)]
-    places = [(name, i) for name, i in places if isinstance(getattr(message, name)[i], bytes)]
-    places += [(name, -1) for name, value in carried if isinstance(value, bytes) and value]
+    places = [(name, i) for name, value in carried if isinstance(value, tuple) for i in range(len(value))]
+    places += [(name, -1) for name, value in carried if not isinstance(value, tuple) and value != b""]
     name, i = places[how % len(places)]
     value = getattr(message, name)
-    data = bytearray(value if i < 0 else value[i])
-    data[how % len(data)] ^= 1 + how % 255
-    return replace(message, **{name: bytes(data) if i < 0 else (*value[:i], bytes(data), *value[i + 1 :])})
+    changed = _spoiled(value if i < 0 else value[i], how)
+    return replace(message, **{name: changed if i < 0 else (*value[:i], changed, *value[i + 1 :])})
+
+
+def _spoiled(value: bytes | int, how: int) -> bytes | int:
+    if isinstance(value, int):
+        return value ^ (1 + how % 255)
+    data = bytearray(value)
+    if data:
+        data[how % len(data)] ^= 1 + how % 255
+    return bytes(data)
 
 
 def tampered(answer: Message, how: int) -> Message:

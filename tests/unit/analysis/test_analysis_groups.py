@@ -158,3 +158,17 @@ def test_a_group_of_one_is_refused() -> None:
 def test_putting_together_needs_no_table() -> None:
     parts = made().groups
     assert combined(parts, "vwa").notes[-1].startswith("No difference between the groups was found")
+
+
+def test_what_speaks_against_a_group_is_noted_with_its_name() -> None:
+    result = made(groups="name", epsilon={"strict": 1.0, "open": 20.0}, mechanism="laplace")
+    assert result.notes[0].startswith("privacy level 'open': an epsilon of 20 protects next to nothing")
+    assert sum("protects next to nothing" in each for each in result.notes) == 1
+
+
+def test_a_seeded_result_prints_as_a_simulation() -> None:
+    assert str(made()).startswith("SIMULATION, not a release")
+    assert made().to_dict()["simulation"] is True
+    release = made(entropy=None)
+    assert str(release).startswith("laplace: 900 users, 4 items")
+    assert "simulation" not in release.to_dict()

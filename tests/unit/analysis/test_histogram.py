@@ -134,6 +134,30 @@ def test_nothing_serves_a_budget_of_next_to_nothing() -> None:
         Terms(1e-7, 1e-12).made(800, 12)
 
 
+def test_seeded_results_say_that_they_are_no_release() -> None:
+    assert str(made()).startswith("SIMULATION, not a release")
+    assert made().to_dict()["simulation"] is True
+    release = made(entropy=None)
+    assert "SIMULATION" not in str(release)
+    assert "simulation" not in release.to_dict()
+
+
+def test_an_epsilon_that_protects_nobody_is_noted() -> None:
+    result = made(epsilon=20.0, mechanism="laplace")
+    assert result.notes[0].startswith("an epsilon of 20 protects next to nothing")
+    assert f"note: {result.notes[0]}" in str(result)
+
+
+def test_items_that_seem_to_be_below_the_floor_are_noted() -> None:
+    """600 users, of whom nobody holds the last item; the condition stays in the guarantee."""
+    result = made(mechanism="dpds", floor=50)
+    words = "needs at least 50 holders of every item, which seems not to hold for 東京:"
+    assert [words in note for note in result.notes] == [True]
+    assert result.to_dict()["notes"] == list(result.notes)
+    table = {"city": TABLE["city"] + ["東京"] * 100}
+    assert made(table, mechanism="dpds", floor=50).notes == ()
+
+
 def test_insiders_follow_from_the_share_of_colluding_users() -> None:
     assert made().guarantee.adversary.insiders == 1
     assert made(colluding=0.1).guarantee.adversary.insiders == 60

@@ -59,6 +59,12 @@ def test_people_are_told_what_would_have_shown(call: Call) -> None:
         ("decoys --decoys 20", "audit decoys needs --epsilon and --delta"),
         ("laplace --epsilon 1 --runs 5", "runs must be at least 100"),
         ("laplace --epsilon -1", "epsilon must be above 0"),
+        ("laplace --epsilon 1 --p 0.4", "audit of laplace has no p; it takes items, users, insiders, epsilon, delta,"),
+        ("dpds --p 0.4 --floor 9 --epsilon 1 --decoys 3 --alpha 0.5", "audit of dpds has no decoys, alpha; it takes"),
+        ("grr --epsilon 1 --floor 0", "audit of grr has no floor"),
+        ("pm --epsilon 1 --items 3", "audit of pm has no items"),
+        ("laplace --epsilon 1 --users 100000", "4,000,000,000 responses: leave --users out"),
+        ("dpds --p 0.4 --epsilon 1 --floor 100000", "4,000,000,000 responses: make fewer --runs"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str) -> None:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from faircount.cli.show import WIDTH
 
 Call = Callable[..., Any]
@@ -24,6 +26,13 @@ def test_the_same_seed_gives_the_same_table(call: Call) -> None:
     assert first == second
 
 
+@pytest.mark.parametrize(("items", "alpha"), [(2, 1 / 2), (3, 1 / 3), (10, 0.4), (12, 5 / 12)])
+def test_the_default_alpha_fits_any_number_of_items(call: Call, items: int, alpha: float) -> None:
+    said = json.loads(call(f"costs --users 12 --items {items} --runs 1 --json").stdout)
+    assert said["alpha"] == pytest.approx(alpha)
+
+
 def test_wrong_use(call: Call) -> None:
-    assert "whole number of items" in call("costs --items 7").stderr
+    assert "whole number of items" in call("costs --items 7 --alpha 0.4").stderr
+    assert "items must be at least 2" in call("costs --items 1").stderr
     assert call("costs --users 100000").exit_code == 2

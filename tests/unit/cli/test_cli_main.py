@@ -36,12 +36,19 @@ def test_an_unknown_command_is_refused() -> None:
     assert "No such command" in done.stderr
 
 
-def test_errors_of_ours_are_one_sentence_on_standard_error() -> None:
+def test_errors_of_ours_are_one_line_on_standard_error() -> None:
     done = CliRunner().invoke(main, ["plan", "--users", "1", "--items", "3", "--epsilon", "1", "--delta", "1e-6"])
     assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("faircount: 1 user is too few")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_demo_refuses_before_it_says_anything() -> None:
+    done = CliRunner().invoke(main, ["demo", "--epsilon", "0"])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "epsilon must be above 0" in done.stderr
 
 
 def test_help_loads_nothing_heavy() -> None:

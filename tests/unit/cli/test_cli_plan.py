@@ -36,13 +36,31 @@ def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
 def test_who_plans_for_dropouts_reads_which_topologies_end(call: Call) -> None:
     shown = " ".join(call(f"{ASK} --dropout 0.3").stdout.split())
     assert "if each visit is missed with probability 0.05 and 560 of 800 users must stay" in shown
-    assert "peers explicit below 0.01%: will give up" in shown
+    assert "explicit below 0.01%: will give up" in shown
     assert "servers above 99.99%: one visit" in shown
     assert "Comes to an end" not in call(ASK).stdout
     rare = call("plan --users 20 --items 3 --epsilon 1 --delta 1e-6 --dropout 0.5 --loss 0.001 --json")
     ends = {each["topology"]: each["chance"] for each in json.loads(rare.stdout)["topologies"]}
-    assert ends["peers explicit"] > 0.99
+    assert ends["explicit"] > 0.99
     assert ends["two-stage"] is None
+
+
+def test_a_survey_that_will_not_end_is_not_recommended(call: Call) -> None:
+    shown = " ".join(call(f"{ASK} --loss 0.2").stdout.split())
+    assert "Verdict: do not run this: if each visit is missed with probability 0.2, even servers" in shown
+    assert "plan with --dropout 0.24 (dropout=0.24 in Python)." in shown
+    said = json.loads(call(f"{ASK} --loss 0.2 --json").stdout)
+    assert said["worthwhile"] is False
+    assert "--dropout 0.24" in said["verdict"]
+    assert "Recommendation: run laplace" in call(f"{ASK} --loss 0.2 --dropout 0.24").stdout
+
+
+def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
+    shown = " ".join(call("plan --users 800 --items 12 --epsilon 1000 --delta 1e-6").stdout.split())
+    assert "Note: an epsilon of 1000 protects next to nothing" in shown
+    assert "below ±0.0001% below 0.0001%" in shown
+    assert "more than 1,000 times below" in shown
+    assert "Note:" not in call(ASK).stdout
 
 
 def test_a_loss_that_is_no_probability_is_refused(call: Call) -> None:
@@ -85,6 +103,13 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
     assert [each["recommended"] for each in said["groups"]] == ["laplace"] * 3
 
 
+def test_groups_whose_epsilon_protects_nobody_are_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,250,1\nopen,250,20\n")
+    line = "plan --items 12 --delta 1e-6 --groups groups.csv"
+    assert "Note: group open: an epsilon of 20 protects next to nothing" in call(line).stdout
+    assert len(json.loads(call(f"{line} --json").stdout)["notes"]) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -104,5 +129,14 @@ def test_bad_files_of_groups(call: Call, tmp_path: Path, text: str, words: str) 
 
 def test_users_come_from_one_place(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\na,250,0.1\nb,10,1\n")
-    assert "leave --users" in call(f"{ASK} --groups groups.csv").stderr
+    assert "leave --users, --epsilon out" in call(f"{ASK} --groups groups.csv").stderr
+    line = "plan --items 12 --delta 1e-6 --groups groups.csv"
+    assert "leave --loss, --target-error out" in call(f"{line} --loss 0.2 --target-error 0.1").stderr
     assert "give --users and --epsilon" in call("plan --items 12 --delta 1e-6").stderr
+
+
+def test_a_terminal_shows_that_something_is_done(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, to whoever asks
+    done = call(f"{ASK} --json")
+    assert "every mechanism at the same privacy" in done.stderr
+    assert json.loads(done.stdout)["recommended"] == "laplace"

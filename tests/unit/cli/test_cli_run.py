@@ -1,15 +1,21 @@
 """`faircount run`."""
 
 import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from rich.console import Console
 
-from faircount.cli.run import MECHANISMS, WARNING
-from faircount.cli.show import WIDTH
+from faircount.cli.plots import _label
+from faircount.cli.run import MECHANISMS
+from faircount.cli.show import WIDTH, bars
+from faircount.estimation.result import SIMULATION, Result
+from faircount.mechanisms.noise import Laplace
 from faircount.planning.families import FAMILIES
 
 Call = Callable[..., Any]
@@ -43,7 +49,7 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
 def test_a_seed_repeats_itself_and_is_no_release(call: Call) -> None:
     first, second = (call(f"{RUN} --epsilon 1 --simulate-seed 3").stdout for _ in range(2))
     assert first == second
-    assert first.startswith(WARNING.split(":")[0])
+    assert first.startswith(SIMULATION.split(":")[0])
     assert json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 3 --json").stdout)["simulation"] is True
 
 
@@ -57,6 +63,10 @@ def test_files_are_written(call: Call, tmp_path: Path) -> None:
     assert [float(row["estimate"]) for row in rows] == [row["estimate"] for row in said["estimates"]]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert "Written to a.svg" in call(f"{RUN} --epsilon 1 --plot a.svg --simulate-seed 1").stdout
+    assert "simulation" not in rows[0]
+    call(f"{RUN} --epsilon 1 --csv b.csv --simulate-seed 1")
+    with (tmp_path / "b.csv").open(encoding="utf-8", newline="") as lines:
+        assert {row["simulation"] for row in csv.DictReader(lines)} == {"true"}
     assert "simulation" in (tmp_path / "a.svg").read_text(encoding="utf-8").lower()
 
 
@@ -112,12 +122,18 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         (f"{RUN} --groups level --levels strict", "level=epsilon"),
         (f"{RUN} --groups level --levels strict=1", "'open' has no epsilon"),
         (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
-        (f"{RUN} --epsilon 1 --mechanism dpds", "needs a floor"),
+        (f"{RUN} --epsilon 1 --mechanism dpds", "dpds: needs a floor of 80 holders per item (--floor 80"),
         (f"{RUN} --epsilon 1 --user city --missing other", "name it: --other ITEM"),
         ("run answers.csv --column town --epsilon 1 --domain a,b", "no column 'town'"),
         ("run nothing.csv --column town --epsilon 1 --domain a,b", "cannot be opened"),
-        ("run answers.csv --column city --epsilon 1 --domain @nothing.txt", "cannot be read as a list"),
+        (
+            "run answers.csv --column city --epsilon 1 --domain @nothing.txt",
+            "nothing.txt cannot be opened: no such",
+        ),
         ("run answers.csv --column city --epsilon 1 --domain a", "at least 2 items"),
+        ("run answers.csv --column city --epsilon 1 --domain ,", "--domain lists nothing: write --domain a,b,c"),
+        ("run answers.csv --column city --groups level --domain a,b --levels ,", "--levels lists nothing"),
+        (f"{RUN} --epsilon 1e-9", "no mechanism meets the budget; allow a larger epsilon"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str) -> None:
@@ -139,7 +155,9 @@ def test_small_and_broken_tables(call: Call, tmp_path: Path, text: str) -> None:
 
 
 def test_mechanisms_are_those_of_the_plan() -> None:
-    assert set(MECHANISMS) == {"auto", *FAMILIES}
+    """But for tss, which every plan refuses."""
+    assert {"auto", *FAMILIES} - set(MECHANISMS) == {"tss"}
+    assert set(MECHANISMS) <= {"auto", *FAMILIES}
 
 
 def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -> None:
@@ -149,3 +167,60 @@ def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -
     ).stdout
     assert "[bold]x[/bold]" in shown
     assert "count as [y" in shown
+
+
+def test_a_list_that_is_no_text_is_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_bytes(b"\xff\xfe")
+    assert "cannot be read as a list" in call("run answers.csv --column city --epsilon 1 --domain @list.txt").stderr
+
+
+def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
+    shown = " ".join(call(f"{RUN} --epsilon 1000").stdout.split())
+    assert "Note: an epsilon of 1000 protects next to nothing" in shown
+    assert "by at most a factor of e^1000" in shown
+    assert "epsilon of 50" in json.loads(call(f"{RUN} --epsilon 50 --json").stdout)["notes"][0]
+    assert json.loads(call(f"{RUN} --epsilon 10 --json").stdout)["notes"] == []
+    levels = json.loads(call(f"{RUN} --groups level --levels strict=1,open=11 --json").stdout)["notes"]
+    assert any(each.startswith("privacy level 'open': an epsilon of 11 protects") for each in levels)
+
+
+def test_items_that_seem_to_be_below_the_floor_are_named(call: Call) -> None:
+    shown = " ".join(call(f"{RUN} --epsilon 1 --mechanism dpds --floor 60 --simulate-seed 1").stdout.split())
+    assert "needs at least 60 holders of every item, which seems not to hold for Nowhere:" in shown
+
+
+def test_control_characters_are_shown_and_not_obeyed(call: Call, tmp_path: Path) -> None:
+    strange = ["x\x1b[31mred", "\u202edesrever", "👩\u200d🚀"]
+    (tmp_path / "answers.csv").write_text("city\n" + "\n".join(strange * 30) + "\n", encoding="utf-8")
+    (tmp_path / "cities.txt").write_text("\n".join(strange), encoding="utf-8")
+    shown = call(f"{RUN} --epsilon 1 --missing other --other", strange[0]).stdout
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "x\\x1b[31mred" in shown
+    assert "count as x\\x1b[31mred" in shown
+    assert "👩\u200d🚀" in shown
+    assert "\x1b" not in call("run answers.csv --epsilon 1 --domain a,b --column", "\x1b[31m").stderr
+
+
+def test_odd_items_are_drawn_without_a_warning(call: Call, tmp_path: Path) -> None:
+    """Warnings are errors here; a long item is cut."""
+    odd = ["東京", "long " * 30, "$x$"]
+    (tmp_path / "answers.csv").write_text("city\n" + "\n".join(odd * 30) + "\n", encoding="utf-8")
+    (tmp_path / "cities.txt").write_text("\n".join(odd), encoding="utf-8")
+    done = call(f"{RUN} --epsilon 1 --plot a.png")
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert _label(odd[1]) == ("long " * 30)[:39] + "…"
+    assert _label("a\x1bb$") == r"a\x1bb\$"
+
+
+def test_a_small_negative_estimate_is_no_negative_zero() -> None:
+    def counted(users: int) -> Result:
+        half = users // 2
+        return Result(Laplace(items=3, users=users, epsilon=1.0), np.array([-1, half, users + 1 - half]), users)
+
+    out = Console(width=WIDTH, record=True, file=io.StringIO())
+    bars(out, counted(2500))  # -0.04%, with one digit
+    assert "\n0         0.0%" in out.export_text()
+    assert " 0.0000 " in str(counted(10**6))
+    assert "-0.0000" not in str(counted(10**6))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.core.domain import Domain
+from faircount.core.domain import Domain, shown
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 
@@ -38,3 +38,16 @@ def test_bad_answers_are_refused_without_being_repeated(answers: object) -> None
 def test_where_the_first_unknown_answer_stands_is_said() -> None:
     with pytest.raises(FaircountError, match=r"2 of 4 answers .* position 1"):
         Domain.of(["a", "b"]).encode(["a", "zebra", "b", "zebra"])
+
+
+@given(st.text())
+def test_labels_are_shown_without_anything_that_a_terminal_obeys(label: str) -> None:
+    words = shown(label)
+    assert not any(each < " " or "\x7f" <= each < "\xa0" or "\u202a" <= each <= "\u202e" for each in words)
+    assert shown(words) == words
+
+
+def test_ordinary_labels_are_shown_as_they_are() -> None:
+    for label in ("Zürich", "東京", "a b\\n", "👩\u200d🚀", "می\u200cخواهم", "\xa0", 7):
+        assert shown(label) == str(label)
+    assert shown("a\x1b[0m\n\x9b\u2028") == r"a\x1b[0m\n\x9b\u2028"

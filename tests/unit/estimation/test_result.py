@@ -1,6 +1,7 @@
 """The result objects: what an analyst reads."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import binom
 import faircount as fc
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.estimation.result import MeanResult, Result
+from faircount.estimation.result import SIMULATION, MeanResult, Result
 from faircount.mechanisms.local_mean import ReportSums
 from faircount.protocol.run import run
 
@@ -45,6 +46,23 @@ def test_it_prints_and_dumps(result: Result) -> None:
     assert plain["guarantee"]["relation"] == "replace-one"
     assert [row["item"] for row in plain["estimates"]] == CITIES
     assert all(row["low"] <= row["high"] for row in plain["estimates"])
+
+
+def test_a_simulation_says_so_and_a_release_does_not(result: Result) -> None:
+    seeded = replace(result, facts={"simulation": True})
+    assert str(seeded).startswith(SIMULATION)
+    assert seeded.to_dict()["simulation"] is True
+    release = replace(result, facts={})
+    assert "SIMULATION" not in str(release)
+    assert "simulation" not in release.to_dict()
+    mean = run([0.5, 0.25], fc.PM(epsilon=1.0))
+    assert "SIMULATION" not in str(mean)
+    assert str(replace(mean, facts={"simulation": True})).startswith(SIMULATION)
+
+
+def test_control_characters_in_items_are_escaped() -> None:
+    made = run(["a", "\x1b[31m"], fc.Laplace(items=["a", "\x1b[31m"], epsilon=1.0))
+    assert "\x1b" not in str(made)
 
 
 def test_the_answers_are_nowhere_in_it(result: Result) -> None:

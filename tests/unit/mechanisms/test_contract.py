@@ -17,7 +17,7 @@ from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, 
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.shared import SharedMechanism
-from faircount.mechanisms.two_stage import TSS, TwoStageSum
+from faircount.mechanisms.two_stage import TSS, TwoStageSum, usual_alpha
 from faircount.privacy.guarantee import OUTSIDER, S2, Relation, insiders
 from faircount.sharing.additive import combine, exchange
 
@@ -359,6 +359,21 @@ def test_alpha_must_give_whole_items(alpha: float) -> None:
 def test_the_message_about_alpha_says_what_would_do() -> None:
     with pytest.raises(ParameterError, match=r"1/4 = 0.25, 2/4 = 0.5"):
         fc.TSS(items=4, users=10, p=0.5, alpha=0.3)
+
+
+@pytest.mark.parametrize("items", [3, 7, 12, 32, 64, 999])
+def test_an_alpha_typed_as_a_message_prints_it_is_meant_exactly(items: int) -> None:
+    for reported in range(1, items):
+        typed = float(f"{reported / items:.4g}")
+        assert fc.TSS(items=items, users=10, p=0.5, alpha=typed).alpha == reported / items
+    with pytest.raises(ParameterError):
+        fc.TSS(items=12, users=10, p=0.5, alpha=0.3332)
+
+
+def test_the_usual_alpha_is_the_nearest_to_two_fifths() -> None:
+    assert [usual_alpha(items) for items in (2, 3, 5, 10, 12, 30)] == [1 / 2, 1 / 3, 0.4, 0.4, 5 / 12, 0.4]
+    with pytest.raises(ParameterError):
+        usual_alpha(1)
 
 
 @pytest.mark.parametrize("phi", [0, 10, 11])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import faircount as fc
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.planning.completion import ENOUGH, dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.errors import curves, errors, half_width, users_needed
 from faircount.planning.families import FAMILIES, floor_needed, hidden_by_floor
@@ -189,7 +190,30 @@ def test_hopeless_questions_are_told_so() -> None:
 
 def test_an_epsilon_that_nobody_serves_is_a_refusal_and_not_a_crash() -> None:
     made = plan(800, 12, 1e-7, 1e-12)
-    assert made.to_dict()["verdict"].startswith("do not run this")
+    assert made.to_dict()["verdict"].startswith("do not run this: no mechanism meets the budget; allow a larger")
+
+
+def test_a_plan_that_too_few_stay_for_names_the_smallest_dropout_that_serves() -> None:
+    made = plan(800, 12, 1.0, 1e-6, loss=0.2, dropout=0.1)
+    assert not made.worthwhile
+    assert made.to_dict()["worthwhile"] is False
+    assert "plan with --dropout 0.24" in made.verdict
+    for dropout, enough in ((0.23, False), (0.24, True)):
+        other = plan(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
+        assert (other.endings[0].chance >= ENOUGH) == other.worthwhile == enough
+    assert dropout_needed(Question(3, 2, 1.0, 1e-6), 0.9) is None
+    assert "ask more users" in plan(40, 2, 8.0, 1e-6, loss=0.99).verdict
+
+
+def test_a_plan_prints_short_and_readably() -> None:
+    made = plan(800, 12, 1.0, 1e-6)
+    lines = str(made).splitlines()
+    assert lines[0] == "800 users, 12 items, epsilon 1, delta 1e-06"
+    assert lines[1] == "  laplace    95% error ±0.75%, standard error 0.35%"
+    assert lines[-1] == made.verdict
+    assert "cannot meet the budget: dpds, tss-prime, tss, dpcs" in str(made)
+    assert len(repr(made)) < 250
+    assert "note: an epsilon of 20" in str(plan(800, 12, 20.0, 1e-6))
 
 
 @pytest.mark.parametrize(
@@ -237,9 +261,11 @@ def test_any_question_gets_an_answer_or_a_plain_refusal(
 
 
 def test_percentages_have_two_digits() -> None:
-    assert [percent(each) for each in (0.0035, 0.02, 0.137, 1.66, 2.8e-6, 0.0)] == [
-        "0.35%", "2.0%", "14%", "166%", "0.00028%", "0%",
+    assert [percent(each) for each in (0.0035, 0.02, 0.137, 1.66, 2.8e-6, 0.0, 1e-20)] == [
+        "0.35%", "2.0%", "14%", "166%", "0.00028%", "0%", "below 0.0001%",
     ]  # fmt: skip
+    assert percent(0.02, "±") == "±2.0%"
+    assert percent(1e-20, "±") == "below ±0.0001%"
 
 
 def test_bytes_are_those_of_packed_rows_and_a_sealed_seed() -> None:

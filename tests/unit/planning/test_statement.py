@@ -134,6 +134,14 @@ def test_two_stage_sampling_without_epsilon_or_items_says_what_it_can() -> None:
     assert twice.delta == pytest.approx(2 * 3.942e-4, rel=1e-3)
 
 
+def test_an_alpha_typed_with_four_digits_is_a_whole_number_of_items() -> None:
+    typed = statement.two_stage(0.5, 0.3333, items=12, floor=100, epsilon=0.5)
+    exactly = statement.two_stage(0.5, 4 / 12, items=12, floor=100, epsilon=0.5)
+    assert typed == exactly
+    with pytest.raises(ParameterError, match=r"4/12 = 0.3333"):
+        statement.two_stage(0.5, 0.34, items=12)
+
+
 def test_gaussian_noise_beside_the_papers_sigma() -> None:
     made = statement.gaussian_noise(math.sqrt(27.8), epsilon=1.0)
     assert made.delta == pytest.approx(1e-5, rel=0.05)

@@ -12,6 +12,7 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import explicit, masked_user, servers, two_stage_user, user
 from faircount.protocol.codec import Message, Party, encode
+from faircount.protocol.masks import keys_digest
 from faircount.protocol.messages import Inquiry, Published
 from faircount.protocol.messages_masked import HelpCall, MaskedSum
 from faircount.protocol.messages_two_stage import Assignment, SlotSums, SumCall
@@ -152,7 +153,10 @@ class MaskedStage(Stage):
     def spoil(self, i: int) -> None:
         """User i sends a blob that nobody can open."""
         size, member = packed_size(self.cast.params.q, self.cast.params.N) + OVERHEAD, self.people[i].member
-        self.tell_s1(MaskedSum(member.params.survey, i, member.credential, self.s1.attempt, bytes(size), ()))
+        near = [j for j in self.s1.extra.graph.of(i) if j in self.s1.extra.members]
+        keys = keys_digest(self.people[j].mask.public for j in near)
+        made_for = self.s1.attempt, self.s1.extra.set_digest, keys
+        self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, bytes(size), ()))
 
     def submit(self, skip: Any = ()) -> tuple[Message, ...]:
         """Everybody of the set who is not skipped sends its masked vector; the deadline passes."""
@@ -275,7 +279,8 @@ class TwoStageStage(Stage):
         i = self.waiting_for(SumCall)[0]
         size, call = packed_size(self.params.q, 1) + OVERHEAD, self.visit(i)
         blobs = (bytes(size),) * len(call.tasks)
-        self.tell_s1(SlotSums(self.params.survey, i, self.people[i].member.credential, call.attempt, blobs))
+        made_for = call.attempt, two_stage_user.call_digest(call)
+        self.tell_s1(SlotSums(self.params.survey, i, self.people[i].member.credential, *made_for, blobs))
         self.settle(self.phase())
         return i
 

@@ -57,6 +57,21 @@ def test_any_bytes_are_a_message_or_rejected_and_have_one_spelling(data) -> None
         assert encode(found) == data
 
 
+@pytest.mark.parametrize("kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__)
+def test_a_message_prints_its_numbers_and_no_bytes(kind) -> None:
+    """Shares, credentials and answers are bytes; what prints may end up in a log."""
+
+    @settings(max_examples=10)
+    @given(built(kind))
+    def check(what) -> None:
+        shown = repr(what)
+        assert shown.startswith(kind.__name__)
+        assert "b'" not in shown
+        assert 'b"' not in shown
+
+    check()
+
+
 def test_a_huge_count_allocates_nothing() -> None:
     raw = encode(Recall(bytes(16)))
     assert isinstance(decode(bytes([VERSION, 4]) + raw[2:] + bytes(32) + b"\xff" * 4), Rejected)

@@ -1,4 +1,4 @@
-"""`peers explicit`: Algorithm 2 as printed, with sets that shrink when somebody vanishes."""
+"""`explicit`: Algorithm 2 as printed, with sets that shrink when somebody vanishes."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ from faircount.protocol.codec import Party, encode
 from faircount.protocol.coordinator import backup
 from faircount.protocol.ledger import Status
 from faircount.protocol.messages import Accepted, BadBlobs, Batch, Inquiry, Reason, Recall, Receipt, Refused, Wait
-from faircount.protocol.messages_peers import BadEntries, Call, Complaint, Edge, Roster, Seal, SumUpload
+from faircount.protocol.messages_peers import BadEntries, Call, Complaint, Edge, Roster, Seal, ShareBundle, SumUpload
 from faircount.protocol.params import Topology
 from faircount.protocol.roles import resume
 from faircount.protocol.sealing import IdealSealing
 from faircount.protocol.signing import sign
 from faircount.protocol.states import State
 from faircount.protocol.survey import play_explicit
-from faircount.sharing.packing import packed_size
+from faircount.sharing.packing import packed_size, unpack
 
 E = Topology.EXPLICIT
 
@@ -35,6 +35,12 @@ def by_s1(play, what):
     return sign(play.s1.key, Party.S1, what)
 
 
+def unopenable(play, i, size):
+    """A sum from user i that nobody can open."""
+    wanted, member = explicit.current_set(play.s1), play.people[i].member
+    return SumUpload(member.params.survey, i, member.credential, wanted.attempt, wanted.set_digest, bytes(size))
+
+
 def test_everybody_is_counted_once(stage) -> None:
     play = ready(stage)
     play.share_all()
@@ -46,13 +52,31 @@ def test_everybody_is_counted_once(stage) -> None:
 def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     """Algorithm 2, line 10: what the users send adds up to what they hold, and no single one says anything."""
     play = ready(stage)
-    q = play.cast.params.q
-    taus = [each.response.astype(int) + 0 for each in play.people]
+    play.share_all()
+    params, wanted, taus = play.cast.params, explicit.current_set(play.s1), []
     for i, mine in enumerate(play.people):
-        for j, other in enumerate(play.people):
-            if i != j:
-                taus[i] = (taus[i] + other.sent[i] - mine.sent[j]) % q
-    assert (np.sum(taus, axis=0) % q).tolist() == [1] * 6
+        _, body = explicit.answer_call(mine, play.visit(i), play.entropy)
+        secret = play.s2.sealing.agree(play.s2.box, mine.member.keys.public)
+        plain = play.s2.sealing.open(secret, play.s1.digest, explicit.sum_info(params, wanted, i), body.blob)
+        taus.append(unpack(plain, params.q, params.N))
+        others = [other.sent[i].astype(int) - mine.sent[j] for j, other in enumerate(play.people) if j != i]
+        assert ((mine.response + np.sum(others, axis=0)) % params.q).tolist() == taus[-1].tolist()
+        assert taus[-1].tolist() != mine.response.tolist()
+    assert (np.sum(taus, axis=0) % params.q).tolist() == [1] * 6
+
+
+def test_bytes_that_others_were_given_are_not_mended(stage) -> None:
+    """The phase is over: users may have been sent the spoiled shares, so S1 must go on knowing that they are."""
+    play = ready(stage)
+    spoiled, key = play.people[1].bundle, (ShareBundle.tag, 0, 1)
+    play.tell_s1(spoiled)
+    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])  # a disk does this
+    play.tell_s1(spoiled)
+    assert play.s1.uploads.intact(key) == spoiled  # there is time: mended
+    play.share_all()
+    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])
+    assert isinstance(play.tell_s1(spoiled)[0], Accepted)
+    assert play.s1.uploads.intact(key) is None
 
 
 def test_who_does_not_share_is_not_in_the_first_set(stage) -> None:
@@ -144,7 +168,7 @@ def test_forms_are_checked_at_the_door(stage) -> None:
     assert play.tell_s1(replace(bundle, blobs=bundle.blobs[1:]))[0].why is Reason.MALFORMED
     assert play.tell_s1(replace(bundle, blobs=(b"", *bundle.blobs[1:])))[0].why is Reason.MALFORMED
     play.share_all()
-    short = SumUpload(bundle.survey, 0, bundle.credential, 1, b"x")
+    short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), b"x")
     assert play.tell_s1(short)[0].why is Reason.MALFORMED
     accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
     assert play.tell_s1(accused)[0].why is Reason.MALFORMED
@@ -181,8 +205,7 @@ def test_sums_that_do_not_open_allow_one_further_claim_without_them(stage) -> No
     play = ready(stage)
     play.share_all()
     size = packed_size(play.cast.params.q, play.cast.params.N) + 28
-    member = play.people[4].member
-    play.tell_s1(SumUpload(member.params.survey, 4, member.credential, 1, bytes(size)))
+    play.tell_s1(unopenable(play, 4, size))
     play.settle(play.sum_all(skip=(4,)))
     assert play.s2.claims == 1
     assert play.s2.state is State.SUBMITTING
@@ -198,8 +221,8 @@ def test_after_the_further_claim_there_is_none(stage) -> None:
     play.share_all()
     size = packed_size(play.cast.params.q, play.cast.params.N) + 28
     for attempt, who in ((1, 4), (2, 3)):
-        member = play.people[who].member
-        play.tell_s1(SumUpload(member.params.survey, who, member.credential, attempt, bytes(size)))
+        assert play.s1.attempt == attempt
+        play.tell_s1(unopenable(play, who, size))
         play.settle(play.sum_all(skip=(who,)))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
@@ -209,8 +232,7 @@ def test_the_further_claim_may_not_name_who_did_not_open(stage) -> None:
     play = ready(stage)
     play.share_all()
     size = packed_size(play.cast.params.q, play.cast.params.N) + 28
-    member = play.people[4].member
-    play.tell_s1(SumUpload(member.params.survey, 4, member.credential, 1, bytes(size)))
+    play.tell_s1(unopenable(play, 4, size))
     play.settle(play.sum_all(skip=(4,)))
     wanted = explicit.current_set(replace(play.s1, members=(0, 1, 2, 3, 4)))
     claim = replace(
@@ -284,8 +306,10 @@ def test_sums_made_for_another_set_do_not_open(stage) -> None:
     body = explicit._body(fresh, fooled, play.entropy)
     assert isinstance(other, Call)
     assert isinstance(body, SumUpload)
-    del play.s1.uploads._hashes[SumUpload.tag, 1, 0]
-    play.s1.uploads.put((SumUpload.tag, 1, 0), body)
+    assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
+    key = SumUpload.tag, explicit.current_set(play.s1).set_digest, 0
+    del play.s1.uploads._hashes[key]
+    play.s1.uploads.put(key, body)
     play.s1 = replace(play.s1, claim=None, state=State.SUBMITTING)
     play.settle(play.deadline())
     assert isinstance(play.said_by_s2(play.s2.last(BadBlobs)), BadBlobs)

@@ -80,10 +80,25 @@ def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
     assert after.closed
     assert not after.admits(charge(3, 0.01))
     assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
-    opened = after.reopen([charge(2), charge(3)], 9)
+    opened = after.reopen([(charge(2), 7, b"a"), (charge(3), 9, b"b")])
     assert not opened.closed
     assert [each.survey[0] for each in opened.charges] == [1, 2, 3]
     assert opened.size == 9
+
+
+def test_a_closed_population_opens_with_the_newest_receipt_and_nothing_less() -> None:
+    first = Ledger("people", 1.0, 1e-6).reserve(charge(1, 0.1))
+    second = first.settle(charge(1).survey).reserve(charge(2, 0.1))
+    after = second.settle(charge(2).survey).restored(())
+    shown = [(charge(1), first.size, first.head), (charge(2), second.size, second.head)]
+    assert not after.reopen(shown).closed
+    assert not after.reopen(shown[1:]).closed
+    for wrong in ([], [(charge(2), second.size, bytes(32))], [(charge(1), 2, first.head)]):
+        with pytest.raises(ProtocolError, match="newest receipt"):
+            after.reopen(wrong)
+    older = first.restored(())  # the backup is older than the newest receipt: it takes over what that proves
+    assert [each.survey[0] for each in older.reopen(shown).charges] == [1, 2]
+    assert after.restored(()).backup == after.backup
 
 
 def test_budgets_are_checked() -> None:

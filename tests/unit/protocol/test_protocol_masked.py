@@ -1,4 +1,4 @@
-"""`peers masked`: masks that cancel, users who vanish at any point, and keys that are recovered for nobody else."""
+"""`masked`: masks that cancel, users who vanish at any point, and keys that are recovered for nobody else."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def plain_sum(play, i):
     wanted = PeerSet(play.s1.digest, play.s1.attempt, play.s1.n, play.s1.members)
     now = Round(play.cast.params, play.s1.digest, play.s1.attempt, wanted.set_digest)
     secret = play.s2.sealing.agree(play.s2.box, play.people[i].member.keys.public)
-    body = play.s1.uploads[MaskedSum.tag, play.s1.attempt, i]
+    body = play.s1.uploads[MaskedSum.tag, play.s1.extra.set_digest, i]
     return play.s2.sealing.open(secret, play.s1.digest, now.sum_info(i), body.blob)
 
 
@@ -146,7 +146,7 @@ def test_a_late_sum_is_refused_and_never_reaches_s2(masked) -> None:
     play.settle(claim)
     assert play.s1.state is State.RECOVERING
     assert play.tell_s1(late)[0].why is Reason.LATE
-    assert (MaskedSum.tag, 1, 3) not in play.s1.uploads
+    assert (MaskedSum.tag, play.s1.extra.set_digest, 3) not in play.s1.uploads
     play.settle(play.recover())
     assert play.tell_s1(late)[0].why is Reason.LATE
     assert play.counts() == without(20, 3)
@@ -169,6 +169,17 @@ def opened_help(play, i):
     info = help_info(play.cast.params, i, play.s2.claim_hash)
     plain = play.s2.sealing.open(secret, play.s1.digest, info, play.s1.uploads[Help.tag, 0, i].blob)
     return [plain[at : at + SHARE_BYTES] for at in range(0, len(plain), SHARE_BYTES)]
+
+
+def test_a_key_share_counts_only_from_whom_it_was_dealt_to(masked) -> None:
+    """Three of eight helpers send somebody else's share: no three good ones stand in a row, and it is put together."""
+    play = masked("recovering", gone=(3,))
+    near = sorted(play.people[3].placed.neighbours)
+    for at in (0, 3, 6):
+        other = play.people[near[at + 1]].shares[3]
+        play.people[near[at]] = replace(play.people[near[at]], shares={**play.people[near[at]].shares, 3: other})
+    play.settle(play.recover())
+    assert play.counts() == without(20, 3)
 
 
 def dealing(play, dealer, holder):
@@ -306,14 +317,17 @@ def test_helpers_who_lack_a_share_do_not_count(masked, absent, ends) -> None:
     assert play.s1.state is play.s2.state is ends
 
 
-def test_who_deals_bad_shares_and_stays_is_counted(masked) -> None:
+def test_who_deals_bad_shares_is_left_out_even_if_it_stays(masked) -> None:
+    """Its sum may be no better than its shares: then nobody could help to remove its masks, and all was in vain."""
     play = masked("enrolled")
     bad = play.people[3].bundle
     play.people[3] = replace(play.people[3], bundle=replace(bad, blobs=tuple(bytes(len(each)) for each in bad.blobs)))
     play.share_keys()
+    first = play.s1.extra.set_digest
+    assert play.submit() == ()
+    assert play.s1.uploads[MaskedSum.tag, first, min(play.people[3].placed.neighbours)].lacking == (3,)
     play.settle(play.submit())
-    assert play.s1.uploads[MaskedSum.tag, 1, min(play.people[3].placed.neighbours)].lacking == (3,)
-    assert play.counts() == [1] * 20
+    assert play.counts() == without(20, 3)
 
 
 def test_a_sum_of_the_first_attempt_is_not_for_the_second(masked) -> None:

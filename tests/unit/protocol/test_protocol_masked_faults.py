@@ -1,4 +1,4 @@
-"""`peers masked`: retries, crashes, restores, costs and completion."""
+"""`masked`: retries, crashes, restores, costs and completion."""
 
 import copy
 from dataclasses import replace
@@ -25,7 +25,7 @@ from faircount.protocol.messages_masked import (
     HelpCall,
     KeyBundle,
 )
-from faircount.protocol.params import SurveyParameters
+from faircount.protocol.params import ATTEMPTS, SurveyParameters, Topology, propose
 from faircount.protocol.roles import resume
 from faircount.protocol.sealing import OVERHEAD, IdealSealing
 from faircount.protocol.states import State
@@ -320,7 +320,9 @@ def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None
 
 def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(masked) -> None:
     params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).cast.params
-    assert (params.k, params.t, params.attempts) == (*plan(100), 2)
+    assert (params.k, params.t, params.attempts) == (*plan(100), ATTEMPTS)
+    with pytest.raises(ParameterError, match="both k and t"):
+        propose(params.mechanism, params.keys, survey=bytes(16), topology=Topology.MASKED, k=20)
     many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).cast.params
     assert (many.k, many.t) == plan(100, 0.10)
     assert SurveyParameters.parse(params.published) == params

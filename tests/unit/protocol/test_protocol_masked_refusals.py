@@ -1,4 +1,4 @@
-"""`peers masked`: what S1, S2 and users refuse: other sets, other keys, bad blobs, sets that fall apart."""
+"""`masked`: what S1, S2 and users refuse: other sets, other keys, bad blobs, sets that fall apart."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from faircount.protocol.codec import Party, encode
 from faircount.protocol.digest import bitmap
 from faircount.protocol.ledger import Status
 from faircount.protocol.messages import (
-    Accepted,
     BadBlobs,
     Inquiry,
     Reason,
@@ -20,6 +19,7 @@ from faircount.protocol.messages_masked import (
     HelpCall,
     MaskCall,
     MaskedClaim,
+    MaskedSum,
     Recovery,
 )
 from faircount.protocol.roles import resume
@@ -60,7 +60,8 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
         blobs=tuple(call.blobs[at] for at in kept),
     )
     _, body = masked_user.answer_call(play.people[0], shown, play.entropy)
-    assert isinstance(play.tell_s1(body)[0], Accepted)
+    assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
+    play.s1.uploads.put((MaskedSum.tag, play.s1.extra.set_digest, 0), body)
     play.settle(play.submit(skip=(0,)))
     assert play.said_by_s2(play.s2.last(BadBlobs)).positions == (0,)
     play.settle(play.recover())

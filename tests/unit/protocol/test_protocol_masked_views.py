@@ -1,4 +1,4 @@
-"""`peers masked`: the exact law of what S2 sees, over all masks: it depends on the included users' sum and no more."""
+"""`masked`: the exact law of what S2 sees, over all masks: it depends on the included users' sum and no more."""
 
 from collections import Counter
 from itertools import product

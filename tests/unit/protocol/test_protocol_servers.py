@@ -8,7 +8,7 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.noise import Decoys, Laplace
-from faircount.protocol import aggregator, servers
+from faircount.protocol import aggregator, coordinator, servers
 from faircount.protocol.codec import Party, encode
 from faircount.protocol.coordinator import backup
 from faircount.protocol.ledger import Ledger, Status
@@ -356,6 +356,31 @@ def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
     assert play.s2.state is State.ABORTED
 
 
+def test_an_s1_restored_to_before_its_claim_cannot_release_the_budget(stage) -> None:
+    """Blobs are on their way to S2 when S1 forgets everything and gives up: it must not say that none were sent."""
+    play = stage(S)
+    empty = coordinator.backup(servers.open_survey(play.s1))
+    play.answer_all()
+    (receipt,) = play.tell_s2(play.deadline()[0])
+    (batch,) = play.tell_s1(receipt)
+    play.s1 = empty
+    (wish,) = play.deadline()
+    play.tell_s2(wish)
+    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    play.tell_s2(batch)
+    assert play.s2.state is State.ABORTED
+
+
+def test_a_restored_s2_closes_its_population_even_if_the_survey_is_over(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    play.settle(play.deadline())
+    after, out = aggregator.restored(play.s2)
+    assert (after.state, out) == (State.PUBLISHED, ())
+    assert after.ledger.closed
+    assert after.ledger.find(play.cast.params.survey).status is Status.SPENT
+
+
 def test_a_closed_population_opens_with_the_receipts(stage) -> None:
     play = stage(S)
     play.answer_all()
@@ -469,7 +494,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
         person = servers.respond(cast.params, cast.invitations[0], 7, entropy)
         sizes[mechanism.name] = len(encode(servers.submit(person)))
     assert all(size < 300 for size in sizes.values()), sizes
-    assert sizes == {"laplace": 240, "decoys": 240}
+    assert sizes == {"laplace": 248, "decoys": 248}
 
 
 def test_a_played_survey_carries_its_guarantee() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from faircount.protocol import two_stage_user as people
 from faircount.protocol.ledger import Status
-from faircount.protocol.messages import Accepted, BadBlobs, Batch, Published, Reason
-from faircount.protocol.messages_two_stage import Assignment, Gone, SlotComplaint, SumCall
+from faircount.protocol.messages import BadBlobs, Batch, Published, Reason
+from faircount.protocol.messages_two_stage import Assignment, Gone, SlotComplaint, SlotSums, SumCall
 from faircount.protocol.states import State
 from faircount.protocol.two_stage_relay import ballot_of, reporters, rounds, slots_of
 
@@ -74,6 +74,19 @@ def test_a_further_claim_keeps_the_sums_of_who_stays_and_leaves_out_who_was_bad(
     assert b"another sum" in refused(play, replace(before, gone=rounds(play.s1).gone, blob_hashes=hashes)).detail
 
 
+def test_a_further_claim_does_not_rewrite_who_had_left(two_stage) -> None:
+    play = two_stage("shared", k=2)
+    play.phase(skip=play.waiting_for(SumCall)[:1])
+    play.phase()
+    play.bad_sums()
+    before, gone = play.s2.claim, rounds(play.s1).gone
+    assert (len(before.gone), gone[0]) == (1, before.gone[0])
+    answer = refused(play, replace(before, gone=gone[1:]))
+    assert (answer.reason, b"place of those" in answer.detail) == (Reason.CONFLICT, True)
+    play.finish()
+    assert play.counts() == ones()
+
+
 def test_a_reporter_lost_after_the_claim_ends_the_survey_with_the_budget_spent(two_stage) -> None:
     play = two_stage("shared", k=2)
     play.bad_sums()
@@ -115,7 +128,8 @@ def test_sums_made_over_another_set_do_not_open(two_stage) -> None:
     tasks = tuple(replace(each, parcels=tuple(p for p in each.parcels if p.number != 7)) for each in call.tasks)
     fooled = replace(call, members=b"\x7f", tasks=tasks)
     play.people[i], body = people.add_up(play.people[i], fooled, play.entropy)
-    assert isinstance(play.tell_s1(body)[0], Accepted)
+    assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
+    play.s1.uploads.put((SlotSums.tag, people.call_digest(call), i), body)
     play.settle(play.phase())
     assert play.s2.last(BadBlobs) is not None
     assert play.s2.last(Published) is None

@@ -86,7 +86,7 @@ def is_forwarded(play: Theatre) -> None:
     late, s1, params = comes_late(play), play.s1.state, play.params
     blobs = [late.blob]
     if params.topology is Topology.EXPLICIT:
-        blobs += [s1.uploads[SumUpload.tag, 1, j].blob for j in range(params.n_max) if j != late.index]
+        blobs += [s1.uploads[SumUpload.tag, late.set_digest, j].blob for j in range(params.n_max) if j != late.index]
     play.tell_s2(sign(s1.key, Party.S1, Batch(params.survey, s1.claim_hash, tuple(blobs))))
     if params.topology is Topology.SERVERS:
         shares = [s1.bodies[user].share for user in sorted(s1.bodies.keys())] + [late.share]

@@ -1,0 +1,229 @@
+"""Attacks that once worked, with honest parties and an unlucky network, storage or client. None may work again."""
+
+from dataclasses import replace
+
+import pytest
+
+from faircount.protocol import coordinator, explicit, masked_user, servers, two_stage_user
+from faircount.protocol.codec import Party, encode
+from faircount.protocol.ledger import Charge, Ledger, parallel_costs
+from faircount.protocol.messages import BadBlobs, Reason, Recall, Rejected
+from faircount.protocol.messages_masked import MaskedSum
+from faircount.protocol.messages_peers import Enrolment, ShareBundle
+from faircount.protocol.messages_two_stage import SlotComplaint, SumCall
+from faircount.protocol.params import Topology
+from faircount.protocol.roles import end_phase, resume
+from faircount.protocol.signing import sign
+from faircount.protocol.states import State
+from faircount.protocol.wire import decode
+
+
+def asks_what_stands(play) -> None:
+    play.settle((sign(play.s1.key, Party.S1, Recall(play.s1.params.survey)),))
+
+
+# --- a set that changed in a restore: S2 must not see what was made for the former one ----------------------------
+
+
+def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
+    """S2 would open it by guessing the set, its sender would be dropped, and its neighbours would give S2 its key."""
+    play = masked("enrolled", n=6, k=5, t=3)
+    for i in range(5):
+        play.tell_s1(play.people[i].bundle)
+    before = coordinator.backup(play.s1)
+    play.settle(play.deadline())
+    play.people[2], vector = masked_user.answer_call(play.people[2], play.look(2), play.entropy)
+    play.tell_s1(vector)
+    play.s1 = before
+    asks_what_stands(play)
+    play.tell_s1(play.people[5].bundle)
+    play.settle(play.deadline())
+    assert play.s1.members == tuple(range(6))
+    assert play.tell_s1(vector)[0].why is Reason.LATE
+    play.settle(play.submit(skip=(2,)))
+    play.settle(play.recover())
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+    assert play.s2.last(BadBlobs) is None
+
+
+def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
+    play = stage(Topology.EXPLICIT)
+    play.enrol_all()
+    for i in range(5):
+        play.tell_s1(play.people[i].bundle)
+    before = coordinator.backup(play.s1)
+    play.settle(play.deadline())
+    play.people[2], tau = explicit.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.tell_s1(tau)
+    play.s1 = before
+    asks_what_stands(play)
+    play.tell_s1(play.people[5].bundle)
+    play.settle(play.deadline())
+    assert play.tell_s1(tau)[0].why is Reason.LATE
+    assert play.sum_all(skip=(2,)) == ()  # nobody's sum was claimed: user 2 is not in the next set
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+    assert play.s2.last(BadBlobs) is None
+
+
+def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
+    play = two_stage("elected", k=2)
+    others = list(play.people)[1:]
+    for i in others:
+        play.act(i)
+    before = coordinator.backup(play.s1)
+    play.deadline()  # user 0 did not report
+    helper = play.waiting_for(SumCall)[0]
+    play.people[helper], sums = two_stage_user.add_up(play.people[helper], play.visit(helper), play.entropy)
+    play.tell_s1(sums)
+    play.s1 = before
+    play.act(0)
+    play.deadline()
+    assert len(play.s1.members) == 8
+    assert play.tell_s1(sums)[0].why is Reason.LATE
+    play.finish()
+    assert play.s2.last(BadBlobs) is None
+    assert play.counts() == [1] * 8
+
+
+# --- bytes that changed -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [2, 60, -20, -1])
+def test_a_blob_that_changed_on_its_way_is_not_acknowledged(masked, at) -> None:
+    """Else the sender's retry would be a conflict, and S2 would get nearly its vector, and then its key."""
+    play = masked("shared")
+    play.people[3], body = masked_user.answer_call(play.people[3], play.look(3), play.entropy)
+    wire = bytearray(encode(body))
+    wire[at] ^= 4
+    assert isinstance(decode(bytes(wire)), Rejected)
+    play.tell_s1(body)
+    play.settle(play.submit(skip=(3,)))
+    assert play.counts() == [1] * 20
+
+
+def test_a_vector_made_with_a_spoiled_mask_key_is_not_taken_after_a_restore(masked) -> None:
+    play = masked("shared")
+    good, victim = coordinator.backup(play.s1), min(play.people[3].placed.neighbours)
+    key = (masked_user.KeyBundle.tag, 0, 3)
+    bundle = play.s1.uploads[key]
+    play.s1.uploads._written[key] = replace(bundle, mask_key=play.people[4].mask.public)  # a disk does this
+    play.people[victim], vector = masked_user.answer_call(play.people[victim], play.look(victim), play.entropy)
+    play.tell_s1(vector)
+    play.s1 = good
+    asks_what_stands(play)
+    assert play.tell_s1(vector)[0].why is Reason.LATE
+    play.settle(play.submit(skip=(victim,)))
+    play.settle(play.recover())
+    assert play.counts() == [int(i != victim) for i in range(20)]
+
+
+def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> None:
+    play = masked("recovering")
+    held = next(key for key in play.s1.uploads.keys() if key[0] == MaskedSum.tag)  # noqa: SIM118 - it is no dict
+    play.s1.uploads._written[held] = replace(play.s1.uploads[held], lacking=(4_000_000_000,))
+    play.settle(play.recover())
+    assert play.s1.state is State.PUBLISHED
+    play = stage(Topology.EXPLICIT)
+    play.enrol_all()
+    play.share_all()
+    key = (ShareBundle.tag, 0, 1)
+    play.s1.uploads._written[key] = replace(play.s1.uploads[key], index=258)
+    play.settle(play.sum_all())
+    assert play.counts() == [1] * 6
+    play = two_stage("shared", k=2)
+    i = play.waiting_for(SumCall)[0]
+    body = SlotComplaint(play.params.survey, i, play.people[i].member.credential, play.s1.attempt, (0,))
+    play.tell_s1(body)
+    key = (SlotComplaint.tag, play.s1.attempt, i)
+    play.s1.uploads._written[key] = replace(body, numbers=(99,))
+    play.finish()
+    assert play.s1.state is State.PUBLISHED
+
+
+# --- S2's words, out of step --------------------------------------------------------------------------------------
+
+
+def test_a_repeated_answer_of_s2_does_not_take_s1_back(masked) -> None:
+    play = masked("shared", n=8, k=7, t=3)
+    play.spoil(2)
+    (claim,) = play.submit(skip=(2,))
+    play.tell_s2(claim)  # its receipt is lost
+    (standing,) = play.tell_s2(play.by_s1(Recall(play.cast.params.survey)))
+    play.settle((standing,))
+    assert play.s1.state is State.RECOVERING
+    newer = play.s1.claim
+    play.settle((standing,))  # the network repeats it
+    assert play.s1.claim == newer
+    play.settle(play.recover())
+    assert play.counts() == [int(i != 2) for i in range(8)]
+
+
+def test_s1_asks_what_stands_when_s2_refuses_its_blobs(masked) -> None:
+    """However S1 came to an older claim, it does not say the same for ever."""
+    play = masked("shared", n=8, k=7, t=3)
+    play.spoil(2)
+    (claim,) = play.submit(skip=(2,))
+    older, (receipt,) = coordinator.backup(play.s1), play.tell_s2(claim)
+    play.settle((receipt,))
+    assert play.s1.state is State.RECOVERING
+    play.s1 = older  # without asking what stands
+    play.settle((receipt,))
+    assert play.s1.claim == play.s2.claim
+    play.settle(play.recover())
+    assert play.counts() == [int(i != 2) for i in range(8)]
+
+
+# --- one bad client -----------------------------------------------------------------------------------------------
+
+
+def test_a_client_with_garbage_shares_and_a_garbage_sum_is_left_out(masked) -> None:
+    play = masked("enrolled", n=8, k=7, t=3)
+    bundle = play.people[2].bundle
+    play.people[2] = replace(play.people[2], bundle=replace(bundle, blobs=tuple(bytes(len(b)) for b in bundle.blobs)))
+    play.share_keys()
+    play.spoil(2)
+    assert play.submit(skip=(2,)) == ()
+    play.settle(play.submit())
+    assert play.counts() == [int(i != 2) for i in range(8)]
+
+
+def test_servers_know_no_enrolment(stage) -> None:
+    """A service that listens before the survey is open must not be brought down by a message of another topology."""
+    play = stage(Topology.SERVERS)
+    guest = play.cast.invitations[0]
+    body = Enrolment(play.cast.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32))
+    assert play.tell_s1(body)[0].why is Reason.MALFORMED
+    assert end_phase(play.s1) == (play.s1, ())
+    assert resume(play.s1) == ()
+    unopened = coordinator.backup(play.s1)
+    play.answer_all()
+    (receipt,) = play.tell_s2(play.deadline()[0])
+    assert receipt is not None
+    play.s1 = unopened
+    asks_what_stands(play)  # the answers were lost with the restore
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert servers.open_survey(unopened).state is State.SUBMITTING
+
+
+# --- the budget ---------------------------------------------------------------------------------------------------
+
+
+def charge(number: int, group: str, budget: str = "spring", epsilon: float = 1.0) -> Charge:
+    return Charge(number.to_bytes(16, "big"), epsilon, 0.0, budget, group)
+
+
+def test_surveys_of_the_same_group_add_up() -> None:
+    assert parallel_costs([charge(i, "north") for i in range(3)]) == [(1.0, 0.0)] * 3
+    assert parallel_costs([charge(1, "north"), charge(2, "south", epsilon=0.5)]) == [(1.0, 0.0)]
+    both = [charge(1, "north"), charge(2, "north", epsilon=0.2), charge(3, "south", epsilon=0.5), charge(4, "south")]
+    assert parallel_costs(both) == [(1.0, 0.0), (0.5, 0.0)]
+    assert parallel_costs([charge(1, "north", ""), charge(2, "south", "")]) == [(1.0, 0.0)] * 2  # no budget in common
+    ledger = Ledger("people", 1.0, 0.0).reserve(charge(1, "north"))
+    assert ledger.admits(charge(2, "south"))
+    assert not ledger.admits(charge(2, "north"))
+
+
+def test_a_reason_that_nobody_has_given_out_is_read_all_the_same() -> None:
+    assert Rejected(200).why is Reason.MALFORMED
+    assert "malformed" in str(Rejected(200, b"?"))
