@@ -161,9 +161,11 @@ class GroupedHistogram:
         """Plain values, for JSON."""
         bounds, promise = self.interval(level), self.guarantee
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
+        topologies = {each.facts.get("topology") for each in self.groups.values()}
         return {
             **({"simulation": True} if self.simulation else {}),
             "mechanism": self.name,
+            "topology": topologies.pop() if len(topologies) == 1 else None,
             "n": self.included,
             "level": level,
             "covers": bounds.covers,

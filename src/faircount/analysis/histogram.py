@@ -174,11 +174,8 @@ def _one(
     """One survey of these users. Encoded answers go in; the labels are put back on what comes out."""
     made, warnings = terms.made(positions.size, len(held.domain))
     result = run(positions, made, entropy=entropy, progress=progress)
-    if progress is not None:  # a run through the protocol's messages does not tell how far it is
-        progress(positions.size)
-    facts = dict(result.facts) | ({} if isinstance(entropy, SystemEntropy) else {"simulation": True})
     labelled = replace(result.mechanism, items=held.domain)
-    found = Histogram(labelled, result.aggregate, result.included, facts, assumed=held.assumed)
+    found = Histogram(labelled, result.aggregate, result.included, result.facts, assumed=held.assumed)
     return replace(found, notes=(*held.notes, *warnings, *terms.cautions(found)))
 
 

@@ -32,11 +32,9 @@ def costs(users: int, items: int, alpha: float | None, gamma: float, runs: int, 
     """
     from faircount.cli.show import print_json
     from faircount.core.entropy import SeededStream
-    from faircount.mechanisms.two_stage import usual_alpha
     from faircount.simulation.costs import costs as count
 
-    share = usual_alpha(items) if alpha is None else alpha
-    made = count(users, items, alpha=share, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
+    made = count(users, items, alpha=alpha, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
     if as_json:
         print_json(made.to_dict())
     else:

@@ -114,6 +114,7 @@ class Result:
         return {
             **({"simulation": True} if self.simulation else {}),
             "mechanism": self.mechanism.name,
+            "topology": self.facts.get("topology"),
             "n": self.included,
             "level": level,
             "covers": bounds.covers,
@@ -139,7 +140,9 @@ def in_words(made: Any, name: str) -> str:
     labels, bounds = [shown(item) for item in made.items], made.interval()
     width = max(map(len, labels))
     lines = [SIMULATION] if made.simulation else []
-    lines.append(f"{name}: {made.included} users, {len(labels)} items")
+    topology = getattr(made, "facts", {}).get("topology")
+    through = f", topology {topology}" if topology else ""
+    lines.append(f"{name}: {made.included} users, {len(labels)} items{through}")
     for label, estimate, low, high in zip(labels, made.estimates, bounds.low, bounds.high, strict=True):
         lines.append(f"  {label:<{width}}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]")
     lines += [f"note: {shown(each)}" for each in getattr(made, "notes", ())]

@@ -28,10 +28,12 @@ NOTHING = 1e-18
 """Probabilities below this are left out of the recursion."""
 
 
-def completion(topology: Topology, users: int, minimum: int, loss: float, attempts: int = ATTEMPTS) -> float:
+def completion(
+    topology: Topology, users: int, minimum: int, loss: float, attempts: int = ATTEMPTS, insiders: int = 1
+) -> float:
     """Probability that a survey of invited users publishes, each visit being lost with probability `loss`.
 
-    For `masked` a lower bound that counts on one attempt, with the graph that is planned for so many users.
+    For `masked` a lower bound that counts on one attempt, with the graph planned for so many users and insiders.
     """
     count = integer("users", users, least=2)
     least = integer("minimum", minimum, least=2, most=count)
@@ -42,7 +44,7 @@ def completion(topology: Topology, users: int, minimum: int, loss: float, attemp
     if topology is Topology.EXPLICIT:
         return _explicit(count, least, loss, integer("attempts", attempts, least=1))
     if topology is Topology.MASKED:
-        return _masked(count, least, loss)
+        return _masked(count, least, loss, integer("insiders", insiders))
     raise ParameterError(f"nothing is known about how often {topology} comes to an end")
 
 
@@ -80,10 +82,13 @@ def _after(sizes: Ints, law: Floats, minimum: int, loss: float, missing: int) ->
     return came[after > NOTHING], after[after > NOTHING]
 
 
-def _masked(users: int, minimum: int, loss: float) -> float:
+def _masked(users: int, minimum: int, loss: float, insiders: int) -> float:
     """One minus what can go wrong: too few sums, a dropped user with fewer than t helpers, a graph that falls apart."""
     comes = 1 - loss
-    k, t = plan_graph(users, max(COLLUDING, 1 / users))
+    try:
+        k, t = plan_graph(users, max(COLLUDING, insiders / users))
+    except ParameterError:  # no graph bears so many insiders
+        return 0.0
     few = _below(minimum, users, comes**3)  # enrolled, shared and sent
     lonely = users * max(_below(t, k, comes**3), _below(t, users - 1, comes**4))  # of its neighbours, or of everybody
     apart = 2.0**-PRIVATE_BITS + _below(users - math.floor(DROPOUT * users), users, comes**2)
@@ -118,12 +123,12 @@ ENOUGH = 0.99
 """Share of the surveys that should come to an end."""
 
 
-def endings(users: int, minimum: int, loss: float) -> tuple[Ending, ...]:
+def endings(users: int, minimum: int, loss: float, insiders: int = 1) -> tuple[Ending, ...]:
     """Which ways for the shares to travel bring a survey of so many users, of whom `minimum` must stay, to its end."""
-    known = tuple(
-        Ending(topology, chance := completion(topology, users, minimum, loss), _words(topology, users, minimum, chance))
-        for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT)
-    )
+    known = []
+    for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT):
+        chance = completion(topology, users, minimum, loss, insiders=insiders)
+        known.append(Ending(topology, chance, _words(topology, users, minimum, chance)))
     return (*known, Ending(Topology.TWO_STAGE, None, FRAGILE))
 
 

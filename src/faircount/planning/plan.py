@@ -165,7 +165,8 @@ class Plan:
     def endings(self) -> tuple[Ending, ...]:
         """How likely each topology comes to an end with that loss; empty where no user is expected to miss a visit."""
         least = self.question.staying
-        return () if self.loss is None or least < 2 else endings(self.question.users, least, self.loss)
+        asked = self.question
+        return () if self.loss is None or least < 2 else endings(asked.users, least, self.loss, asked.insiders)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -23,6 +23,7 @@ from faircount.protocol.ledger import Charge, Ledger
 from faircount.protocol.messages import (
     Aborted,
     Against,
+    BadBlobs,
     Batch,
     Published,
     Reason,
@@ -34,7 +35,8 @@ from faircount.protocol.messages import (
     Standing,
     rejected,
 )
-from faircount.protocol.messages_peers import BadEntries, Seal, SealRequest
+from faircount.protocol.messages_peers import BadEntries, Enrolled, Seal, SealRequest
+from faircount.protocol.messages_servers import Submitter
 from faircount.protocol.params import SurveyParameters, Topology
 from faircount.protocol.promise import keeps, realized
 from faircount.protocol.sealing import KeyPair, RealSealing, Sealing
@@ -117,7 +119,7 @@ def seal_roster(s: Aggregator, request: SealRequest) -> Step:
     problem = _roster_problem(s, request)
     if problem is not None:
         return s, (problem,)
-    bad = [i for i, each in enumerate(request.entries) if not _believed(s, each.user, each.public_key, each.mac)]
+    bad = [i for i, each in enumerate(request.entries) if not believed(s, each)]
     if bad:
         return s, (sign(s.key, Party.S2, BadEntries(s.params.survey, sha256(encode(request)).digest(), tuple(bad))),)
     lines = [(each.user, each.public_key) for each in request.entries]
@@ -128,8 +130,9 @@ def seal_roster(s: Aggregator, request: SealRequest) -> Step:
     return say(s, seal, roster=request, sealed=digest, state=advance(s.state, State.SEALED))
 
 
-def _believed(s: Aggregator, user: bytes, public_key: bytes, mac: bytes) -> bool:
-    return entry_holds(s.guests.get(user), s.params.digest, public_key, mac)
+def believed(s: Aggregator, each: Enrolled | Submitter) -> bool:
+    """Whether an invitation vouches for this entry: S1 cannot have made it up."""
+    return entry_holds(s.guests.get(each.user), s.params.digest, each.public_key, each.mac)
 
 
 def _roster_problem(s: Aggregator, request: SealRequest) -> Rejected | None:
@@ -225,6 +228,14 @@ def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejec
     ):
         return rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again")
     return None
+
+
+def refuse_blobs(s: Aggregator, closed: tuple[int, ...], senders: Sequence[bytes]) -> Step:
+    """Name the blobs that do not open; `senders` are the user ids, blob by blob. After the second claim no further."""
+    if s.claims > 1:
+        return abort(s, "blobs of the further claim do not open", spent=True)
+    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
+    return say(s, stated, bad=frozenset(senders[at] for at in closed), state=advance(s.state, State.SUBMITTING))
 
 
 def publish(

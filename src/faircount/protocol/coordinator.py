@@ -7,7 +7,7 @@ A topology adds a `Rules`: its uploads, what S2's answers lead to, and what a de
 """
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -15,10 +15,11 @@ from typing import Any
 
 from faircount.protocol.codec import Message, Party, encode
 from faircount.protocol.digest import merkle_root, roster_digest, roster_leaves
-from faircount.protocol.invitations import canonical_key, user_id
+from faircount.protocol.invitations import user_id
 from faircount.protocol.messages import (
     Aborted,
     Accepted,
+    Batch,
     Inquiry,
     Published,
     Reason,
@@ -38,6 +39,7 @@ from faircount.protocol.signing import SigningKey, sign, unwrap
 from faircount.protocol.states import FINAL, State, advance
 from faircount.protocol.store import Acknowledged, WriteOnce
 from faircount.protocol.wire import decode
+from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
 """A time in which users act: the state and the attempt."""
@@ -181,6 +183,15 @@ def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
         included=None,
         state=advance(s.state, *path),
     )
+
+
+def claim_or_batch(s: Coordinator, blobs: Callable[[], Iterable[bytes]]) -> Out:
+    """The claim until there is a receipt, then its blobs; nothing before or after."""
+    if s.claim is None or s.state is not State.CLAIMED:
+        return ()
+    if s.receipt is None:
+        return (to_s2(s, s.claim),)
+    return (to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(blobs()))),)
 
 
 def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Rejected:

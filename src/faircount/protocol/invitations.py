@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.protocol.digest import labelled
-
-_PRIME = (1 << 255) - 19
+from faircount.sharing.keys import canonical_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,3 @@ def entry_holds(sealing_key: bytes | None, params: bytes, public_key: bytes, mac
     if sealing_key is None or not canonical_key(public_key):
         return False
     return hmac.compare_digest(entry_mac(sealing_key, params, public_key), mac)
-
-
-def canonical_key(public_key: bytes) -> bool:
-    """Whether this is the one encoding of an X25519 public key."""
-    return len(public_key) == 32 and int.from_bytes(public_key, "little") < _PRIME

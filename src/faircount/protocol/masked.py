@@ -25,10 +25,10 @@ from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import beside, bitmap, members_of, roster_leaves, tree
 from faircount.protocol.graph import Graph, Ints, Marks, draw
-from faircount.protocol.invitations import canonical_key, user_id
+from faircount.protocol.invitations import user_id
 from faircount.protocol.masked_aggregate import S2, needed
 from faircount.protocol.masks import keys_digest
-from faircount.protocol.messages import BadBlobs, Batch, Inquiry, Reason, Signed, Visit, Wait, rejected
+from faircount.protocol.messages import BadBlobs, Inquiry, Reason, Signed, Visit, Wait, rejected
 from faircount.protocol.messages_masked import (
     Help,
     HelpBatch,
@@ -44,6 +44,7 @@ from faircount.protocol.messages_peers import Peer, Seal
 from faircount.protocol.sealing import OVERHEAD
 from faircount.protocol.sets import PeerSet
 from faircount.protocol.states import State, advance
+from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
@@ -312,12 +313,8 @@ def last_word(s: Coordinator) -> coordinator.Out:
         helpers = np.flatnonzero(_holding(s, Help)).tolist()
         blobs = tuple(s.uploads[Help.tag, 0, j].blob for j in helpers)
         return (coordinator.to_s2(s, HelpBatch(s.params.survey, s.claim_hash, bitmap(helpers, s.n), blobs)),)
-    if s.claim is None or s.state is not State.CLAIMED:
-        return ()
-    if s.receipt is None:
-        return (coordinator.to_s2(s, s.claim),)
-    blobs = tuple(s.uploads[MaskedSum.tag, circle.set_digest, j].blob for j in circle.included)
-    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
+    places, digest = circle.included, circle.set_digest
+    return coordinator.claim_or_batch(s, lambda: (s.uploads[MaskedSum.tag, digest, j].blob for j in places))
 
 
 def adopt(s: Coordinator, claim: Message) -> Coordinator:

@@ -16,16 +16,16 @@ from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.codec import Message
 from faircount.protocol.digest import members_of
 from faircount.protocol.graph import Graph, Marks, draw
-from faircount.protocol.invitations import canonical_key
 from faircount.protocol.masks import Round, help_info, masks_of
 from faircount.protocol.messages import BadBlobs, Batch, Reason, Rejected, rejected
 from faircount.protocol.messages_masked import HelpBatch, MaskedClaim, Recovery
-from faircount.protocol.peers import entry, refuse_blobs, root_of
+from faircount.protocol.peers import entry, open_sums, opened, root_of
 from faircount.protocol.sealing import KeyPair
 from faircount.protocol.sets import PeerSet, peer_set
 from faircount.protocol.states import FINAL, State, advance
-from faircount.protocol.vectors import sum_packed, unpack_rows
+from faircount.protocol.vectors import sum_packed
 from faircount.sharing.field import Residues, add
+from faircount.sharing.keys import canonical_key
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 
 
@@ -125,12 +125,13 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
     if problem is not None or sets is None or not isinstance(claim, MaskedClaim):
         return s, (problem or rejected(Reason.EARLY, "claim a batch before sending it"),)
     s = replace(s, handed_over=True)
-    sums, closed = _open_sums(s, _round(s, claim), sets[1].members, batch.blobs)
+    now, places = _round(s, claim), sets[1].members
+    sums, closed = open_sums(s, places, (now.sum_info(j) for j in places), batch.blobs)
     if closed:
-        return refuse_blobs(s, sets[1], closed)
+        return aggregator.refuse_blobs(s, closed, [entry(s, j)[0] for j in places])
     total, graph = sum_packed(sums, s.params.q, s.params.N), _graph(s)
-    if not needed(graph, graph.marks(sets[0].members), graph.marks(sets[1].members)).any():
-        return _publish(replace(s, state=advance(s.state, State.OPENED)), total, sets[1].members)
+    if not needed(graph, graph.marks(sets[0].members), graph.marks(places)).any():
+        return _publish(replace(s, state=advance(s.state, State.OPENED)), total, places)
     stated = Recovery(s.params.survey, s.claim_hash, claim.set_digest, claim.included)
     return aggregator.say(s, stated, held=total, state=advance(s.state, State.RECOVERING))
 
@@ -145,20 +146,6 @@ def _said(s: Aggregator, batch: Batch) -> tuple[Message, ...] | None:
     if batch.claim_hash == s.claim_hash and bad is not None and s.state is State.SUBMITTING:
         return (bad,)
     return None
-
-
-def _open_sums(
-    s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence[bytes]
-) -> tuple[list[bytes], tuple[int, ...]]:
-    """The packed sums, and the positions of blobs that do not open or hold no vector."""
-    plain = [_opened(s, j, now.sum_info(j), blob) for j, blob in zip(places, blobs, strict=True)]
-    _, fine = unpack_rows(plain, s.params.q, s.params.N)
-    return plain, tuple(i for i, each in enumerate(fine) if not each)
-
-
-def _opened(s: Aggregator, j: int, info: bytes, blob: bytes) -> bytes:
-    secret = s.sealing.agree(s.box, entry(s, j)[1])
-    return (s.sealing.open(secret, s.digest, info, blob) or b"") if secret else b""
 
 
 def _publish(s: Aggregator, total: Residues, places: Sequence[int]) -> aggregator.Step:
@@ -205,7 +192,7 @@ def _parts(s: Aggregator, gone: frozenset[int], blobs: Mapping[int, bytes]) -> d
     """The shares of each dropped user's key that arrived, each from the neighbour to whom it was dealt."""
     graph, found = _graph(s), {j: list[KeyShare]() for j in gone}
     for helper, blob in sorted(blobs.items()):
-        plain = _opened(s, helper, help_info(s.params, helper, s.claim_hash), blob)
+        plain = opened(s, helper, help_info(s.params, helper, s.claim_hash), blob)
         wanted = [j for j in graph.of(helper) if j in gone]
         if len(plain) == len(wanted) * SHARE_BYTES:
             for at, j in enumerate(wanted):

@@ -110,6 +110,11 @@ class SurveyParameters:
             raise ParameterError("TSS runs in the two-stage topology, and nothing else does")
         if self.topology is Topology.TWO_STAGE:
             self._check_two_stage()
+        if self.topology is Topology.EXPLICIT and self.n_max <= self.phi + 1:
+            raise ParameterError(
+                f"explicit: a sum needs at least {self.phi + 2} users, so that two are left to hide each other when "
+                f"{self.phi} collude: invite more"
+            )
         if self.topology is Topology.MASKED:
             check_degree(self.n_max, self.k, self.t)
             if self.keys.commitment == NOWHERE:

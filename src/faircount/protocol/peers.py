@@ -1,6 +1,6 @@
 """What the peer topologies share once users have sent sealed sums: S1's claim over a set, S2's check and opening."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -13,7 +13,7 @@ from faircount.protocol.messages import BadBlobs, Batch, Reason, Rejected, rejec
 from faircount.protocol.messages_peers import PeersClaim, SumUpload
 from faircount.protocol.params import SurveyParameters
 from faircount.protocol.sets import PeerSet, holds_together, peer_set
-from faircount.protocol.states import State, advance
+from faircount.protocol.states import FINAL, State, advance
 from faircount.protocol.vectors import sum_packed, unpack_rows
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 
@@ -43,13 +43,8 @@ def make_claim(s: Coordinator) -> Coordinator:
 
 def last_word(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then its blobs."""
-    if s.claim is None or s.state is not State.CLAIMED:
-        return ()
-    if s.receipt is None:
-        return (coordinator.to_s2(s, s.claim),)
     digest = current_set(s).set_digest
-    blobs = tuple(s.uploads[SumUpload.tag, digest, j].blob for j in s.members)
-    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
+    return coordinator.claim_or_batch(s, lambda: (s.uploads[SumUpload.tag, digest, j].blob for j in s.members))
 
 
 def adopt(s: Coordinator, claim: Message) -> Coordinator:
@@ -85,22 +80,13 @@ def claimed_set(s: Aggregator, claim: Message | None) -> PeerSet | None:
     return peer_set(s.digest, claim.attempt, len(s.roster.entries), claim.members, claim.removed)
 
 
-Together = Callable[[Aggregator, PeerSet], bool]
-"""Whether a set stays connected without phi of its users, in the graph of a topology."""
-
-
-def everybody_with_everybody(s: Aggregator, wanted: PeerSet) -> bool:
-    """The complete graph of `explicit`."""
-    return holds_together(wanted.members, wanted.removed, s.params.phi)
-
-
-def on_claim(s: Aggregator, claim: PeersClaim, together: Together = everybody_with_everybody) -> aggregator.Step:
+def on_claim(s: Aggregator, claim: PeersClaim) -> aggregator.Step:
     """Check digest, set, attempt, connectivity, minimum and budget, and record the claim for good."""
     known = aggregator.repeated(s, claim)
     if known is not None:
         return known
     wanted = claimed_set(s, claim)
-    problem = set_problem(s, claim, wanted, together)
+    problem = _set_problem(s, claim, wanted)
     if problem is not None or wanted is None:
         return s, (problem or rejected(Reason.MALFORMED, "no set of the sealed roster"),)
     users = [entry(s, j)[0] for j in wanted.members]
@@ -108,7 +94,7 @@ def on_claim(s: Aggregator, claim: PeersClaim, together: Together = everybody_wi
     return aggregator.admit(s, claim, users, wanted.members, path)
 
 
-def set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None, together: Together) -> Rejected | None:
+def _set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None) -> Rejected | None:
     """What is wrong with the set of a claim, budget and minimum aside."""
     if claim.digest != s.digest or s.roster is None:
         return rejected(Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one")
@@ -118,7 +104,7 @@ def set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None, togeth
         return rejected(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
     if not 1 <= claim.attempt <= s.params.attempts:
         return rejected(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
-    if not together(s, wanted):
+    if not holds_together(wanted.members, wanted.removed, s.params.phi):
         return rejected(Reason.DISCONNECTED, "the set falls apart")
     before = claimed_set(s, s.claim)
     if before is not None and not (claim.attempt > before.attempt and set(wanted.members) <= set(before.members)):
@@ -137,40 +123,35 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
     wanted, bad = claimed_set(s, s.claim), s.last(BadBlobs)
     if bad is not None and s.state is State.SUBMITTING and batch.claim_hash == s.claim_hash:
         return s, (bad,)
-    if s.state in (State.PUBLISHED, State.ABORTED):
+    if s.state in FINAL:
         return s, s.statements[-1:]
     hashes = s.claim.blob_hashes if isinstance(s.claim, PeersClaim) else ()
     problem = aggregator.batch_problem(s, batch, hashes)
     if problem is not None or wanted is None:
         return s, (problem or rejected(Reason.EARLY, "claim a batch before sending it"),)
     s = replace(s, handed_over=True)
-    sums, closed = open_sums(s, wanted, batch.blobs)
+    infos = (sum_info(s.params, wanted, j) for j in wanted.members)
+    sums, closed = open_sums(s, wanted.members, infos, batch.blobs)
     if closed:
-        return refuse_blobs(s, wanted, closed)
+        return aggregator.refuse_blobs(s, closed, [entry(s, j)[0] for j in wanted.members])
     opened = replace(s, state=advance(s.state, State.OPENED))
     total = sum_packed(sums, s.params.q, s.params.N)
     return aggregator.publish(opened, total, len(wanted.members), wanted.members, root_of(s, wanted.members))
 
 
-def open_sums(s: Aggregator, wanted: PeerSet, blobs: Sequence[bytes]) -> tuple[list[bytes], tuple[int, ...]]:
+def open_sums(
+    s: Aggregator, places: Sequence[int], infos: Iterable[bytes], blobs: Sequence[bytes]
+) -> tuple[list[bytes], tuple[int, ...]]:
     """The packed sums, and the positions of blobs that do not open or hold no vector."""
-    plain = [_opened(s, wanted, j, blob) for j, blob in zip(wanted.members, blobs, strict=True)]
+    plain = [opened(s, j, info, blob) for j, info, blob in zip(places, infos, blobs, strict=True)]
     _, fine = unpack_rows(plain, s.params.q, s.params.N)
     return plain, tuple(i for i, each in enumerate(fine) if not each)
 
 
-def _opened(s: Aggregator, wanted: PeerSet, j: int, blob: bytes) -> bytes:
+def opened(s: Aggregator, j: int, info: bytes, blob: bytes) -> bytes:
+    """What user j sealed to S2; nothing if it does not open."""
     secret = s.sealing.agree(s.box, entry(s, j)[1])
-    return (s.sealing.open(secret, s.digest, sum_info(s.params, wanted, j), blob) or b"") if secret else b""
-
-
-def refuse_blobs(s: Aggregator, wanted: PeerSet, closed: tuple[int, ...]) -> aggregator.Step:
-    """Name the blobs that do not open. After the second claim there is no further one."""
-    if s.claims > 1:
-        return aggregator.abort(s, "blobs of the further claim do not open", spent=True)
-    bad = frozenset(entry(s, wanted.members[i])[0] for i in closed)
-    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
-    return aggregator.say(s, stated, bad=bad, state=advance(s.state, State.SUBMITTING))
+    return (s.sealing.open(secret, s.digest, info, blob) or b"") if secret else b""
 
 
 def root_of(s: Aggregator, members: Sequence[int]) -> bytes:

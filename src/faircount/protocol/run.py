@@ -6,6 +6,7 @@ crowds of any size. By default up to 2,000 users answer through "servers", and e
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -61,6 +62,9 @@ def run(
 ) -> Result | MeanResult:
     """Run a mechanism on one answer per user and return estimates, intervals and the guarantee.
 
+    `topology` is how the shares travel: "servers" (each user sends one share to each of two servers), "explicit" (every
+    user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
+    "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares".
     `parties` is for "shares" alone: how many hold the additive shares, by default every user up to 2,000 users and two
     servers above. `entropy` is the operating system's; a `SeededStream` makes a simulation repeatable and must not be
     used for a release. `progress` is told the number of users done.
@@ -68,20 +72,27 @@ def run(
     source = SystemEntropy() if entropy is None else entropy
     if not isinstance(source, Entropy):
         raise ParameterError("entropy must be a source of random bytes, such as SeededStream(seed); else leave it out")
+    if not isinstance(mechanism, SharedMechanism | TSS) and (topology, parties) != (None, None):
+        raise ParameterError(f"{getattr(mechanism, 'name', 'this')} makes no shares: leave topology and parties out")
+    facts: dict[str, object] = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     if isinstance(mechanism, LocalMean):
         values = numbers("answers", answers)
         bound = mechanism.bind(integer("number of answers", values.size, least=1))
-        return MeanResult(bound, bound.decode(bound.total(bound.respond(values, source)), values.size), values.size)
+        mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
+        return MeanResult(bound, mean, values.size, facts)
     if not isinstance(mechanism, FrequencyMechanism):
         raise ParameterError("mechanism must be one of faircount's mechanisms")
     positions = mechanism.domain.encode(answers)
     survey, n = mechanism.bind(positions.size), positions.size
     form = _topology(survey, topology, parties)
     if form != "shares":
-        return _play(form, [survey.domain.labels[j] for j in positions], survey, source)
+        found = _play(form, [survey.domain.labels[j] for j in positions], survey, source, progress)
+        return replace(found, facts={**found.facts, **facts})
     responses = survey.respond(positions, source)
-    total, facts = _open(survey, responses, parties, source, progress)
-    return Result(survey, survey.decode(total, n), n, facts)
+    total, seen = _open(survey, responses, parties, source, progress)
+    if progress is not None:
+        progress(n)
+    return Result(survey, survey.decode(total, n), n, {**seen, **facts})
 
 
 def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None) -> str:
@@ -89,13 +100,17 @@ def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None
     if asked is not None:
         if asked not in TOPOLOGIES:
             raise ParameterError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {asked!r}")
+        if parties is not None and asked != "shares":
+            raise ParameterError(f"parties is for topology='shares': in {asked!r} the parties are who they are")
         return asked
     alike = isinstance(survey, SharedMechanism) and not isinstance(survey, Decoys)
     promised = survey.promise[0] is not None
     return "servers" if alike and promised and parties is None and 2 <= survey.n <= EVERY_USER_UP_TO else "shares"
 
 
-def _play(form: str, answers: list[object], survey: FrequencyMechanism, entropy: Entropy) -> Result:
+def _play(
+    form: str, answers: list[object], survey: FrequencyMechanism, entropy: Entropy, progress: Progress | None
+) -> Result:
     from faircount.protocol import survey as protocol  # most of the protocol: loaded when it is played
 
     plays = {
@@ -104,11 +119,12 @@ def _play(form: str, answers: list[object], survey: FrequencyMechanism, entropy:
         "masked": protocol.play_masked,
         "two-stage": protocol.play_two_stage,
     }
-    if isinstance(survey, TSS) != (form == "two-stage") or not isinstance(survey, SharedMechanism | TSS):
-        raise ParameterError(f"{survey.name} does not run as {form!r}: leave topology out")
+    if isinstance(survey, TSS) != (form == "two-stage"):
+        fitting = "'two-stage'" if isinstance(survey, TSS) else "'servers', 'explicit' or 'masked'"
+        raise ParameterError(f"{survey.name} does not run as {form!r}: choose {fitting}, or 'shares'")
     if survey.promise[0] is None:
         raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
-    return plays[form](answers, survey, entropy=entropy)
+    return plays[form](answers, survey, entropy=entropy, progress=progress)
 
 
 def _open(

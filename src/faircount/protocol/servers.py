@@ -25,17 +25,14 @@ from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.codec import Message, Party
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import (
-    InclusionProof,
     bitmap,
-    leaf,
     members_of,
     merkle_root,
     prove,
-    proves,
     roster_leaves,
 )
-from faircount.protocol.invitations import Invitation, entry_holds, user_id
-from faircount.protocol.messages import Batch, Inquiry, Published, Reason, Rejected, Signed, Wait, rejected
+from faircount.protocol.invitations import Invitation, user_id
+from faircount.protocol.messages import Batch, Inquiry, Reason, Rejected, Signed, Wait, rejected
 from faircount.protocol.messages_servers import (
     Included,
     Inclusion,
@@ -48,6 +45,7 @@ from faircount.protocol.params import SurveyParameters, Topology
 from faircount.protocol.sealing import OVERHEAD, KeyPair, RealSealing, Sealing
 from faircount.protocol.signing import unwrap
 from faircount.protocol.states import FINAL, State, advance
+from faircount.protocol.user import counts_in
 from faircount.protocol.vectors import is_vector, sum_packed, sum_vectors
 from faircount.sharing.field import Residues, add, check, subtract
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
@@ -115,12 +113,7 @@ def submit(state: Respondent) -> Submission:
 
 def was_included(state: Respondent, answer: Inclusion) -> bool:
     """Whether S2's signed result counts this user's answer."""
-    published = unwrap(state.params.keys.s2, Party.S2, answer.published)
-    if not isinstance(published, Published) or published.survey != state.params.survey:
-        return False
-    proof = InclusionProof(answer.index, answer.size, answer.path)
-    own = leaf(answer.index, state.user, state.public_key)
-    return answer.size == published.included and proves(proof, own, published.root)
+    return counts_in(state.params, answer, state.user, state.public_key)
 
 
 def _seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
@@ -249,12 +242,8 @@ def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
         return s, (rejected(Reason.MALFORMED, "a claim is ascending by user id, each once"),)
     if len({each.public_key for each in claim.entries}) != len(users):
         return s, (rejected(Reason.MALFORMED, "two users have the same public key"),)
-    vouched = [each.user for each in claim.entries if _vouched(s, each)]
+    vouched = [each.user for each in claim.entries if aggregator.believed(s, each)]
     return aggregator.admit(s, claim, vouched, None, (State.SEALED, State.SUBMITTING))
-
-
-def _vouched(s: Aggregator, each: Submitter) -> bool:
-    return entry_holds(s.guests.get(each.user), s.params.digest, each.public_key, each.mac)
 
 
 def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
@@ -276,7 +265,7 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
 
 
 def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:
-    if not _vouched(s, each):
+    if not aggregator.believed(s, each):
         return None
     secret = s.sealing.agree(s.box, each.public_key)
     info = _seal_info(s.params, each.user, each.public_key, each.commitment)

@@ -4,9 +4,10 @@ Each `play_...` is a topology from invitation to result, for answers that all ar
 in the roles, and the tests play that with the same pieces: `set_up`, `converse`, `result_of`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,9 @@ from faircount.protocol.sealing import RealSealing, Sealing
 from faircount.protocol.signing import SigningKey, unwrap
 
 T = TypeVar("T")
+
+Progress = Callable[[int], None]
+"""Is told the number of users done."""
 
 MOST_MESSAGES = 1000
 """More than any survey needs between the servers: a conversation beyond it goes in circles."""
@@ -116,6 +120,17 @@ def _begin(
     return source, held.tolist(), set_up(mechanism.bind(held.size), topology, source, **terms)
 
 
+def _teller(progress: Progress | None, phases: int) -> Callable[[], None]:
+    """To be called once for every user in every phase: tells how many users' worth of work is done."""
+    done = count(1)
+
+    def tell() -> None:
+        if progress is not None:
+            progress(next(done) // phases)
+
+    return tell
+
+
 def _enrol(cast: Cast, source: Entropy) -> tuple[list[user.Member], Coordinator, Aggregator]:
     """Everybody enrols, and S2 seals the roster."""
     s1, s2 = cast.s1, cast.s2
@@ -140,75 +155,107 @@ def _published(s1: Coordinator, s2: Aggregator) -> Result:
 
 
 def play_servers(
-    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+    answers: Iterable[object],
+    mechanism: FrequencyMechanism,
+    *,
+    entropy: Entropy | None = None,
+    progress: Progress | None = None,
+    **terms: Any,
 ) -> Result:
     """A survey in the `servers` topology: every answer is one visit of one user."""
     source, held, cast = _begin(answers, mechanism, Topology.SERVERS, entropy, terms)
+    tell = _teller(progress, phases=1)
     s1 = servers.open_survey(cast.s1)
     for invitation, item in zip(cast.invitations, held, strict=True):
         respondent = servers.respond(cast.params, invitation, item, source, cast.s2.sealing)
         s1, _ = coordinate(s1, servers.submit(respondent))
+        tell()
     return _published(s1, cast.s2)
 
 
 def play_explicit(
-    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+    answers: Iterable[object],
+    mechanism: FrequencyMechanism,
+    *,
+    entropy: Entropy | None = None,
+    progress: Progress | None = None,
+    **terms: Any,
 ) -> Result:
     """A survey in the `explicit` topology: enrol, share, send the sum (Algorithm 2)."""
     source, held, cast = _begin(answers, mechanism, Topology.EXPLICIT, entropy, terms)
     members, s1, s2 = _enrol(cast, source)
+    tell = _teller(progress, phases=2)
     sharers = []
     for each, item in zip(_believers(cast, members, s1), held, strict=True):
         sharers.append(explicit.share(each, item, source))
         s1, _ = coordinate(s1, sharers[-1].bundle)
+        tell()
     s1, _ = end_phase(s1)
     for sharer in sharers:
         s1, (call,) = coordinate(s1, user.visit(sharer.member))
         _, body = explicit.answer_call(sharer, expect(Call, call), source)
         s1, _ = coordinate(s1, body)
+        tell()
     return _published(s1, s2)
 
 
 def play_two_stage(
-    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+    answers: Iterable[object],
+    mechanism: FrequencyMechanism,
+    *,
+    entropy: Entropy | None = None,
+    progress: Progress | None = None,
+    **terms: Any,
 ) -> Result:
     """A survey with TSS or TSS': enrol, indicate, share with the elected users, send their sums (Alg. 3 and 4)."""
     source, held, cast = _begin(answers, mechanism, Topology.TWO_STAGE, entropy, terms)
     members, s1, s2 = _enrol(cast, source)
+    tell = _teller(progress, phases=3)
     people = []
     for each, item in zip(_believers(cast, members, s1), held, strict=True):
         people.append(two_stage_user.indicate(each, item, source))
         s1, _ = coordinate(s1, people[-1].indicator)
+        tell()
     s1, request = end_phase(s1)
     s1, s2 = converse(s1, s2, request)
     for i, person in enumerate(people):
         s1, (assigned,) = coordinate(s1, user.visit(person.member))
         people[i], bundle = two_stage_user.report(person, expect(Assignment, assigned), source)
         s1, _ = coordinate(s1, expect(Bundle, bundle))
+        tell()
     s1, _ = end_phase(s1)
     for person in people:
         s1, (call,) = coordinate(s1, user.visit(person.member))
         if isinstance(call, SumCall):  # it was elected
             _, sums = two_stage_user.add_up(person, call, source)
             s1, _ = coordinate(s1, expect(SlotSums, sums))
+        tell()
     return _published(s1, s2)
 
 
 def play_masked(
-    answers: Iterable[object], mechanism: FrequencyMechanism, *, entropy: Entropy | None = None, **terms: Any
+    answers: Iterable[object],
+    mechanism: FrequencyMechanism,
+    *,
+    entropy: Entropy | None = None,
+    progress: Progress | None = None,
+    **terms: Any,
 ) -> Result:
     """A survey in the `masked` topology: enrol, share a mask key, send a masked vector."""
     source, held, cast = _begin(answers, mechanism, Topology.MASKED, entropy, terms)
     members, s1, s2 = _enrol(cast, source)
+    tell = _teller(progress, phases=2)
     maskers = []
     for each, invitation, item in zip(members, cast.invitations, held, strict=True):
         s1, (near,) = coordinate(s1, Inquiry(cast.params.survey, invitation.access))
         placed = expect(masked_user.Placed, masked_user.believe(each, expect(Neighbourhood, near)))
         maskers.append(masked_user.share(placed, item, source))
         s1, _ = coordinate(s1, maskers[-1].bundle)
+        tell()
     s1, _ = end_phase(s1)
     for masker in maskers:
         s1, (call,) = coordinate(s1, masked_user.visit(masker))
         _, body = masked_user.answer_call(masker, expect(MaskCall, call), source)
         s1, _ = coordinate(s1, body)
+        tell()
     return _published(s1, s2)

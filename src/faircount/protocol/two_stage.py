@@ -21,8 +21,7 @@ from faircount.protocol import coordinator
 from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import bitmap, members_of
-from faircount.protocol.invitations import canonical_key
-from faircount.protocol.messages import Accepted, BadBlobs, Batch, Reason, Signed, Visit, Wait, rejected
+from faircount.protocol.messages import Accepted, BadBlobs, Reason, Signed, Visit, Wait, rejected
 from faircount.protocol.messages_two_stage import (
     Bundle,
     Election,
@@ -52,6 +51,7 @@ from faircount.protocol.two_stage_relay import (
 )
 from faircount.protocol.two_stage_s2 import S2
 from faircount.protocol.two_stage_user import call_digest
+from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import packed_size
 
 __all__ = ["S1", "S2"]
@@ -293,12 +293,7 @@ def last_word(s: Coordinator) -> coordinator.Out:
     request = rounds(s).request
     if s.state is State.INDICATING and request is not None:
         return (coordinator.to_s2(s, request),)
-    if s.claim is None or s.state is not State.CLAIMED:
-        return ()
-    if s.receipt is None:
-        return (coordinator.to_s2(s, s.claim),)
-    blobs = tuple(blob for blob in _held(s) if blob is not None)
-    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
+    return coordinator.claim_or_batch(s, lambda: (blob for blob in _held(s) if blob is not None))
 
 
 def complete(s: Coordinator) -> bool:

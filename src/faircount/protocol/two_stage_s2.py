@@ -136,7 +136,9 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
         raise ProtocolError("a claim was admitted that nobody could have met")
     s = replace(s, handed_over=True)
     sums, closed = _open(s, claim, slots, batch.blobs)
-    return _refuse(s, slots, closed) if closed else _publish(s, claim, ballot, slots, sums)
+    if closed:
+        return aggregator.refuse_blobs(s, closed, _users(s, slots))
+    return _publish(s, claim, ballot, slots, sums)
 
 
 def _open(
@@ -150,16 +152,6 @@ def _open(
         plain.append((s.sealing.open(secret, s.digest, info, blob) or b"") if secret else b"")
     rows, fine = unpack_rows(plain, s.params.q, 1)
     return rows, tuple(at for at, each in enumerate(fine) if not each)
-
-
-def _refuse(s: Aggregator, slots: Slots, closed: tuple[int, ...]) -> aggregator.Step:
-    if s.claims > 1:
-        return aggregator.abort(s, "blobs of the further claim do not open", spent=True)
-    users = _users(s, slots)
-    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
-    return aggregator.say(
-        s, stated, bad=frozenset(users[at] for at in closed), state=advance(s.state, State.SUBMITTING)
-    )
 
 
 def _publish(s: Aggregator, claim: TwoStageClaim, ballot: Ballot, slots: Slots, sums: Residues) -> aggregator.Step:

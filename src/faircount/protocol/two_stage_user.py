@@ -18,10 +18,10 @@ import numpy as np
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.digest import InclusionProof, bitmap, leaf, members_of, proves
+from faircount.protocol.codec import encode
+from faircount.protocol.digest import bitmap, members_of
 from faircount.protocol.election import Ballot, Ints, Slots, believe, share_info, sum_info
-from faircount.protocol.messages import Published, Reason, Rejected, Signed, rejected
+from faircount.protocol.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.messages_servers import Inclusion
 from faircount.protocol.messages_two_stage import (
     Assignment,
@@ -34,8 +34,7 @@ from faircount.protocol.messages_two_stage import (
     Task,
 )
 from faircount.protocol.sealing import OVERHEAD, KeyPair
-from faircount.protocol.signing import unwrap
-from faircount.protocol.user import Member
+from faircount.protocol.user import Member, counts_in
 from faircount.protocol.vectors import pack_rows, unpack_rows
 from faircount.sharing.additive import split
 from faircount.sharing.field import Residues, sum_rows
@@ -265,10 +264,4 @@ def _opened(
 
 def was_included(user: Participant, answer: Inclusion) -> bool:
     """Whether S2's signed result counts what this user reported."""
-    params = user.member.params
-    published = unwrap(params.keys.s2, Party.S2, answer.published)
-    if not isinstance(published, Published) or published.survey != params.survey:
-        return False
-    proof = InclusionProof(answer.index, answer.size, answer.path)
-    own = leaf(answer.index, NOBODY, user.disguise.public)
-    return answer.size == published.included and proves(proof, own, published.root)
+    return counts_in(user.member.params, answer, NOBODY, user.disguise.public)

@@ -12,10 +12,11 @@ from hashlib import sha256
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol.codec import Party
-from faircount.protocol.digest import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.digest import InclusionProof, leaf, merkle_root, proves, roster_digest, roster_leaves
 from faircount.protocol.invitations import Invitation
-from faircount.protocol.messages import Reason, Rejected, Visit, rejected
+from faircount.protocol.messages import Published, Reason, Rejected, Visit, rejected
 from faircount.protocol.messages_peers import Enrolment, Peer, Roster, Seal
+from faircount.protocol.messages_servers import Inclusion
 from faircount.protocol.params import NOWHERE, SurveyParameters, Topology
 from faircount.protocol.sealing import KeyPair, RealSealing, Sealing
 from faircount.protocol.signing import unwrap
@@ -51,6 +52,15 @@ def join(params: SurveyParameters, invitation: Invitation, entropy: Entropy, sea
         params.survey, invitation.access, keys.public, invitation.seal(keys.public), sha256(credential).digest()
     )
     return Member(params, keys, credential, body, invitation.user, crypto)
+
+
+def counts_in(params: SurveyParameters, answer: Inclusion, user: bytes, public_key: bytes) -> bool:
+    """Whether S2's signed result counts the entry with this user id and key."""
+    published = unwrap(params.keys.s2, Party.S2, answer.published)
+    if not isinstance(published, Published) or published.survey != params.survey:
+        return False
+    proof = InclusionProof(answer.index, answer.size, answer.path)
+    return answer.size == published.included and proves(proof, leaf(answer.index, user, public_key), published.root)
 
 
 def visit(member: Member) -> Visit:

@@ -78,9 +78,14 @@ def public_key(private: bytes) -> bytes:
     )
 
 
+def canonical_key(public: bytes) -> bool:
+    """Whether this is the one encoding of a public key: 32 bytes, little endian, below 2^255 - 19."""
+    return len(public) == KEY_BYTES and int.from_bytes(public, "little") < _FIELD_PRIME
+
+
 def canonical_public_key(public: bytes) -> bytes:
-    """The key itself, if it is the one encoding of its point: 32 bytes, little endian, below 2^255 - 19."""
-    if int.from_bytes(_exactly("public key", public, KEY_BYTES), "little") >= _FIELD_PRIME:
+    """The key itself, if it is the one encoding of its point."""
+    if not canonical_key(_exactly("public key", public, KEY_BYTES)):
         raise ShareError("a public key must be canonical, below 2^255 - 19: its owner must send it again")
     return public
 

@@ -71,7 +71,9 @@ def played(
     return final if isinstance(final, Published) else final.reason.decode() if isinstance(final, Aborted) else ""
 
 
-def completes(topology: Topology, users: int, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+def completes(
+    topology: Topology, users: int, minimum: int, loss: float, rng: np.random.Generator, insiders: int = 1
+) -> bool:
     """Whether one survey publishes, by who comes to each visit."""
     here = rng.random(users) >= loss
     if here.sum() < minimum or topology is Topology.SERVERS:
@@ -79,7 +81,7 @@ def completes(topology: Topology, users: int, minimum: int, loss: float, rng: np
     if topology is Topology.EXPLICIT:
         return _explicit(here, minimum, loss, rng)
     if topology is Topology.MASKED:
-        return _masked(here, minimum, loss, rng)
+        return _masked(here, minimum, loss, rng, insiders)
     raise ParameterError(f"no model of who comes to {topology}")
 
 
@@ -94,14 +96,14 @@ def _explicit(here: Marks, minimum: int, loss: float, rng: np.random.Generator) 
 
 
 @lru_cache(maxsize=16)
-def _planned(users: int) -> tuple[int, int]:
-    """Neighbours and threshold of a survey with one insider, as `params.propose` chooses them."""
-    return plan(users, max(COLLUDING, 1 / users))
+def _planned(users: int, insiders: int) -> tuple[int, int]:
+    """Neighbours and threshold of a survey, as `params.propose` chooses them."""
+    return plan(users, max(COLLUDING, insiders / users))
 
 
-def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator, insiders: int) -> bool:
     """As S1 does it: the settled part of those who shared, the largest part of those who sent, t helpers for each."""
-    k, t = _planned(here.size)
+    k, t = _planned(here.size, insiders)
     graph = draw(rng.bytes(32), rng.bytes(32), int(here.sum()), k)
 
     def come() -> Marks:

@@ -15,7 +15,7 @@ from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import TSS, usual_alpha
 from faircount.sharing.expand import KEY_BYTES
 from faircount.simulation.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
 
@@ -194,7 +194,7 @@ def costs(
     users: int = 60,
     items: int = 10,
     *,
-    alpha: float = 0.4,
+    alpha: float | None = None,
     gamma: float = 1.0,
     runs: int = 20,
     seed: int = 1,
@@ -202,13 +202,15 @@ def costs(
 ) -> CostTable:
     """Table I at this size: every formula, and what the parties of running surveys drew, added and sent.
 
-    Only TSS depends on chance; its counts are averages of `runs` surveys whose items have equally many holders.
+    Only TSS depends on chance; its counts are averages of `runs` surveys whose items have equally many holders. `alpha`
+    is 0.4, to whole items, unless given.
     """
     n, N = integer("users", users, least=2), integer("items", items, least=2)
     if n * n * N > MOST_SHARES:
         raise ParameterError(f"{n} users and {N} items make {n * n * N:,} shares to lay out: ask for fewer users")
     source, rng = SystemEntropy() if entropy is None else entropy, np.random.default_rng(seed)
-    plain, staged = DPDS(items=N, users=n, p=P), TSS(items=N, users=n, p=P, alpha=alpha, gamma=gamma)
+    share = usual_alpha(N) if alpha is None else alpha
+    plain, staged = DPDS(items=N, users=n, p=P), TSS(items=N, users=n, p=P, alpha=share, gamma=gamma)
     answers = np.arange(n) % N
     counted = {name: count(plain, answers, source) for name, count in _COUNTED.items()}
     several = [two_stage(staged, rng.permutation(answers), source, rng) for _ in range(integer("runs", runs, least=1))]

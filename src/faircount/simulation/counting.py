@@ -1,4 +1,4 @@
-"""Algorithms 2 and 3, and two cheaper forms of the first, with a ledger: what each party draws, adds, sends, receives.
+"""Algorithms 2 and 3, and two cheaper forms of the first, with a tally: what each party draws, adds, sends, receives.
 
 `protocol.run` does the same without keeping the shares. Here they are all laid out, senders by receivers, so that they
 can be counted; the opened sum must be the one that the mechanism itself computes.
@@ -20,7 +20,7 @@ from faircount.sharing.field import subtract
 USER, SERVER, S1, S2 = "user", "server", "S1", "S2"
 
 
-class Ledger:
+class Tally:
     """Counts by party and kind; those of the users are of all users together."""
 
     def __init__(self, *, labelled: bool = False) -> None:
@@ -80,80 +80,80 @@ class Ledger:
 
 def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
     """Algorithm 2: everybody shares with everybody."""
-    n, q, ledger = mechanism.n, mechanism.modulus, Ledger()
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
     responses = mechanism.respond(answers, entropy)
-    ledger.note(USER, "Bernoulli draws", n)
+    tally.note(USER, "Bernoulli draws", n)
     everybody = np.arange(n)
-    shares = np.array([ledger.share(row, i, everybody, q, entropy) for i, row in enumerate(responses)])
-    opened = ledger.add(SERVER, ledger.pass_on(shares, q), q)
+    shares = np.array([tally.share(row, i, everybody, q, entropy) for i, row in enumerate(responses)])
+    opened = tally.add(SERVER, tally.pass_on(shares, q), q)
     _check(opened, mechanism.total(responses))
-    ledger.note(SERVER, "real multiplications", opened.size)
-    return ledger.per_party(n)
+    tally.note(SERVER, "real multiplications", opened.size)
+    return tally.per_party(n)
 
 
 def seeded_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
     """Algorithm 2 with seeds: a share is sent as the key that expands to it; the one that is not stays at home."""
-    n, q, ledger = mechanism.n, mechanism.modulus, Ledger()
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
     responses = mechanism.respond(answers, entropy)
-    ledger.note(USER, "Bernoulli draws", n)
+    tally.note(USER, "Bernoulli draws", n)
     keys = [[entropy.bytes(KEY_BYTES) for _ in range(n - 1)] for _ in range(n)]
-    held = [[ledger.hide(row, mine, q)] for row, mine in zip(responses, keys, strict=True)]
+    held = [[tally.hide(row, mine, q)] for row, mine in zip(responses, keys, strict=True)]
     for sender, mine in enumerate(keys):
-        ledger.note(USER, "seeds sent", len(mine))
+        tally.note(USER, "seeds sent", len(mine))
         for receiver, key in zip((each for each in range(n) if each != sender), mine, strict=True):
-            held[receiver].append(ledger.expand(USER, key, q, mechanism.N))
-    sums = np.array([ledger.add(USER, np.array(mine), q) for mine in held])
-    ledger.send(USER, sums)
-    opened = ledger.add(SERVER, sums, q)
+            held[receiver].append(tally.expand(USER, key, q, mechanism.N))
+    sums = np.array([tally.add(USER, np.array(mine), q) for mine in held])
+    tally.send(USER, sums)
+    opened = tally.add(SERVER, sums, q)
     _check(opened, mechanism.total(responses))
-    ledger.note(SERVER, "real multiplications", opened.size)
-    return ledger.per_party(n)
+    tally.note(SERVER, "real multiplications", opened.size)
+    return tally.per_party(n)
 
 
 def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
     """The `servers` topology: a user's row minus an expanded seed goes to S1, the seed to S2; S1 sends one sum."""
-    n, q, ledger = mechanism.n, mechanism.modulus, Ledger()
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
     responses = mechanism.respond(answers, entropy)
-    ledger.note(USER, "Bernoulli draws", n)
+    tally.note(USER, "Bernoulli draws", n)
     keys = [entropy.bytes(KEY_BYTES) for _ in range(n)]
-    hidden = np.array([ledger.hide(row, [key], q) for row, key in zip(responses, keys, strict=True)])
-    ledger.send(USER, hidden)
-    ledger.note(USER, "seeds sent", len(keys))
-    first = ledger.add(S1, hidden, q)
-    ledger.send(S1, first)
-    second = ledger.add(S2, np.array([ledger.expand(S2, key, q, mechanism.N) for key in keys]), q)
-    opened = ledger.add(S2, np.array([first, second]), q)
+    hidden = np.array([tally.hide(row, [key], q) for row, key in zip(responses, keys, strict=True)])
+    tally.send(USER, hidden)
+    tally.note(USER, "seeds sent", len(keys))
+    first = tally.add(S1, hidden, q)
+    tally.send(S1, first)
+    second = tally.add(S2, np.array([tally.expand(S2, key, q, mechanism.N) for key in keys]), q)
+    opened = tally.add(S2, np.array([first, second]), q)
     _check(opened, mechanism.total(responses))
-    ledger.note(S2, "real multiplications", opened.size)
-    return ledger.per_party(n)
+    tally.note(S2, "real multiplications", opened.size)
+    return tally.per_party(n)
 
 
 def two_stage(mechanism: TSS, answers: Ints, entropy: Entropy, rng: np.random.Generator) -> dict[str, float]:
     """Algorithm 3: S1 elects as many helpers for an item as it has reporters, who share among them; S2 opens."""
-    n, items, ledger = mechanism.n, mechanism.N, Ledger(labelled=True)
+    n, items, tally = mechanism.n, mechanism.N, Tally(labelled=True)
     responses = mechanism.respond(answers, entropy)
     for kind, amount in (("Bernoulli draws", n), ("sets drawn", n), ("bits sent", responses.indicators.size)):
-        ledger.note(USER, kind, amount)
-    ledger.note(S1, "additions of counts", responses.indicators[1:].size)
-    ledger.note(S1, "item labels sent", (n + 1) * items)
+        tally.note(USER, kind, amount)
+    tally.note(S1, "additions of counts", responses.indicators[1:].size)
+    tally.note(S1, "item labels sent", (n + 1) * items)
     opened = np.zeros(items, dtype=responses.bits.dtype)
     for j in range(items):
         reporters = np.flatnonzero(responses.indicators[:, j])
-        opened[j] = _item(responses.bits[:, j], reporters, mechanism.modulus, ledger, entropy, rng)
+        opened[j] = _item(responses.bits[:, j], reporters, mechanism.modulus, tally, entropy, rng)
     _check(opened, mechanism.total(responses).sums)
-    ledger.note(S2, "real multiplications", items)
-    return ledger.per_party(n)
+    tally.note(S2, "real multiplications", items)
+    return tally.per_party(n)
 
 
-def _item(bits: Residues, reporters: Ints, q: int, ledger: Ledger, entropy: Entropy, rng: np.random.Generator) -> int:
+def _item(bits: Residues, reporters: Ints, q: int, tally: Tally, entropy: Entropy, rng: np.random.Generator) -> int:
     """One item's sum, as S2 opens it."""
     if not reporters.size:
         return 0
     helpers = rng.choice(bits.size, reporters.size, replace=False)
-    ledger.note(S1, "helpers drawn", helpers.size)
-    ledger.note(S1, "user labels sent", (bits.size + 1) * helpers.size)
-    shares = np.array([ledger.share(bits[i], i, helpers, q, entropy) for i in reporters])
-    return int(ledger.add(S2, ledger.pass_on(shares, q), q))
+    tally.note(S1, "helpers drawn", helpers.size)
+    tally.note(S1, "user labels sent", (bits.size + 1) * helpers.size)
+    shares = np.array([tally.share(bits[i], i, helpers, q, entropy) for i in reporters])
+    return int(tally.add(S2, tally.pass_on(shares, q), q))
 
 
 def _check(opened: Residues, wanted: Residues) -> None:

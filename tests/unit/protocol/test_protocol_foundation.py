@@ -25,7 +25,7 @@ from faircount.protocol.digest import (
     set_digest,
     survey_id,
 )
-from faircount.protocol.invitations import Invitation, canonical_key, entry_holds, user_id
+from faircount.protocol.invitations import Invitation, entry_holds, user_id
 from faircount.protocol.messages import Recall, Rejected, Signed
 from faircount.protocol.sets import PeerSet, holds_together, peer_set, shrunk
 from faircount.protocol.signing import SigningKey, request_bytes, sign, unwrap, verify
@@ -33,6 +33,7 @@ from faircount.protocol.states import FINAL, TRANSITIONS, State, advance
 from faircount.protocol.store import Acknowledged, WriteOnce
 from faircount.protocol.vectors import is_vector, pack_rows, sum_packed, unpack_rows
 from faircount.sharing.field import uniform
+from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import pack, unpack
 
 # --- states

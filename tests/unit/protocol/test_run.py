@@ -43,7 +43,61 @@ def test_what_does_not_fit_is_refused_in_words() -> None:
         run(ANSWERS, SILENT, topology="ring")
     with pytest.raises(ParameterError, match="two-stage"):
         run(ANSWERS, SILENT, topology="two-stage")
-    with pytest.raises(ParameterError, match="grr does not run"):
+    with pytest.raises(ParameterError, match="grr makes no shares"):
         run(ANSWERS, fc.GRR(items=ITEMS, epsilon=1.0), topology="servers")
     with pytest.raises(ParameterError, match="give epsilon="):
         run(ANSWERS, fc.DPDS(items=ITEMS, p=0.5), topology="servers")
+
+
+# --- what does not fit is refused, and what is done is told
+
+
+@pytest.mark.parametrize("mechanism", [fc.GRR(items=3, epsilon=1.0), fc.DPCS(items=3, p=0.5), fc.Duchi(epsilon=1.0)])
+@pytest.mark.parametrize("asked", [{"topology": "nonsense"}, {"topology": "shares"}, {"parties": 2}])
+def test_who_makes_no_shares_has_no_topology(mechanism, asked) -> None:
+    answers = [0.1, 0.5] if isinstance(mechanism, fc.Duchi) else [0, 1, 2]
+    with pytest.raises(ParameterError, match="makes no shares: leave topology and parties out"):
+        fc.run(answers, mechanism, **asked)
+
+
+def test_parties_are_for_shares() -> None:
+    with pytest.raises(ParameterError, match="parties is for topology='shares'"):
+        fc.run([0, 1, 2] * 5, fc.Laplace(items=3, epsilon=1.0), topology="masked", parties=2)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "topology", "fitting"),
+    [
+        (fc.Laplace(items=3, epsilon=1.0), "two-stage", "'servers', 'explicit' or 'masked'"),
+        (fc.TSSPrime(items=3, epsilon=1.0, p=0.5, alpha=1 / 3, phi=1), "servers", "'two-stage'"),
+    ],
+)
+def test_a_topology_that_does_not_fit_names_those_that_do(mechanism, topology, fitting) -> None:
+    with pytest.raises(ParameterError, match=f"choose {fitting}"):
+        fc.run([0, 1, 2] * 5, mechanism, topology=topology)
+
+
+@pytest.mark.parametrize(("users", "insiders"), [(2, 1), (3, 2)])
+def test_explicit_says_how_many_users_it_needs(users, insiders) -> None:
+    with pytest.raises(ParameterError, match=f"needs at least {insiders + 2} users"):
+        fc.run([0] * users, fc.Laplace(items=2, epsilon=1.0, insiders=insiders), topology="explicit")
+
+
+@pytest.mark.parametrize("topology", ["shares", "servers", "explicit", "masked", "two-stage"])
+def test_progress_ends_with_everybody_and_the_result_says_how_it_ran(topology) -> None:
+    staged = topology == "two-stage"
+    mechanism = (
+        fc.TSSPrime(items=3, epsilon=1.0, p=0.1, floor=3, alpha=1 / 3, phi=1)
+        if staged
+        else fc.Laplace(items=3, epsilon=1.0)
+    )
+    told: list[int] = []
+    result = fc.run([0, 1, 2] * 5, mechanism, topology=topology, entropy=SeededStream(1), progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 15
+    assert result.facts["topology"] == topology
+    assert f"topology {topology}" in str(result)
+    assert result.to_dict()["topology"] == topology
+    assert result.simulation
+    assert not fc.run([0, 1, 2], fc.GRR(items=3, epsilon=1.0)).simulation
+    assert fc.run([0.5], fc.Duchi(epsilon=1.0), entropy=SeededStream(1)).simulation

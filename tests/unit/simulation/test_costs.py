@@ -68,16 +68,17 @@ def test_too_large_and_too_small_are_refused() -> None:
     with pytest.raises(ParameterError, match="users must be at least 2"):
         costs(1, 10)
     with pytest.raises(ParameterError, match="whole number of items"):
-        costs(10, 7)
+        costs(10, 7, alpha=0.4)
+    assert costs(10, 7, runs=1).size.alpha == 3 / 7  # the default fits any number of items
 
 
 def test_a_protocol_that_opens_another_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted error: S2 expands to other shares than the users did."""
-    real = counting.Ledger.expand
+    real = counting.Tally.expand
 
-    def wrong(self: counting.Ledger, party: str, key: bytes, q: int, count: int) -> np.ndarray:  # type: ignore[type-arg]
+    def wrong(self: counting.Tally, party: str, key: bytes, q: int, count: int) -> np.ndarray:  # type: ignore[type-arg]
         return real(self, party, key[::-1] if party == counting.S2 else key, q, count)
 
-    monkeypatch.setattr(counting.Ledger, "expand", wrong)
+    monkeypatch.setattr(counting.Tally, "expand", wrong)
     with pytest.raises(CorruptSumError):
         counting.two_servers(DPDS(items=3, users=5, p=0.5), np.arange(5) % 3, SeededStream(1))
