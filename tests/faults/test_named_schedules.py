@@ -18,7 +18,7 @@ from faircount.protocol import (
 )
 from faircount.protocol.messages import Aborted, Accepted, Batch
 from faircount.protocol.messages_masked import MaskedSum
-from faircount.protocol.messages_peers import BadEntries
+from faircount.protocol.messages_peers import BadEntries, SumUpload
 from faircount.protocol.params import Topology
 from faircount.protocol.states import State
 from faircount.protocol.store import Acknowledged
@@ -167,13 +167,54 @@ def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(servers, "S1", replace(servers.S1, complete=lambda s: True))
 
 
+def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
+    def explicitly(s, message):
+        digest, open_ = explicit.current_set(s).set_digest, explicit._may_send(s, message)
+        return coordinator.upload(s, message, made_for=digest, open_=open_)
+
+    def masked_too(s, message):
+        open_ = s.state is State.SUBMITTING and message.index in s.members
+        return coordinator.upload(s, message, made_for=s.extra.set_digest, open_=open_)
+
+    patch.setattr(explicit, "S1", replace(explicit.S1, users={**explicit.S1.users, SumUpload: explicitly}))
+    patch.setattr(masked, "S1", replace(masked.S1, users={**masked.S1.users, MaskedSum: masked_too}))
+
+
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "FINAL", ())
 
 
 # --- schedules
 
+A_SUM_FOR_A_FORGOTTEN_SET = (
+    *ENROLLED,
+    without(5),
+    DEADLINE,
+    visit(2, Trouble.NONE),
+    visit(2, Trouble.NONE),
+    Op(Kind.RESTORE_S1, -4),
+    CONVERSE,
+    ROUND,  # user 5 is in the set after all
+    DEADLINE,
+    Op(Kind.REPLAY, -11),  # of user 2, over the set without user 5
+    ROUND,
+    DEADLINE,
+    CONVERSE,
+)
+
 NAMED = {
+    "a sum for a forgotten set": (
+        Topology.EXPLICIT,
+        "published",
+        A_SUM_FOR_A_FORGOTTEN_SET,
+        sums_over_any_set_are_taken,
+    ),
+    "a vector for a forgotten set": (
+        Topology.MASKED,
+        "published",
+        A_SUM_FOR_A_FORGOTTEN_SET,
+        sums_over_any_set_are_taken,
+    ),
     "blobs wait for the receipt": (Topology.SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
     "S1 restored to before its claim makes another one": (
         Topology.SERVERS,

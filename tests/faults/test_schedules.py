@@ -49,8 +49,20 @@ def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
         again = [Op(Kind.ROUND, 0, missing), Op(Kind.DEADLINE), Op(Kind.ROUND, 0, later), Op(Kind.DEADLINE)]
         return [Op(Kind.RESTORE_S1, -back), Op(Kind.DROP, -1), *again, Op(Kind.CONVERSE)]
 
+    def remembered(back: int, missing: int, old: int) -> list[Op]:
+        """The same, but S1 asks what stands, another set forms, and something from before comes again."""
+        again = [
+            Op(Kind.ROUND, 0, missing),
+            Op(Kind.DEADLINE),
+            Op(Kind.REPLAY, -old),
+            Op(Kind.ROUND),
+            Op(Kind.DEADLINE),
+        ]
+        return [Op(Kind.RESTORE_S1, -back), Op(Kind.CONVERSE), *again, Op(Kind.CONVERSE)]
+
     return st.one_of(
         st.builds(forgotten, st.integers(1, 8), away, away),
+        st.builds(remembered, st.integers(1, 8), away, st.integers(1, 40)),
         st.builds(lambda back: [Op(Kind.RESTORE_S2, -back), Op(Kind.DROP, -1)], st.integers(1, 8)),
         st.builds(lambda who: [Op(Kind.VISIT, who, 5), Op(Kind.DEADLINE), Op(Kind.MAIL)], WHO),
         trouble(Trouble.CORRUPTED),
