@@ -49,8 +49,8 @@ def carry(which: int = 0, mishap: Mishap = Mishap.NONE, how: int = 0) -> Op:
 
 
 def forget(backup: int) -> tuple[Op, ...]:
-    """S1 goes back to a backup (after that many steps), and its question to S2 is lost."""
-    return Op(Kind.RESTORE_S1, backup), Op(Kind.DROP, -1)
+    """S1 goes back to a backup (after that many steps), and nobody tells it."""
+    return (Op(Kind.RESTORE_S1, backup, 1),)
 
 
 # --- planted holes: what happens if a rule is left out
@@ -68,6 +68,7 @@ def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "repeated", lambda s, claim: None)
+    patch.setattr(peers, "_set_problem", lambda s, claim, wanted: None)
     patch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])
 
 
@@ -178,6 +179,7 @@ def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(explicit, "S1", replace(explicit.S1, users={**explicit.S1.users, SumUpload: explicitly}))
     patch.setattr(masked, "S1", replace(masked.S1, users={**masked.S1.users, MaskedSum: masked_too}))
+    patch.setattr(masked, "_sent", lambda s: masked._holding(s, MaskedSum, s.extra.set_digest))
 
 
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
 
     def forgotten(back: int, missing: int, later: int) -> list[Op]:
         again = [Op(Kind.ROUND, 0, missing), Op(Kind.DEADLINE), Op(Kind.ROUND, 0, later), Op(Kind.DEADLINE)]
-        return [Op(Kind.RESTORE_S1, -back), Op(Kind.DROP, -1), *again, Op(Kind.CONVERSE)]
+        return [Op(Kind.RESTORE_S1, -back, 1), *again, Op(Kind.CONVERSE)]
 
     def remembered(back: int, missing: int, old: int) -> list[Op]:
         """The same, but S1 asks what stands, another set forms, and something from before comes again."""

@@ -19,7 +19,7 @@ from faircount.protocol.canonical import scaled_up, unscaled
 from faircount.protocol.codec import Message, Party, encode
 from faircount.protocol.digest import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.invitations import entry_holds
-from faircount.protocol.ledger import Charge, Ledger
+from faircount.protocol.ledger import Charge, Ledger, Shown
 from faircount.protocol.messages import (
     Aborted,
     Against,
@@ -158,13 +158,15 @@ def admit(
     """
     problem = _claim_problem(s, users, places)
     if problem is not None:
-        return s, (problem,)
+        return refuse_claim(s, problem)
     if s.ledger.population != s.params.population:
         raise ProtocolError("S2 was given the ledger of another population")
     if s.ledger.closed:
         return s, (rejected(Reason.CLOSED, "the population is closed until S2's newest receipts are shown"),)
     charge = charge_of(s.params)
     known = s.ledger.find(charge.survey)
+    if known is not None and s.claims == 0:
+        return s, (rejected(Reason.CLOSED, "this survey was charged before S2 was restored: begin another one"),)
     if known is None and not s.ledger.admits(charge):
         return abort(s, "over budget", spent=False)
     ledger = s.ledger.reserve(charge) if known is None else s.ledger
@@ -194,6 +196,13 @@ def repeated(s: Aggregator, claim: Message) -> Step | None:
     return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt)
 
 
+def refuse_claim(s: Aggregator, problem: Rejected | None) -> Step:
+    """Refuse a claim; with the receipt that was given for another one, from which a restored S1 learns of it."""
+    receipt = s.last(Receipt)
+    why = problem or rejected(Reason.MALFORMED, "this claim names no set of the sealed roster")
+    return s, (why, *(() if receipt is None else (receipt,)))
+
+
 def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] | None) -> Rejected | None:
     if len(users) < s.params.minimum:
         return rejected(Reason.TOO_FEW, f"{len(users)} users are fewer than the minimum of {s.params.minimum}")
@@ -214,7 +223,8 @@ def charge_of(params: SurveyParameters) -> Charge:
 def _receipt(s: Aggregator, charge: Charge) -> Receipt:
     amounts = scaled_up(charge.epsilon).encode(), scaled_up(charge.delta).encode()
     population = s.ledger.population.encode()
-    return Receipt(s.params.survey, s.claim_hash, *amounts, population, s.ledger.size, s.ledger.head)
+    ledger = s.ledger
+    return Receipt(s.params.survey, s.claim_hash, *amounts, population, len(ledger.receipted), ledger.size, ledger.head)
 
 
 def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
@@ -308,11 +318,12 @@ def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
     found = [unwrap(s.key.public, Party.S2, each) for each in receipts]
     population = s.ledger.population.encode()
     mine = [each for each in found if isinstance(each, Receipt) and each.population == population]
-    return replace(s, ledger=s.ledger.reopen([(_charged(each), each.ledger_size, each.ledger_head) for each in mine]))
+    return replace(s, ledger=s.ledger.reopen([_shown(each) for each in mine]))
 
 
-def _charged(receipt: Receipt) -> Charge:
-    return Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
+def _shown(receipt: Receipt) -> Shown:
+    charge = Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
+    return Shown(charge, receipt.reservations, receipt.ledger_size, receipt.ledger_head)
 
 
 def _amount(text: bytes) -> float:

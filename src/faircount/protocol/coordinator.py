@@ -70,6 +70,7 @@ class Coordinator:
     receipt: Signed | None = None
     included: Signed | None = None  # `servers`
     final: Signed | None = None  # S2's last word, or our own request to end the survey
+    asks: bool = False  # restored, and not yet told what stands
     extra: Any = None  # what only one topology keeps
 
     @property
@@ -98,6 +99,12 @@ def backup(s: Coordinator) -> Coordinator:
 
 Out = tuple[Message, ...]
 Step = tuple[Coordinator, Out]
+
+
+def restored(s: Coordinator) -> Step:
+    """S1 from a backup: it asks S2 what stands, and ends no phase before it knows."""
+    after = replace(backup(s), asks=s.state not in FINAL)
+    return after, (to_s2(after, Recall(s.params.survey)),)
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
     `seen` is the phase whose time is up; without it, whatever phase there is.
     """
     handler = rules.deadlines.get(s.state)
-    over = handler is None or s.final is not None or seen not in (None, s.phase)
+    over = handler is None or s.final is not None or s.asks or seen not in (None, s.phase)
     return (s, resume(rules, s)) if handler is None or over else handler(s)
 
 
@@ -161,6 +168,8 @@ def resume(rules: Rules, s: Coordinator) -> Out:
     """What S1 last had to say to S2, again: after a crash, or when no answer came."""
     if s.final is not None:
         return (s.final,) if s.final.by == Party.S1 else ()
+    if s.asks:
+        return (to_s2(s, Recall(s.params.survey)),)
     if s.state is State.ENROLLING:
         return (to_s2(s, _seal_request(s)),) if s.roster else ()
     if s.state is State.CLAIMED and s.receipt is not None and not rules.complete(s):
@@ -201,7 +210,8 @@ def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Re
     user = user_id(access)
     if not canonical_key(public_key) or not s.keys.fits(public_key, user):
         return rejected(Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one")
-    if user not in s.bodies and len(s.bodies) >= s.params.n_max:
+    sealed = any(line.user == user for line in s.roster) if len(s.bodies) >= s.params.n_max else False
+    if user not in s.bodies and len(s.bodies) >= s.params.n_max and not sealed:
         return rejected(Reason.FULL, f"the survey has its {s.params.n_max} users")
     return user
 
@@ -352,6 +362,7 @@ def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
     """
     if s.state in FINAL or _older(s, message):
         return s, ()
+    s = replace(s, asks=False)
     roster, claim = decode(message.roster) if message.roster else None, decode(message.claim) if message.claim else None
     seals = [signed for signed in message.statements if signed.payload[1] == Seal.tag]
     if isinstance(roster, SealRequest):

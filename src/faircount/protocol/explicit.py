@@ -227,6 +227,8 @@ def end_sharing(s: Coordinator) -> coordinator.Step:
 
 def _attempt(s: Coordinator, alive: Sequence[int], removed: frozenset[tuple[int, int]]) -> coordinator.Step:
     members, pairs = shrunk(alive, removed, s.params.phi)
+    if s.claim is not None and len(members) < len(alive):
+        return coordinator.give_up(s, "users complain of each other after the claim, and the set is final")
     if len(members) < s.params.minimum:
         return coordinator.give_up(s, f"{len(members)} users are left, {s.params.minimum} are needed")
     if s.attempt >= s.params.attempts:
@@ -235,7 +237,10 @@ def _attempt(s: Coordinator, alive: Sequence[int], removed: frozenset[tuple[int,
 
 
 def end_attempt(s: Coordinator) -> coordinator.Step:
-    """Everybody sent its sum: claim. Otherwise the next attempt, with those who were heard of."""
+    """Everybody sent its sum: claim. Otherwise the next attempt, with those who were heard of.
+
+    Once S2 has blobs the set is final: it must not get a sum without somebody of whom it has had one with.
+    """
     digest = current_set(s).set_digest
     sums = [j for j in s.members if coordinator.holds(s, SumUpload, digest, j)]
     if len(sums) == len(s.members):
@@ -244,6 +249,8 @@ def end_attempt(s: Coordinator) -> coordinator.Step:
     complaints = [coordinator.held(s, Complaint, s.attempt, j) for j in s.members]
     apart = {(min(c.index, j), max(c.index, j)) for c in complaints if c is not None for j in c.senders}
     alive = {*sums, *(c.index for c in complaints if c is not None)}
+    if s.claim is not None and len(alive) < len(s.members):
+        return coordinator.give_up(s, "somebody vanished after the claim, and the set is final")
     return _attempt(s, sorted(alive), s.removed | apart)
 
 

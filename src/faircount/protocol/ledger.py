@@ -45,6 +45,16 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A receipt of S2's own: what it charged, and the reservations, changes and head of the ledger at that time."""
+
+    charge: Charge
+    reservations: int
+    size: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All charges of one population. `head` chains every change, and is signed into every receipt.
 
@@ -110,23 +120,30 @@ class Ledger:
                 after = after.settle(charge.survey)
         return replace(after, backup=self.size if self.backup is None else self.backup)
 
-    def reopen(self, receipts: Sequence[tuple[Charge, int, bytes]]) -> "Ledger":
-        """Open again, with the charges that S2's own receipts show and the backup lacks; each with its size and head.
+    def reopen(self, receipts: Sequence[Shown]) -> "Ledger":
+        """Open again, with the charges that S2's own receipts show and the backup lacks.
 
-        Refused unless the newest is later than the backup or one of the backup's own.
+        Refused unless the newest is later than the backup, and every reservation up to it is in the backup or shown; or
+        is the newest of the backup itself.
         """
-        size, head = max(((size, head) for _, size, head in receipts), default=(0, b""))
-        if self.backup is not None and size <= self.backup and (size, head) not in self.receipted:
+        newest = max(receipts, key=lambda each: each.size, default=None)
+        later = [each for each in receipts if self.backup is None or each.size > self.backup]
+        if newest is None or (not later and self.receipted[-1:] != ((newest.size, newest.head),)):
             raise ProtocolError(
                 "show the newest receipt that S2 has given for this population: S1 keeps them; if it has never given "
                 "one, open a new population"
             )
+        if later and len(self.receipted) + len({each.charge.survey for each in later}) < newest.reservations:
+            raise ProtocolError(
+                f"{newest.reservations} surveys of this population have receipts: show those that are newer than the "
+                "backup, all of them"
+            )
         after = self
-        for charge, _, _ in receipts:
-            if after.find(charge.survey) is None:
-                spent = replace(charge, status=Status.SPENT)
+        for each in receipts:
+            if after.find(each.charge.survey) is None:
+                spent = replace(each.charge, status=Status.SPENT)
                 after = after._with((*after.charges, spent), spent)
-        return replace(after, backup=None, size=max(after.size, size))
+        return replace(after, backup=None, size=max(after.size, newest.size))
 
     def _changed(self, survey: bytes, **change: object) -> "Ledger":
         before = self.find(survey)

@@ -190,8 +190,7 @@ def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
     near = [j for j in circle.graph.of(message.index) if j in circle.members] if here else []
     if here and list(message.lacking) != sorted(set(message.lacking) & set(near)):
         return s, (rejected(Reason.MALFORMED, "only shares of neighbours in the set can be lacking"),)
-    keys = [s.uploads[KeyBundle.tag, 0, j].mask_key for j in near]
-    open_ = here and message.keys_digest == keys_digest(keys)
+    open_ = here and message.keys_digest == _keys_around(s, message.index)
     return coordinator.upload(s, message, made_for=message.set_digest, open_=open_)
 
 
@@ -201,17 +200,32 @@ def end_submitting(s: Coordinator) -> coordinator.Step:
     Begin again without a dropped user whose key is lost, and without anybody whose key would be lost if its sum did not
     open. Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
     """
-    circle, graph = _circle(s), _circle(s).graph
+    graph = _circle(s).graph
     inside, keys = graph.marks(s.members), _holding(s, KeyBundle)
     if (inside & ~keys).any():
         return _attempt(s, graph.settled(inside & keys, s.params.t))
-    sent = _holding(s, MaskedSum, circle.set_digest)
+    sent = _sent(s)
     included = graph.largest(sent)
     dealt, there = _holders(s, included), graph.count(included)
     weak = included & (dealt < there) & (dealt < s.params.t)  # it dealt shares that do not open
     if included.sum() >= s.params.minimum and (weak.any() or _lost(s, included, included)):
         return _attempt(s, graph.settled(sent & ~weak, s.params.t))
     return _claim(s, _first_claim(s, included))
+
+
+def _sent(s: Coordinator) -> Marks:
+    """Those of whom S1 has a vector for the current set, made with the mask keys that S1 has now."""
+    circle, found = _circle(s), np.zeros(s.n, dtype=np.bool_)
+    for j in s.members:
+        held = coordinator.held(s, MaskedSum, circle.set_digest, j)
+        found[j] = held is not None and held.keys_digest == _keys_around(s, j)
+    return found
+
+
+def _keys_around(s: Coordinator, i: int) -> bytes:
+    """Digest of the mask keys of a user's neighbours in the set."""
+    circle = _circle(s)
+    return keys_digest(s.uploads[KeyBundle.tag, 0, j].mask_key for j in circle.graph.of(i) if j in circle.members)
 
 
 def _holders(s: Coordinator, helpers: Marks) -> Ints:
@@ -258,8 +272,10 @@ def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.St
     if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash or not isinstance(claim, MaskedClaim):
         return s, ()
     bad = [circle.included[position] for position in message.positions if position < len(circle.included)]
-    left = circle.graph.largest(circle.graph.marks(circle.included) & ~circle.graph.marks(bad))
+    left = circle.graph.marks(circle.included) & ~circle.graph.marks(bad)
     again = replace(s, receipt=None, state=advance(s.state, State.SUBMITTING))
+    if not circle.graph.connected(left):
+        return coordinator.give_up(again, "without those whose sums do not open, the others do not hang together")
     if _lost(again, left, left):
         return coordinator.give_up(again, "too few users hold key shares of those whose sums do not open")
     hashes = dict(zip(circle.included, claim.blob_hashes, strict=True))

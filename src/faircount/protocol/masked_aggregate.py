@@ -19,7 +19,7 @@ from faircount.protocol.graph import Graph, Marks, draw
 from faircount.protocol.masks import Round, help_info, masks_of
 from faircount.protocol.messages import BadBlobs, Batch, Reason, Rejected, rejected
 from faircount.protocol.messages_masked import HelpBatch, MaskedClaim, Recovery
-from faircount.protocol.peers import entry, open_sums, opened, root_of
+from faircount.protocol.peers import entry, open_sums, opened, root_of, without_bad
 from faircount.protocol.sealing import KeyPair
 from faircount.protocol.sets import PeerSet, peer_set
 from faircount.protocol.states import FINAL, State, advance
@@ -61,9 +61,9 @@ def on_claim(s: Aggregator, claim: MaskedClaim) -> aggregator.Step:
     known = aggregator.repeated(s, claim)
     if known is not None:
         return known
-    problem = _claim_problem(s, claim) or _part_problem(s, claim) or _further_problem(s, claim)
+    problem = _claim_problem(s, claim) or _further_problem(s, claim) or _part_problem(s, claim)
     if problem is not None:
-        return s, (problem,)
+        return aggregator.refuse_claim(s, problem)
     places = members_of(claim.included, _graph(s).n) or ()
     path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
     return aggregator.admit(s, claim, [entry(s, j)[0] for j in places], places, path)
@@ -96,13 +96,17 @@ def _part_problem(s: Aggregator, claim: MaskedClaim) -> Rejected | None:
 
 
 def _further_problem(s: Aggregator, claim: MaskedClaim) -> Rejected | None:
-    """A further claim drops users and changes nothing else: nobody's second blob is ever asked for."""
+    """A further claim drops those whose blobs did not open and changes nothing else.
+
+    Whoever else was dropped would have its vector at S2, from the first batch, and soon its mask key.
+    """
     if not isinstance(s.claim, MaskedClaim):
         return None
     before, after = _hashes(s, s.claim), _hashes(s, claim)
     same = replace(claim, included=s.claim.included, blob_hashes=s.claim.blob_hashes) == s.claim
-    if not same or any(before.get(j) != each for j, each in after.items()):
-        return rejected(Reason.CONFLICT, "a further claim is the first one without some of its users")
+    left = without_bad(s, tuple(before))
+    if not same or tuple(after) != left or any(before[j] != each for j, each in after.items()):
+        return rejected(Reason.CONFLICT, "a further claim is the first one without the bad blobs")
     return None
 
 

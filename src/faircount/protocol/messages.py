@@ -87,6 +87,7 @@ class Receipt(Message):
     epsilon: Blob  # decimal, times 2^128
     delta: Blob
     population: Blob
+    reservations: U32  # of the population so far, this one included
     ledger_size: U32
     ledger_head: Hash
 

@@ -144,6 +144,24 @@ class SlotComplaint(Message):
     numbers: tuple[U32, ...]
 
 
+@message(89, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Announcement(Message):
+    """S1 is about to ask for an election, with the request of this hash and no other."""
+
+    survey: Id
+    request_hash: Hash
+
+
+@message(90, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Announced(Message):
+    """S2 has recorded which request it will read. Another one never leaves S1: the difference would tell an A_i."""
+
+    survey: Id
+    request_hash: Hash
+
+
 @message(88, Party.S2)
 @dataclass(frozen=True, slots=True)
 class TwoStageClaim(Message):

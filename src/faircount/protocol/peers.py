@@ -88,7 +88,7 @@ def on_claim(s: Aggregator, claim: PeersClaim) -> aggregator.Step:
     wanted = claimed_set(s, claim)
     problem = _set_problem(s, claim, wanted)
     if problem is not None or wanted is None:
-        return s, (problem or rejected(Reason.MALFORMED, "no set of the sealed roster"),)
+        return aggregator.refuse_claim(s, problem)
     users = [entry(s, j)[0] for j in wanted.members]
     path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
     return aggregator.admit(s, claim, users, wanted.members, path)
@@ -107,9 +107,17 @@ def _set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None) -> Re
     if not holds_together(wanted.members, wanted.removed, s.params.phi):
         return rejected(Reason.DISCONNECTED, "the set falls apart")
     before = claimed_set(s, s.claim)
-    if before is not None and not (claim.attempt > before.attempt and set(wanted.members) <= set(before.members)):
-        return rejected(Reason.CONFLICT, "a further claim is a later attempt over a subset of the first")
+    if before is not None and not (claim.attempt > before.attempt and wanted.members == without_bad(s, before.members)):
+        return rejected(Reason.CONFLICT, "a further claim is a later attempt over the first set without the bad blobs")
     return None
+
+
+def without_bad(s: Aggregator, places: Sequence[int]) -> tuple[int, ...]:
+    """The places of a first claim without those whose blobs did not open: the one set that a further claim may name.
+
+    Were anybody else left out, S2 would have a sum with and one without that user.
+    """
+    return tuple(j for j in places if entry(s, j)[0] not in s.bad)
 
 
 def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:

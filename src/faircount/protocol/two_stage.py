@@ -18,11 +18,13 @@ from hashlib import sha256
 
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol import coordinator
-from faircount.protocol.codec import Message
+from faircount.protocol.codec import Message, encode, parse
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import bitmap, members_of
 from faircount.protocol.messages import Accepted, BadBlobs, Reason, Signed, Visit, Wait, rejected
 from faircount.protocol.messages_two_stage import (
+    Announced,
+    Announcement,
     Bundle,
     Election,
     ElectionRequest,
@@ -81,7 +83,27 @@ def end_indicating(s: Coordinator) -> coordinator.Step:
         numbers = tuple(counts[item] for item in range(s.params.N))
         request = ElectionRequest(s.params.survey, s.digest, bitmap(eligible, s.n), numbers)
         s = replace(s, extra=replace(rounds(s), request=request))
+    return _announced(s)
+
+
+def _announced(s: Coordinator) -> coordinator.Step:
+    """Announce the request, or send it once S2 has recorded that. S2 never gets two: they would differ by an A_i."""
+    known = rounds(s)
+    said = None if known.announced is None else parse(known.announced.payload)
+    if known.request is not None and said is not None and said != _announces(s, known.request):
+        return coordinator.give_up(s, "another election was announced before S1 was restored")
     return s, last_word(s)
+
+
+def _announces(s: Coordinator, request: ElectionRequest) -> Announced:
+    return Announced(s.params.survey, sha256(encode(request)).digest())
+
+
+def on_announced(s: Coordinator, _: Announced, signed: Signed) -> coordinator.Step:
+    """S2 will read one request: ours, or the one from before a restore."""
+    if s.state is not State.INDICATING or rounds(s).announced is not None:
+        return s, ()
+    return _announced(replace(s, extra=replace(rounds(s), announced=signed)))
 
 
 def on_election(s: Coordinator, message: Election, signed: Signed) -> coordinator.Step:
@@ -289,10 +311,11 @@ def _held(s: Coordinator) -> list[bytes | None]:
 
 
 def last_word(s: Coordinator) -> coordinator.Out:
-    """The request until there is an election; later the claim until there is a receipt, then its blobs."""
-    request = rounds(s).request
-    if s.state is State.INDICATING and request is not None:
-        return (coordinator.to_s2(s, request),)
+    """The announcement, then the request until there is an election; later the claim, then its blobs."""
+    known = rounds(s)
+    if s.state is State.INDICATING and known.request is not None:
+        first = Announcement(s.params.survey, _announces(s, known.request).request_hash)
+        return (coordinator.to_s2(s, known.request if known.announced is not None else first),)
     return coordinator.claim_or_batch(s, lambda: (blob for blob in _held(s) if blob is not None))
 
 
@@ -331,7 +354,7 @@ S1 = Rules(
         SlotComplaint: take_complaint,
         Visit: answer_visit,
     },
-    s2={**coordinator.ROSTER_S2, Election: on_election, BadBlobs: on_bad_blobs},
+    s2={**coordinator.ROSTER_S2, Announced: on_announced, Election: on_election, BadBlobs: on_bad_blobs},
     deadlines={
         State.ENROLLING: coordinator.close_roster,
         State.INDICATING: end_indicating,

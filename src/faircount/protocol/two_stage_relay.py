@@ -38,6 +38,7 @@ class Rounds:
     """S1's own part of the state; `members` of the common part are the places of the present reporters."""
 
     request: ElectionRequest | None = None
+    announced: Signed | None = None  # S2 will read the request with this hash
     election: Signed | None = None
     order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
     formed: int = 1  # the attempt from which the present reporters are the set

@@ -9,6 +9,7 @@ not open, and the same bytes for every slot whose holder stays.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 
@@ -19,17 +20,28 @@ from faircount.privacy.guarantee import Adversary
 from faircount.protocol import aggregator
 from faircount.protocol.aggregator import Aggregator
 from faircount.protocol.canonical import scaled_up
-from faircount.protocol.codec import Message, Party, parse
+from faircount.protocol.codec import Message, Party, encode, parse
 from faircount.protocol.digest import members_of, merkle_root, roster_leaves
 from faircount.protocol.election import Ballot, Slots, draw, sum_info, tally_problem
-from faircount.protocol.messages import Against, BadBlobs, Batch, Reason, Receipt, Rejected, rejected
-from faircount.protocol.messages_two_stage import Election, ElectionRequest, TwoStageClaim
+from faircount.protocol.messages import Against, BadBlobs, Batch, Reason, Rejected, rejected
+from faircount.protocol.messages_two_stage import Announced, Announcement, Election, ElectionRequest, TwoStageClaim
 from faircount.protocol.peers import entry
 from faircount.protocol.promise import realized_against
 from faircount.protocol.states import FINAL, State, advance
 from faircount.protocol.two_stage_user import NOBODY
 from faircount.protocol.vectors import unpack_rows
 from faircount.sharing.field import Residues, sum_rows
+
+
+def on_announcement(s: Aggregator, message: Announcement) -> aggregator.Step:
+    """Record which request will be read; any other later is a conflict."""
+    stored = s.last(Announced)
+    if stored is not None:
+        again = parse(stored.payload) == Announced(message.survey, message.request_hash)
+        return s, (stored,) if again else (rejected(Reason.CONFLICT, "another request was announced"), stored)
+    if s.state is not State.SEALED or s.roster is None:
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"),)
+    return aggregator.say(s, Announced(s.params.survey, message.request_hash))
 
 
 def on_request(s: Aggregator, request: ElectionRequest) -> aggregator.Step:
@@ -40,6 +52,9 @@ def on_request(s: Aggregator, request: ElectionRequest) -> aggregator.Step:
         return s, (*again, stored)
     if s.state is not State.SEALED or s.roster is None:
         return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"),)
+    announced, own = s.last(Announced), Announced(s.params.survey, sha256(encode(request)).digest())
+    if announced is None or parse(announced.payload) != own:
+        return s, (rejected(Reason.CONFLICT, "this request was not announced"),)
     if request.digest != s.digest:
         return s, (rejected(Reason.WRONG_DIGEST, "an election is held for the sealed roster"),)
     problem = tally_problem(s.params, len(s.roster.entries), request.eligible, request.reporters)
@@ -71,15 +86,14 @@ def on_claim(s: Aggregator, claim: TwoStageClaim) -> aggregator.Step:
         return known
     ballot = ballot_of(s)
     if ballot is None or (claim.digest, claim.election) != (s.digest, ballot.hash):
-        return s, (rejected(Reason.WRONG_DIGEST, "the claim is about another election than the one that was held"),)
+        why = rejected(Reason.WRONG_DIGEST, "the claim is about another election than the one that was held")
+        return aggregator.refuse_claim(s, why)
     slots, numbers = ballot.after(claim.gone), members_of(claim.members, len(ballot.eligible))
     problem = _form_problem(s, claim, ballot, slots, numbers)
     if problem is None and slots is not None and isinstance(s.claim, TwoStageClaim):
         problem = _further_problem(s, s.claim, claim, ballot, slots)
     if problem is not None or numbers is None:
-        receipt = s.last(Receipt)  # of the first claim: an S1 that was restored since learns of it
-        again = () if receipt is None else (receipt,)
-        return s, (problem or rejected(Reason.MALFORMED, "no reporters of this election"), *again)
+        return aggregator.refuse_claim(s, problem)
     path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
     return aggregator.admit(s, claim, [number.to_bytes(16, "big") for number in numbers], None, path)
 
@@ -181,4 +195,9 @@ def _code(adversary: Adversary) -> int:
     return {guarantee.S1: int(Party.S1), guarantee.S2: int(Party.S2)}.get(adversary, adversary.insiders)
 
 
-S2: dict[type[Message], aggregator.Handler] = {ElectionRequest: on_request, TwoStageClaim: on_claim, Batch: on_batch}
+S2: dict[type[Message], aggregator.Handler] = {
+    Announcement: on_announcement,
+    ElectionRequest: on_request,
+    TwoStageClaim: on_claim,
+    Batch: on_batch,
+}

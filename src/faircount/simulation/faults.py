@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from faircount.protocol import aggregator
+from faircount.protocol import aggregator, coordinator
 from faircount.protocol.codec import Message, Party
-from faircount.protocol.coordinator import to_s2
-from faircount.protocol.messages import Recall, Rejected, addressee
+from faircount.protocol.messages import Rejected, addressee
 from faircount.protocol.messages_peers import Enrolment
 from faircount.protocol.messages_servers import Submission
 from faircount.protocol.params import Topology
@@ -37,7 +36,7 @@ class Kind(StrEnum):
     REPLAY = "replay"  # message `who` of all that was ever sent arrives again
     FLOOD = "flood"  # S1 and S2 are sent `how` old messages, meant for them or not, from `who` on, and garbage
     RETRY = "retry"  # S1 says its last word to S2 again
-    RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands
+    RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands; `how` odd: nobody tells it
     RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`
     ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
     LOSE = "lose"  # device `who` is lost for good
@@ -152,8 +151,12 @@ def _retry(world: World, _: Op) -> None:
 
 
 def _restore_s1(world: World, op: Op) -> None:
-    world.s1 = snapshot(world.backups_s1[op.who % len(world.backups_s1)])
-    world.post([to_s2(world.s1, Recall(world.cast.params.survey))])
+    before = world.backups_s1[op.who % len(world.backups_s1)]
+    if op.how % 2:  # nobody tells it: it goes on as if nothing had happened
+        world.s1 = snapshot(before)
+    else:
+        world.s1, out = coordinator.restored(before)
+        world.post(out)
 
 
 def _restore_s2(world: World, op: Op) -> None:

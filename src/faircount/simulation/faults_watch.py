@@ -20,7 +20,7 @@ from faircount.protocol.messages import Aborted, BadBlobs, Batch, Published, Rec
 from faircount.protocol.messages_masked import HelpBatch, MaskedClaim, MaskedSum
 from faircount.protocol.messages_peers import PeersClaim, SealRequest, SumUpload
 from faircount.protocol.messages_servers import Included, ServersClaim, ShareSum
-from faircount.protocol.messages_two_stage import SlotSums, TwoStageClaim
+from faircount.protocol.messages_two_stage import ElectionRequest, SlotSums, TwoStageClaim
 from faircount.protocol.params import SurveyParameters
 from faircount.protocol.states import State
 from faircount.protocol.two_stage_user import NOBODY
@@ -128,19 +128,19 @@ def _claim(watch: Watch, claim: Message) -> None:
 
 
 def _receipt(watch: Watch, receipt: Receipt) -> None:
-    """One claim; a second one only after bad blobs, over a subset of the first without them."""
+    """One claim; a second one only after bad blobs, over the first without them and nobody else."""
     new = receipt.claim_hash
     if new in watch.receipted:
         return
     watch.receipted.append(new)
     if len(watch.receipted) == 1:
         return
-    if len(watch.receipted) > 2 or not set(watch.lines_of(new)) <= _allowed(watch, watch.receipted[0]):
-        watch.problems.append("S2 admitted a second claim that is no subset without the bad blobs")
+    if len(watch.receipted) > 2 or set(watch.lines_of(new)) != _allowed(watch, watch.receipted[0]):
+        watch.problems.append("S2 admitted a second claim that is not the first without the bad blobs")
 
 
 def _allowed(watch: Watch, first: bytes) -> set[Line]:
-    """Whom a second claim may name: nobody before bad blobs. In two-stage blobs are the helpers', and nobody leaves."""
+    """Whom a second claim names: nobody before bad blobs. In two-stage blobs are the helpers', and nobody leaves."""
     lines, bad = watch.lines_of(first), watch.bad.get(first)
     if bad is None or isinstance(watch.claims[first], TwoStageClaim):
         return set() if bad is None else set(lines)
@@ -192,6 +192,10 @@ def _sum(watch: Watch, message: ShareSum) -> None:
     watch.one_value(("sum",), encode(message), "S1 sent two different sums of its shares")
 
 
+def _request(watch: Watch, request: ElectionRequest) -> None:
+    watch.one_value(("election",), encode(request), "S2 was sent two requests for an election")
+
+
 def _published(watch: Watch, result: Published) -> None:
     """The result is the declared set's, each of its users once."""
     watch.one_value(("published",), encode(result), "S2 published two results")
@@ -226,6 +230,7 @@ READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
     PeersClaim: _claim,
     MaskedClaim: _claim,
     TwoStageClaim: _claim,
+    ElectionRequest: _request,
     Receipt: _receipt,
     Batch: _batch,
     BadBlobs: _bad,

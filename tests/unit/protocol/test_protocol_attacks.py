@@ -4,18 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from faircount.protocol import coordinator, explicit, masked_user, servers, two_stage_user
+from faircount.protocol import aggregator, coordinator, explicit, masked_user, servers, two_stage_user, user
 from faircount.protocol.codec import Party, encode
+from faircount.protocol.invitations import Invitation
 from faircount.protocol.ledger import Charge, Ledger, parallel_costs
-from faircount.protocol.messages import BadBlobs, Reason, Recall, Rejected
-from faircount.protocol.messages_masked import MaskedSum
-from faircount.protocol.messages_peers import Enrolment, ShareBundle
+from faircount.protocol.messages import Accepted, BadBlobs, Reason, Recall, Rejected
+from faircount.protocol.messages_masked import MaskedSum, Recovery
+from faircount.protocol.messages_peers import Enrolment, ShareBundle, SumUpload
 from faircount.protocol.messages_two_stage import SlotComplaint, SumCall
 from faircount.protocol.params import Topology
-from faircount.protocol.roles import end_phase, resume
+from faircount.protocol.roles import aggregate, end_phase, resume
+from faircount.protocol.sealing import OVERHEAD
 from faircount.protocol.signing import sign
 from faircount.protocol.states import State
 from faircount.protocol.wire import decode
+from faircount.sharing.packing import packed_size
 
 
 def asks_what_stands(play) -> None:
@@ -84,6 +87,68 @@ def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
     play.finish()
     assert play.s2.last(BadBlobs) is None
     assert play.counts() == [1] * 8
+
+
+# --- the further claim: the first without the bad blobs, and nobody else -----------------------------------------
+
+
+def test_a_restored_s1_cannot_drop_a_user_whose_vector_s2_has(masked) -> None:
+    """User 4 sends garbage; S1 forgets user 2's vector, which S2 has opened, and claims without both."""
+    play = masked("shared", n=8, k=7, t=3)
+    for i in (0, 1, 3, 5, 6, 7):
+        play.send(i)
+    before = coordinator.backup(play.s1)
+    play.send(2)
+    play.spoil(4)
+    (receipt,) = play.tell_s2(play.deadline()[0])
+    (batch,) = play.tell_s1(receipt)
+    play.tell_s2(batch)
+    play.s1 = before  # and nobody tells it
+    (other,) = play.deadline()
+    refused, stands = play.tell_s2(other)
+    assert play.said_by_s2(refused).reason == Reason.CONFLICT
+    assert stands == receipt
+    play.settle((stands,))
+    assert play.s1.state is play.s2.state is State.ABORTED  # it has lost the vector that must be in the sum
+    assert play.s2.last(Recovery) is None
+
+
+def test_bad_blobs_that_cut_somebody_off_end_the_survey(masked) -> None:
+    """Those around user 2 on the ring send garbage: without them it stands alone, and must not be dropped either."""
+    play = masked("shared", n=24, k=8, t=3)
+    near = play.people[2].placed.neighbours
+    for i in near:
+        play.spoil(i)
+    play.settle(play.submit(skip=tuple(near)))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert b"hang together" in play.said_by_s2(play.s1.final).reason
+    assert play.s2.last(Recovery) is None
+
+
+def test_nobody_may_be_lost_between_the_claims(stage) -> None:
+    """S2 has opened user 2's sum over the first set: one over a smaller set would give it the difference."""
+    play = stage(Topology.EXPLICIT)
+    play.enrol_all()
+    play.share_all()
+    size = packed_size(play.cast.params.q, play.cast.params.N) + OVERHEAD
+    wanted, member = explicit.current_set(play.s1), play.people[4].member
+    bad = SumUpload(member.params.survey, 4, member.credential, 1, wanted.set_digest, bytes(size))
+    play.tell_s1(bad)
+    play.settle(play.sum_all(skip=(4,)))
+    assert play.s1.members == (0, 1, 2, 3, 5)
+    smaller = explicit.current_set(replace(play.s1, members=(0, 1, 3, 5)))
+    claim = replace(
+        play.s2.claim,
+        attempt=2,
+        members=smaller.bits,
+        set_digest=smaller.set_digest,
+        blob_hashes=play.s2.claim.blob_hashes[:4],
+    )
+    refused, _ = play.tell_s2(sign(play.s1.key, Party.S1, claim))
+    assert b"without the bad blobs" in play.said_by_s2(refused).detail
+    play.settle(play.sum_all(skip=(2,)))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert b"set is final" in play.said_by_s2(play.s1.final).reason
 
 
 # --- bytes that changed -------------------------------------------------------------------------------------------
@@ -222,6 +287,32 @@ def test_surveys_of_the_same_group_add_up() -> None:
     ledger = Ledger("people", 1.0, 0.0).reserve(charge(1, "north"))
     assert ledger.admits(charge(2, "south"))
     assert not ledger.admits(charge(2, "north"))
+
+
+def test_a_survey_that_was_charged_before_a_restore_has_no_second_life(stage) -> None:
+    play = stage(Topology.SERVERS)
+    play.answer_all()
+    (claim,) = play.deadline()
+    (receipt,) = play.tell_s2(claim)
+    fresh = aggregator.show_receipts(replace(play.cast.s2, ledger=play.cast.s2.ledger.restored(())), [receipt])
+    assert not fresh.ledger.closed
+    _, (refused,) = aggregate(fresh, claim)
+    assert play.said_by_s2(refused).reason == Reason.CLOSED
+
+
+def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
+    play = stage(Topology.EXPLICIT)
+    extra = Invitation.issue(play.cast.params.digest, play.entropy)
+    play.s1 = replace(play.s1, invited=play.s1.invited | {extra.access})
+    empty = coordinator.backup(play.s1)
+    play.enrol_all()
+    play.s1 = empty
+    intruder = user.join(play.cast.params, extra, play.entropy)
+    others = [each.member.enrolment for each in play.people]
+    for body in (intruder.enrolment, *others[:5]):
+        assert isinstance(play.tell_s1(body)[0], Accepted)
+    asks_what_stands(play)
+    assert isinstance(play.tell_s1(others[5])[0], Accepted)
 
 
 def test_a_reason_that_nobody_has_given_out_is_read_all_the_same() -> None:

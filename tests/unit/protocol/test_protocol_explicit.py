@@ -242,8 +242,9 @@ def test_the_further_claim_may_not_name_who_did_not_open(stage) -> None:
         set_digest=wanted.set_digest,
         blob_hashes=play.s2.claim.blob_hashes[:5],
     )
-    (answer,) = play.tell_s2(by_s1(play, claim))
+    answer, receipt = play.tell_s2(by_s1(play, claim))
     assert play.said_by_s2(answer).reason == Reason.CONFLICT
+    assert isinstance(play.said_by_s2(receipt), Receipt)  # an S1 that was restored learns what stands
 
 
 def claimed(stage):

@@ -6,7 +6,7 @@ import pytest
 
 from faircount.core.errors import ParameterError, ProtocolError
 from faircount.privacy.composition import compose
-from faircount.protocol.ledger import Charge, Ledger, Status, dominating_pair, parallel_costs, within
+from faircount.protocol.ledger import Charge, Ledger, Shown, Status, dominating_pair, parallel_costs, within
 
 
 def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge:
@@ -80,7 +80,7 @@ def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
     assert after.closed
     assert not after.admits(charge(3, 0.01))
     assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
-    opened = after.reopen([(charge(2), 7, b"a"), (charge(3), 9, b"b")])
+    opened = after.reopen([Shown(charge(2), 2, 7, b"a"), Shown(charge(3), 3, 9, b"b")])
     assert not opened.closed
     assert [each.survey[0] for each in opened.charges] == [1, 2, 3]
     assert opened.size == 9
@@ -90,15 +90,29 @@ def test_a_closed_population_opens_with_the_newest_receipt_and_nothing_less() ->
     first = Ledger("people", 1.0, 1e-6).reserve(charge(1, 0.1))
     second = first.settle(charge(1).survey).reserve(charge(2, 0.1))
     after = second.settle(charge(2).survey).restored(())
-    shown = [(charge(1), first.size, first.head), (charge(2), second.size, second.head)]
+    shown = [Shown(charge(1), 1, first.size, first.head), Shown(charge(2), 2, second.size, second.head)]
     assert not after.reopen(shown).closed
     assert not after.reopen(shown[1:]).closed
-    for wrong in ([], [(charge(2), second.size, bytes(32))], [(charge(1), 2, first.head)]):
+    for wrong in ([], shown[:1], [replace(shown[1], head=bytes(32))], [replace(shown[0], size=2)]):
         with pytest.raises(ProtocolError, match="newest receipt"):
             after.reopen(wrong)
     older = first.restored(())  # the backup is older than the newest receipt: it takes over what that proves
     assert [each.survey[0] for each in older.reopen(shown).charges] == [1, 2]
     assert after.restored(()).backup == after.backup
+
+
+def test_all_receipts_since_the_backup_are_needed() -> None:
+    ledger = Ledger("people", 3.0, 1e-6)
+    backup = ledger.restored(())
+    shown = []
+    for i in (1, 2, 3):
+        ledger = ledger.reserve(charge(i))
+        shown.append(Shown(charge(i), i, ledger.size, ledger.head))
+    assert len(backup.reopen(shown).charges) == 3
+    with pytest.raises(ProtocolError, match="3 surveys of this population have receipts"):
+        backup.reopen(shown[2:])
+    with pytest.raises(ProtocolError, match="all of them"):
+        backup.reopen(shown[1:])
 
 
 def test_budgets_are_checked() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from faircount.protocol import coordinator, masked_user
+from faircount.protocol import masked as masked_rules
 from faircount.protocol.codec import Party, encode
 from faircount.protocol.digest import bitmap
 from faircount.protocol.ledger import Status
@@ -61,6 +62,7 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     )
     _, body = masked_user.answer_call(play.people[0], shown, play.entropy)
     assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
+    body = replace(body, keys_digest=masked_rules._keys_around(play.s1, 0))
     play.s1.uploads.put((MaskedSum.tag, play.s1.extra.set_digest, 0), body)
     play.settle(play.submit(skip=(0,)))
     assert play.said_by_s2(play.s2.last(BadBlobs)).positions == (0,)
@@ -125,7 +127,7 @@ def test_the_further_claim_only_leaves_users_out(masked) -> None:
         ),
     ]
     for other in others:
-        (answer,) = play.tell_s2(play.by_s1(other))
+        answer, _ = play.tell_s2(play.by_s1(other))
         assert play.said_by_s2(answer).reason == Reason.CONFLICT
     play.settle(resume(play.s1))
     play.settle(play.recover())

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from faircount.protocol import coordinator
 from faircount.protocol import two_stage as rules
 from faircount.protocol import two_stage_user as people
 from faircount.protocol.codec import Party, encode
 from faircount.protocol.messages import Accepted, Reason, Wait
 from faircount.protocol.messages_servers import Inclusion
-from faircount.protocol.messages_two_stage import Assignment, Gone, SlotComplaint, SlotSums, SumCall
+from faircount.protocol.messages_two_stage import Announcement, Assignment, Gone, SlotComplaint, SlotSums, SumCall
 from faircount.protocol.sealing import RealSealing
 from faircount.protocol.signing import SigningKey, sign
 from faircount.protocol.states import State
@@ -84,10 +85,36 @@ def test_requests_that_s2_refuses_end_the_survey(two_stage, change, reason) -> N
     play.deadline()
     wrong = replace(rounds(play.s1).request, **change)
     play.s1 = replace(play.s1, extra=replace(rounds(play.s1), request=wrong))
+    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT  # not announced
+    play.tell_s2(play.by_s1(Announcement(play.params.survey, sha256(encode(wrong)).digest())))
     (answer,) = play.tell_s2(play.by_s1(wrong))
     assert play.said_by_s2(answer).reason == reason
     play.settle((answer,))
     assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
+    """Two requests would differ by the items of one user."""
+    play = two_stage("drawn")
+    before = coordinator.backup(play.s1)
+    for person in play.people.values():
+        play.tell_s1(person.indicator)
+    (first,) = play.deadline()
+    (announced,) = play.tell_s2(first)
+    assert play.tell_s2(first) == (announced,)
+    (request,) = play.tell_s1(announced)
+    play.s1 = before  # and nobody tells it
+    for i in range(7):
+        play.tell_s1(play.people[i].indicator)
+    (other,) = play.deadline()
+    refused, again = play.tell_s2(other)
+    assert (play.said_by_s2(refused).reason, again) == (Reason.CONFLICT, announced)
+    (wish,) = play.tell_s1(again)
+    assert b"another election was announced" in decode(wish.payload).reason
+    play.tell_s2(request)  # the first one comes late
+    play.settle((wish,))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.charges == ()
 
 
 def test_a_user_whose_items_the_election_does_not_count_refuses(two_stage) -> None:

@@ -44,7 +44,7 @@ def test_others_take_over_from_who_sent_a_sum_that_does_not_open(two_stage) -> N
     assert (first.members, first.keys, first.formed) == (second.members, second.keys, second.formed)
     assert bad not in play.holders()
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
-    assert kinds == ["Seal", "Election", "Receipt", "BadBlobs", "Receipt", "Published"]
+    assert kinds == ["Seal", "Announced", "Election", "Receipt", "BadBlobs", "Receipt", "Published"]
 
 
 def test_a_further_claim_over_fewer_reporters_is_refused(two_stage) -> None:
