@@ -13,6 +13,7 @@ from faircount.protocol import (
     masked,
     masked_aggregate,
     peers,
+    roster,
     servers,
     two_stage_user,
 )
@@ -122,7 +123,7 @@ def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
 def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
     def leave_out(s, message, _):
         doubted = set(message.positions)
-        return coordinator.close_roster(
+        return roster.close_roster(
             replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted))
         )
 

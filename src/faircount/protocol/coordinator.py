@@ -20,7 +20,6 @@ from faircount.protocol.messages import (
     Aborted,
     Accepted,
     Batch,
-    Inquiry,
     Published,
     Reason,
     Recall,
@@ -29,11 +28,10 @@ from faircount.protocol.messages import (
     Rejected,
     Signed,
     Standing,
-    Wait,
     rejected,
 )
-from faircount.protocol.messages_peers import BadEntries, Enrolled, Enrolment, Peer, Roster, Seal, SealRequest
-from faircount.protocol.params import VISITS, SurveyParameters
+from faircount.protocol.messages_peers import Enrolled, Seal, SealRequest
+from faircount.protocol.params import SurveyParameters
 from faircount.protocol.sealing import RealSealing, Sealing
 from faircount.protocol.signing import SigningKey, sign, unwrap
 from faircount.protocol.states import FINAL, State, advance
@@ -171,7 +169,7 @@ def resume(rules: Rules, s: Coordinator) -> Out:
     if s.asks:
         return (to_s2(s, Recall(s.params.survey)),)
     if s.state is State.ENROLLING:
-        return (to_s2(s, _seal_request(s)),) if s.roster else ()
+        return (to_s2(s, seal_request(s)),) if s.roster else ()
     if s.state is State.CLAIMED and s.receipt is not None and not rules.complete(s):
         return give_up(s, "a blob of the claimed batch was damaged or lost")[1]
     return rules.resume(s)
@@ -226,63 +224,9 @@ def write_body(s: Coordinator, user: bytes, body: Any, *, open_: bool) -> Step:
     return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
 
 
-def enrol(s: Coordinator, message: Enrolment) -> Step:
-    """A user joins. After a restore, a user whom S2 has sealed may say again what S1 forgot."""
-    user = admit_person(s, message.access, message.public_key)
-    if isinstance(user, Rejected):
-        return s, (user,)
-    open_ = s.state is State.ENROLLING and not s.roster
-    return write_body(s, user, message, open_=open_ or Enrolled(user, message.public_key, message.mac) in s.roster)
-
-
-def close_roster(s: Coordinator) -> Step:
-    """Fix the roster, ascending by user id, and ask S2 to seal it."""
-    if not s.roster:
-        held = ((user, s.bodies.intact(user)) for user in sorted(s.bodies.keys()))
-        lines = (Enrolled(user, body.public_key, body.mac) for user, body in held if body is not None)
-        s = replace(s, roster=tuple(lines))
-    if s.n < s.params.minimum:
-        return give_up(s, f"{s.n} users enrolled, {s.params.minimum} are needed")
-    return s, (to_s2(s, _seal_request(s)),)
-
-
-def _seal_request(s: Coordinator) -> SealRequest:
+def seal_request(s: Coordinator) -> SealRequest:
+    """What S2 is asked to seal."""
     return SealRequest(s.params.survey, s.params.digest, s.roster)
-
-
-def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> Step:
-    """S2 does not believe some entries: leave them out and ask again."""
-    if s.state is not State.ENROLLING or message.request_hash != sha256(encode(_seal_request(s))).digest():
-        return s, ()
-    doubted = set(message.positions)
-    left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
-    if not left:  # an empty roster would be made anew from the same entries
-        return give_up(s, "no invitation vouches for anybody who enrolled")
-    return close_roster(replace(s, roster=left))
-
-
-def on_seal(s: Coordinator, message: Seal, signed: Signed) -> Step:
-    """The roster is sealed: the next phase of the users begins. Another roster than ours: ask S2 what stands."""
-    if s.state is not State.ENROLLING:
-        return s, ()
-    if message.digest != s.digest:
-        return s, (to_s2(s, Recall(s.params.survey)),)
-    begins = VISITS[s.params.topology][1]
-    return replace(s, seal=signed, state=advance(s.state, State.SEALED, begins)), ()
-
-
-def show_roster(s: Coordinator, message: Inquiry) -> Step:
-    """The roster with S2's signature, for an invited person who asks."""
-    if message.access not in s.invited:
-        return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
-    return s, (roster_message(s),)
-
-
-def roster_message(s: Coordinator) -> Message:
-    """The roster with S2's signature, or that there is none yet."""
-    if s.seal is None:
-        return Wait(s.params.survey, s.state.encode())
-    return Roster(s.seal, tuple(Peer(each.user, each.public_key) for each in s.roster))
 
 
 def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
@@ -335,7 +279,7 @@ _FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED,
 
 def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
     """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
-    asked = _seal_request(s) if s.state is State.ENROLLING else s.claim or getattr(s.extra, "request", None)
+    asked = seal_request(s) if s.state is State.ENROLLING else s.claim or getattr(s.extra, "request", None)
     if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
         return s, ()
     if message.request_hash != sha256(encode(asked)).digest():
@@ -393,13 +337,6 @@ def give_up(s: Coordinator, reason: str) -> Step:
     last = to_s2(s, Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None)))
     return replace(s, final=last), (last,)
 
-
-ROSTER_USERS: dict[type[Message], Callable[[Coordinator, Any], Step]] = {Enrolment: enrol, Inquiry: show_roster}
-ROSTER_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
-    Seal: on_seal,
-    BadEntries: on_bad_entries,
-}
-"""For the rules of a topology in which users enrol before they answer."""
 
 FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
     Receipt: on_receipt,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.shared import SharedMechanism
-from faircount.protocol import coordinator
+from faircount.protocol import coordinator, roster
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.messages import BadBlobs, Reason, Rejected, Signed, Visit, Wait, rejected
 from faircount.protocol.messages_peers import Call, Complaint, ShareBundle, SumUpload
@@ -199,7 +199,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     if outsider is not None:
         return s, (outsider,)
     if s.state is State.SHARING and not coordinator.holds(s, ShareBundle, 0, message.index):
-        return s, (coordinator.roster_message(s),)
+        return s, (roster.roster_message(s),)
     if s.state is State.SUBMITTING and message.index in s.members and not _heard(s, message.index):
         return s, (_call(s, message.index),)
     return s, (Wait(s.params.survey, s.state.encode()),)
@@ -265,15 +265,15 @@ def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.St
 
 S1 = Rules(
     users={
-        **coordinator.ROSTER_USERS,
+        **roster.USERS,
         ShareBundle: take_bundle,
         SumUpload: take_sum,
         Complaint: take_complaint,
         Visit: answer_visit,
     },
-    s2={**coordinator.ROSTER_S2, BadBlobs: on_bad_blobs},
+    s2={**roster.S2, BadBlobs: on_bad_blobs},
     deadlines={
-        State.ENROLLING: coordinator.close_roster,
+        State.ENROLLING: roster.close_roster,
         State.SHARING: end_sharing,
         State.SUBMITTING: end_attempt,
     },

@@ -20,7 +20,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from faircount.protocol import coordinator
+from faircount.protocol import coordinator, roster
 from faircount.protocol.codec import Message
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import beside, bitmap, members_of, roster_leaves, tree
@@ -84,7 +84,7 @@ def _holding(s: Coordinator, kind: type[Message], made_for: int | bytes = 0) -> 
 
 def on_seal(s: Coordinator, message: Seal, signed: Signed) -> coordinator.Step:
     """The roster is sealed and S2's value revealed: the graph is drawn."""
-    after, out = coordinator.on_seal(s, message, signed)
+    after, out = roster.on_seal(s, message, signed)
     if after is s:
         return s, out
     graph = draw(message.revealed, message.digest, message.n, s.params.k)
@@ -359,16 +359,16 @@ def complete(s: Coordinator) -> bool:
 
 S1 = Rules(
     users={
-        **coordinator.ROSTER_USERS,
+        **roster.USERS,
         Inquiry: show_place,
         KeyBundle: take_keys,
         MaskedSum: take_sum,
         Help: take_help,
         Visit: answer_visit,
     },
-    s2={**coordinator.ROSTER_S2, Seal: on_seal, BadBlobs: on_bad_blobs, Recovery: on_recovery},
+    s2={**roster.S2, Seal: on_seal, BadBlobs: on_bad_blobs, Recovery: on_recovery},
     deadlines={
-        State.ENROLLING: coordinator.close_roster,
+        State.ENROLLING: roster.close_roster,
         State.SHARING: end_sharing,
         State.SUBMITTING: end_submitting,
         State.RECOVERING: end_recovering,

@@ -17,7 +17,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faircount.mechanisms.two_stage import TSS
-from faircount.protocol import coordinator
+from faircount.protocol import coordinator, roster
 from faircount.protocol.codec import Message, encode, parse
 from faircount.protocol.coordinator import Coordinator, Rules
 from faircount.protocol.digest import bitmap, members_of
@@ -267,7 +267,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
         return s, (outsider,)
     indicated, elected = coordinator.holds(s, Indicator, 0, index), index in rounds(s).order
     if not indicated and (s.state is State.INDICATING or (s.state is State.SHARING and elected)):
-        return s, (coordinator.roster_message(s),)
+        return s, (roster.roster_message(s),)
     if s.state is State.SHARING and _owes_shares(s, index):
         return s, (assignment(s, index),)
     if _owes_sums(s, index) and all(coordinator.holds(s, Indicator, 0, j) for j in s.members):
@@ -347,16 +347,16 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
 
 S1 = Rules(
     users={
-        **coordinator.ROSTER_USERS,
+        **roster.USERS,
         Indicator: take_indicator,
         Bundle: take_bundle,
         SlotSums: take_sums,
         SlotComplaint: take_complaint,
         Visit: answer_visit,
     },
-    s2={**coordinator.ROSTER_S2, Announced: on_announced, Election: on_election, BadBlobs: on_bad_blobs},
+    s2={**roster.S2, Announced: on_announced, Election: on_election, BadBlobs: on_bad_blobs},
     deadlines={
-        State.ENROLLING: coordinator.close_roster,
+        State.ENROLLING: roster.close_roster,
         State.INDICATING: end_indicating,
         State.SHARING: end_sharing,
         State.SUBMITTING: end_sums,
