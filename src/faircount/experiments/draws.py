@@ -13,6 +13,7 @@ from faircount.core.entropy import SeededStream
 from faircount.experiments.study import ACTING, Expected, Floats, Ints
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.shared import FieldMechanism
 from faircount.protocol.run import run
 
 
@@ -37,7 +38,8 @@ def acted(mechanism: FrequencyMechanism, counts: Ints, rng: np.random.Generator)
     answers = rng.permutation(np.repeat(np.arange(counts.size), counts))
     labels = mechanism.domain.labels
     entropy = SeededStream(int(rng.integers(2**63)))
-    return run([labels[each] for each in answers], mechanism, topology="shares", entropy=entropy).estimates
+    topology = "shares" if isinstance(mechanism, FieldMechanism) else None
+    return run([labels[each] for each in answers], mechanism, topology=topology, entropy=entropy).estimates
 
 
 def _sums(channel: Channel, counts: Ints, rng: np.random.Generator) -> NDArray[np.float64]:

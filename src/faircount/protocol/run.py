@@ -19,7 +19,7 @@ from faircount.estimation.result import MeanResult, Result
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism, Residues
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.noise import Decoys
-from faircount.mechanisms.shared import SharedMechanism
+from faircount.mechanisms.shared import FieldMechanism, SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse, TwoStageSum
 from faircount.sharing.additive import combine, exchange
 
@@ -72,7 +72,7 @@ def run(
     source = SystemEntropy() if entropy is None else entropy
     if not isinstance(source, Entropy):
         raise ParameterError("entropy must be a source of random bytes, such as SeededStream(seed); else leave it out")
-    if not isinstance(mechanism, SharedMechanism | TSS) and (topology, parties) != (None, None):
+    if not isinstance(mechanism, FieldMechanism) and (topology, parties) != (None, None):
         raise ParameterError(f"{getattr(mechanism, 'name', 'this')} makes no shares: leave topology and parties out")
     facts: dict[str, object] = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     if isinstance(mechanism, LocalMean):
