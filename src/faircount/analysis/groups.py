@@ -159,7 +159,7 @@ class GroupedHistogram:
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values, for JSON."""
-        bounds, promise = self.interval(level), self.guarantee
+        bounds = self.interval(level)
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
         topologies = {each.facts.get("topology") for each in self.groups.values()}
         return {
@@ -173,13 +173,7 @@ class GroupedHistogram:
                 {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
             ],
             "consistent": self.consistent.tolist(),
-            "guarantee": {
-                "epsilon": promise.epsilon,
-                "delta": promise.delta,
-                "relation": str(promise.relation),
-                "adversary": str(promise.adversary),
-                "condition": promise.condition,
-            },
+            "guarantee": self.guarantee.to_dict(),
             "weighting": self.weighting,
             "homogeneity": {"p_value": self.test.p_value, "rejected": self.test.rejected, "words": self.test.words},
             "groups": [

@@ -23,7 +23,9 @@ def demo(epsilon: float) -> None:
     truth = np.array(list(CITIES.values())) / answers.size
     ours, local = fc.Laplace(items=cities, epsilon=epsilon), fc.OUE(items=cities, epsilon=epsilon)
     out = console()
-    out.print(f"A company asks {answers.size} users for their city. Nobody may see an answer, nor trusts one server.\n")
+    out.print(
+        f"A company asks {answers.size} users for their city. Nobody sees an answer; no single server is trusted.\n"
+    )
     with out.status("every user adds noise nobody else knows, and splits its row between two servers ..."):
         result = fc.run(answers, ours)
     bars(out, result, truth=truth)

@@ -109,7 +109,7 @@ class Result:
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values, for JSON."""
-        bounds, promise = self.interval(level), self.guarantee
+        bounds = self.interval(level)
         rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
         return {
             **({"simulation": True} if self.simulation else {}),
@@ -122,13 +122,7 @@ class Result:
                 {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
             ],
             "consistent": [float(each) for each in self.consistent],
-            "guarantee": {
-                "epsilon": promise.epsilon,
-                "delta": promise.delta,
-                "relation": str(promise.relation),
-                "adversary": str(promise.adversary),
-                "condition": promise.condition,
-            },
+            "guarantee": self.guarantee.to_dict(),
         }
 
     def __str__(self) -> str:

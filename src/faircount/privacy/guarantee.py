@@ -85,6 +85,11 @@ class Guarantee:
         if not isinstance(self.adversary, Adversary):
             raise ParameterError("adversary must be an Adversary: OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
 
+    def to_dict(self) -> dict[str, float | str | None]:
+        """Plain values, for JSON."""
+        words = {"relation": str(self.relation), "adversary": str(self.adversary), "condition": self.condition}
+        return {"epsilon": self.epsilon, "delta": self.delta, **words}
+
     def __str__(self) -> str:
         numbers = f"{rounded_up(self.epsilon, 4)}, {rounded_up(self.delta, 3)}"
         claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"

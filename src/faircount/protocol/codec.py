@@ -10,6 +10,7 @@ nothing; `wire.decode` makes a `Rejected` of them.
 """
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -115,14 +116,16 @@ def parse(data: bytes) -> Message:
     return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 
-class _Kind:
+class _Kind(ABC):
     """How one field, or one record, is written and read."""
 
+    @abstractmethod
     def write(self, value: Any, parts: list[bytes]) -> None:
-        raise NotImplementedError
+        """Append the bytes of a value."""
 
+    @abstractmethod
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        raise NotImplementedError
+        """The value that begins here, and where it ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,8 +208,8 @@ def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Re
     user = user_id(access)
     if not canonical_key(public_key) or not s.keys.fits(public_key, user):
         return rejected(Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one")
-    sealed = any(line.user == user for line in s.roster) if len(s.bodies) >= s.params.n_max else False
-    if user not in s.bodies and len(s.bodies) >= s.params.n_max and not sealed:
+    full = len(s.bodies) >= s.params.n_max and user not in s.bodies
+    if full and all(line.user != user for line in s.roster):  # whom S2 has sealed may always come back
         return rejected(Reason.FULL, f"the survey has its {s.params.n_max} users")
     return user
 

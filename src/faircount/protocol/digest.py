@@ -10,7 +10,6 @@ from hashlib import sha256
 
 import numpy as np
 
-from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
 
 LABEL = b"faircount/1"
@@ -151,14 +150,3 @@ def _up(level: list[bytes]) -> list[bytes]:
 
 def _join(left: bytes, right: bytes) -> bytes:
     return sha256(b"\1" + left + right).digest()
-
-
-def survey_id(text: str) -> bytes:
-    """A survey id from its 32 hexadecimal digits."""
-    try:
-        raw = bytes.fromhex(text)
-    except ValueError:
-        raw = b""
-    if len(raw) != 16 or raw.hex() != text:
-        raise ParameterError("a survey id has 32 lower-case hexadecimal digits")
-    return raw

@@ -15,6 +15,7 @@ from faircount.protocol.codec import Message, Party, encode
 from faircount.protocol.masks import keys_digest
 from faircount.protocol.messages import Inquiry, Published
 from faircount.protocol.messages_masked import HelpCall, MaskedSum
+from faircount.protocol.messages_peers import SumUpload
 from faircount.protocol.messages_two_stage import Assignment, SlotSums, SumCall
 from faircount.protocol.params import Topology
 from faircount.protocol.roles import aggregate, coordinate, end_phase
@@ -89,6 +90,13 @@ class Stage:
     def visit(self, i: int) -> Any:
         (answer,) = self.tell_s1(user.visit(self.people[i].member))
         return answer
+
+    def spoil(self, i: int) -> None:
+        """User i sends a sum that nobody can open."""
+        wanted, member = explicit.current_set(self.s1), self.people[i].member
+        blob = bytes(packed_size(self.cast.params.q, self.cast.params.N) + OVERHEAD)
+        made_for = wanted.attempt, wanted.set_digest
+        self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, blob))
 
     def sum_all(self, skip: tuple[int, ...] = ()) -> tuple[Message, ...]:
         for i in self.s1.members:

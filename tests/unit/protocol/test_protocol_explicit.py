@@ -35,12 +35,6 @@ def by_s1(play, what):
     return sign(play.s1.key, Party.S1, what)
 
 
-def unopenable(play, i, size):
-    """A sum from user i that nobody can open."""
-    wanted, member = explicit.current_set(play.s1), play.people[i].member
-    return SumUpload(member.params.survey, i, member.credential, wanted.attempt, wanted.set_digest, bytes(size))
-
-
 def test_everybody_is_counted_once(stage) -> None:
     play = ready(stage)
     play.share_all()
@@ -204,8 +198,7 @@ def test_who_spoils_many_shares_is_dropped(stage) -> None:
 def test_sums_that_do_not_open_allow_one_further_claim_without_them(stage) -> None:
     play = ready(stage)
     play.share_all()
-    size = packed_size(play.cast.params.q, play.cast.params.N) + 28
-    play.tell_s1(unopenable(play, 4, size))
+    play.spoil(4)
     play.settle(play.sum_all(skip=(4,)))
     assert play.s2.claims == 1
     assert play.s2.state is State.SUBMITTING
@@ -219,10 +212,9 @@ def test_sums_that_do_not_open_allow_one_further_claim_without_them(stage) -> No
 def test_after_the_further_claim_there_is_none(stage) -> None:
     play = ready(stage)
     play.share_all()
-    size = packed_size(play.cast.params.q, play.cast.params.N) + 28
     for attempt, who in ((1, 4), (2, 3)):
         assert play.s1.attempt == attempt
-        play.tell_s1(unopenable(play, who, size))
+        play.spoil(who)
         play.settle(play.sum_all(skip=(who,)))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
@@ -231,8 +223,7 @@ def test_after_the_further_claim_there_is_none(stage) -> None:
 def test_the_further_claim_may_not_name_who_did_not_open(stage) -> None:
     play = ready(stage)
     play.share_all()
-    size = packed_size(play.cast.params.q, play.cast.params.N) + 28
-    play.tell_s1(unopenable(play, 4, size))
+    play.spoil(4)
     play.settle(play.sum_all(skip=(4,)))
     wanted = explicit.current_set(replace(play.s1, members=(0, 1, 2, 3, 4)))
     claim = replace(

@@ -23,7 +23,6 @@ from faircount.protocol.digest import (
     proves,
     roster_digest,
     set_digest,
-    survey_id,
 )
 from faircount.protocol.invitations import Invitation, entry_holds, user_id
 from faircount.protocol.messages import Recall, Rejected, Signed
@@ -201,13 +200,6 @@ def test_bitmaps(members, n) -> None:
     assert members_of(bits + b"\0", n) is None
     if n % 8:
         assert members_of(bits[:-1] + bytes([bits[-1] | 0x80]), n) is None
-
-
-def test_survey_ids() -> None:
-    assert survey_id("00" * 15 + "ff") == bytes(15) + b"\xff"
-    for text in ("", "00" * 15, "FF" * 16, "zz" * 16):
-        with pytest.raises(ParameterError):
-            survey_id(text)
 
 
 # --- sets
