@@ -8,7 +8,7 @@ from typing import Any
 
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from faircount.privacy import composition, exact
+from faircount.accounting import composition, exact
 from table import Row, best_of
 
 P, DELTA = 0.5, 1e-6

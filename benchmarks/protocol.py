@@ -9,8 +9,8 @@ import numpy as np
 
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.noise import Laplace
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.survey import play_explicit, play_servers
+from faircount.protocol.play import play_explicit, play_servers
+from faircount.protocol.wire.sealing import RealSealing
 from faircount.sharing.keys import Purpose, key_info
 from protocol_masked import LIMIT, cpu
 from table import Row, best_of, markdown

@@ -10,9 +10,9 @@ import numpy as np
 
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.noise import Laplace
-from faircount.protocol.graph import plan
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.survey import play_masked
+from faircount.protocol.play import play_masked
+from faircount.protocol.topologies.masked.graph import plan
+from faircount.protocol.wire.sealing import RealSealing
 from faircount.sharing.keys import Purpose, key_info
 from faircount.sharing.shamir import combine_key, split_key
 from table import Row, best_of, markdown

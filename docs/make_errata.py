@@ -6,10 +6,10 @@ import numpy as np
 from page import write
 
 import faircount as fc
+from faircount.accounting import exact, gaussian, paper
+from faircount.accounting.guarantee import S1, Relation, insiders
 from faircount.estimation import weighting
 from faircount.mechanisms.two_stage import TSS
-from faircount.privacy import exact, gaussian, paper
-from faircount.privacy.guarantee import S1, Relation, insiders
 
 ROWS = [
     (1000, 30, 23, 0.1),

@@ -8,14 +8,14 @@ from faircount.mechanisms.noise import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.planning.completion import completion
-from faircount.protocol.codec import Message, encode
-from faircount.protocol.graph import plan
-from faircount.protocol.messages import Published
-from faircount.protocol.messages_masked import MaskedSum
-from faircount.protocol.messages_peers import Call, ShareBundle, SumUpload
-from faircount.protocol.messages_two_stage import Bundle, SlotSums, SumCall
-from faircount.protocol.params import ATTEMPTS, Topology
-from faircount.simulation.completion import completes, played
+from faircount.protocol.survey.parameters import ATTEMPTS, Topology
+from faircount.protocol.topologies.masked.graph import plan
+from faircount.protocol.topologies.masked.messages import MaskedSum
+from faircount.protocol.topologies.peers.messages import Call, ShareBundle, SumUpload
+from faircount.protocol.topologies.two_stage.messages import Bundle, SlotSums, SumCall
+from faircount.protocol.wire.codec import Message, encode
+from faircount.protocol.wire.messages import Published
+from faircount.testing.completion import completes, played
 
 ITEMS, ALPHA = 30, 0.4
 SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
@@ -128,7 +128,7 @@ minimum set is {SHARE:.0%} of the users invited, and there are at most {ATTEMPTS
 
 {simulated()}
 
-These runs follow S1's rules and the real graphs, without cryptography (`faircount.simulation.completion.completes`); tests compare
+These runs follow S1's rules and the real graphs, without cryptography (`faircount.testing.completion.completes`); tests compare
 them with the whole protocol, run by run. The whole protocol, 100 users: {for_real()}. If all of {RUNS} runs end, the true share is
 above {0.05 ** (1 / RUNS):.2%} with 95% confidence. `servers` is exact: with 100 users it fails with probability {servers:.1g}. For `masked`
 there is a bound: {bounds}.

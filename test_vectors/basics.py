@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from faircount.core.entropy import Entropy
+from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.noise import Laplace
-from faircount.mechanisms.tables import DrawTable
-from faircount.protocol.params import table_digest
-from faircount.protocol.sealing import KeyPair, RealSealing
+from faircount.protocol.survey.parameters import table_digest
+from faircount.protocol.wire.sealing import KeyPair, RealSealing
 from faircount.sharing.expand import expand
 from faircount.sharing.keys import S2_INDEX, Purpose, derive_key, key_info, public_key
 from faircount.sharing.packing import pack

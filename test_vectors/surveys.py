@@ -11,18 +11,23 @@ from basics import SURVEY, Case, Listed, pair, secret
 from faircount.mechanisms.noise import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol import canonical, election, explicit, graph, servers, user
-from faircount.protocol.codec import Party, encode, framed
-from faircount.protocol.digest import merkle_root, prove, roster_digest, roster_leaves, set_digest
-from faircount.protocol.invitations import Invitation
-from faircount.protocol.masks import Round, masks_of
-from faircount.protocol.messages import Published, Signed, Visit
-from faircount.protocol.messages_masked import Help, KeyBundle, MaskedSum
-from faircount.protocol.messages_peers import Complaint, Peer
-from faircount.protocol.messages_two_stage import Bundle, Indicator, SlotSums
-from faircount.protocol.params import Keys, SurveyParameters, Topology, propose
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.signing import SigningKey, request_bytes, sign
+from faircount.protocol.survey.invitations import Invitation
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, Topology, propose
+from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.masked import graph
+from faircount.protocol.topologies.masked.masks import Round, masks_of
+from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.messages import Complaint, Peer
+from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_stage import election
+from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotSums
+from faircount.protocol.wire import canonical_json as canonical
+from faircount.protocol.wire.codec import Party, encode, framed
+from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, roster_leaves, set_digest
+from faircount.protocol.wire.messages import Published, Signed, Visit
+from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
 from faircount.sharing.keys import public_key
 
 ITEMS = ("tea", "coffee", "water")

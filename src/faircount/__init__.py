@@ -11,10 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from faircount.accounting.guarantee import Guarantee as Guarantee
     from faircount.analysis.histogram import histogram as histogram
+    from faircount.analysis.run import run as run
+    from faircount.auditing.runs import audit as audit
     from faircount.core.entropy import SeededStream as SeededStream
     from faircount.core.errors import FaircountError as FaircountError
     from faircount.estimation.result import Result as Result
+    from faircount.experiments.costs import costs as costs
     from faircount.mechanisms.gaussian import DPDG as DPDG
     from faircount.mechanisms.local_frequency import GRR as GRR
     from faircount.mechanisms.local_frequency import OUE as OUE
@@ -27,11 +31,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
     from faircount.planning.plan import plan as plan
-    from faircount.planning.statement import statement as statement
-    from faircount.privacy.guarantee import Guarantee as Guarantee
-    from faircount.protocol.run import run as run
-    from faircount.simulation.audit import audit as audit
-    from faircount.simulation.costs import costs as costs
+    from faircount.planning.privacy_report import statement as statement
 
 __version__ = "0.1.0"
 
@@ -43,7 +43,7 @@ _HOMES = {
     "Duchi": "mechanisms.local_mean",
     "FaircountError": "core.errors",
     "GRR": "mechanisms.local_frequency",
-    "Guarantee": "privacy.guarantee",
+    "Guarantee": "accounting.guarantee",
     "Laplace": "mechanisms.noise",
     "OUE": "mechanisms.local_frequency",
     "PM": "mechanisms.local_mean",
@@ -51,12 +51,12 @@ _HOMES = {
     "SeededStream": "core.entropy",
     "TSS": "mechanisms.two_stage",
     "TSSPrime": "mechanisms.two_stage",
-    "audit": "simulation.audit",
+    "audit": "auditing.runs",
     "histogram": "analysis.histogram",
     "plan": "planning.plan",
-    "costs": "simulation.costs",
-    "run": "protocol.run",
-    "statement": "planning.statement",
+    "costs": "experiments.costs",
+    "run": "analysis.run",
+    "statement": "planning.privacy_report",
 }
 
 __all__ = [*sorted(_HOMES)]

@@ -6,27 +6,24 @@ import pytest
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError
-from faircount.protocol import (
-    aggregator,
-    coordinator,
-    explicit,
-    masked,
-    masked_aggregate,
-    peers,
-    roster,
-    servers,
-    two_stage_user,
-)
-from faircount.protocol.messages import Aborted, Accepted, Batch
-from faircount.protocol.messages_masked import MaskedSum
-from faircount.protocol.messages_peers import BadEntries, SumUpload
-from faircount.protocol.params import Topology
-from faircount.protocol.states import State
-from faircount.protocol.store import Acknowledged
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.write_once import Acknowledged
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.masked import aggregator as masked_aggregate
+from faircount.protocol.topologies.masked import coordinator as masked
+from faircount.protocol.topologies.masked.messages import MaskedSum
+from faircount.protocol.topologies.peers import roster
+from faircount.protocol.topologies.peers import sums as peers
+from faircount.protocol.topologies.peers.messages import BadEntries, SumUpload
+from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_stage import user as two_stage_user
+from faircount.protocol.wire.messages import Aborted, Accepted, Batch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from faircount.simulation.faults import Kind, Mishap, Op, play
-from faircount.simulation.faults_devices import ServersClient
-from faircount.simulation.faults_world import Trouble
+from faircount.testing.devices import ServersClient
+from faircount.testing.faults import Kind, Mishap, Op, play
+from faircount.testing.world import Trouble
 
 ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
 ENROLLED = (ROUND, DEADLINE, CONVERSE)

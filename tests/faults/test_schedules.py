@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
-from faircount.protocol import aggregator, servers
-from faircount.protocol.params import Topology
-from faircount.simulation.faults import Kind, Op, Outcome, play
-from faircount.simulation.faults_devices import CLIENTS
-from faircount.simulation.faults_world import Trouble
+from faircount.protocol.roles import aggregator
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.topologies.two_servers import servers
+from faircount.testing.devices import CLIENTS
+from faircount.testing.faults import Kind, Op, Outcome, play
+from faircount.testing.world import Trouble
 
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))

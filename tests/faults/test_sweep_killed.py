@@ -17,9 +17,9 @@ import pytest
 from distributed import Client
 
 from faircount.core.errors import FaircountError
-from faircount.simulation import engines
-from faircount.simulation.blocks import BLOCK_RUNS
-from faircount.simulation.sweep import sweep
+from faircount.sweep import engines
+from faircount.sweep.blocks import BLOCK_RUNS
+from faircount.sweep.sweep import sweep
 
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE = 60  # seconds that anything here may take before the test fails

@@ -13,7 +13,7 @@ from faircount.experiments.judging import scaled, tail_probability, with_measure
 from faircount.experiments.studies import STUDIES
 from faircount.experiments.study import ACTING, COUNTS, beside
 from faircount.experiments.tables import agreement
-from faircount.simulation.sweep import sweep
+from faircount.sweep.sweep import sweep
 
 FALSE_ALARM = 1e-6
 RUNS = {"fig1": 300, "fig2": 500, "fig3": 500, "fig4": 1000, "fig5": 500, "table2": 1000, "fig1_exact": 300}

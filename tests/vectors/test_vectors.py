@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from faircount.core.errors import FaircountError, ShareError
 from faircount.mechanisms.noise import Laplace
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.messages import Rejected
-from faircount.protocol.params import SurveyParameters, table_digest
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.signing import unwrap
-from faircount.protocol.vectors import is_vector
-from faircount.protocol.wire import decode
+from faircount.protocol.survey.parameters import SurveyParameters, table_digest
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Rejected
+from faircount.protocol.wire.packed_rows import is_vector
+from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.signing import unwrap
 from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import unpack
 from faircount.sharing.shamir import KeyShare, combine_key

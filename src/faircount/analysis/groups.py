@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.composition import parallel
+from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.analysis.prepare import Ints, is_missing, text_of
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import fraction, positive
@@ -21,9 +23,7 @@ from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import Result, in_words
-from faircount.mechanisms.channel import Channel
-from faircount.privacy.composition import parallel
-from faircount.privacy.guarantee import Adversary, Guarantee
+from faircount.mechanisms.count_law import Channel
 
 Floats = NDArray[np.float64]
 

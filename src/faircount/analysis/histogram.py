@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+from faircount.accounting.composition import MEMBERSHIP
+from faircount.accounting.guarantee import Guarantee
 from faircount.analysis.groups import WEIGHTS, GroupedHistogram, combined, levels_of
 from faircount.analysis.prepare import Ints, Prepared, Rules, prepare
 from faircount.analysis.read import columns
+from faircount.analysis.run import run
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.families import FAMILIES
+from faircount.planning.calibrate import FAMILIES
 from faircount.planning.plan import plan
 from faircount.planning.question import Question, cautions
-from faircount.privacy.composition import MEMBERSHIP
-from faircount.privacy.guarantee import Guarantee
-from faircount.protocol.run import run
 
 AUTO = "auto"
 Progress = Callable[[int, int], None]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from faircount.auditing.runs import AuditReport
     from faircount.mechanisms.base import Mechanism
-    from faircount.simulation.audit import AuditReport
 
 MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "grr", "oue", "duchi", "pm")
 
@@ -35,9 +35,9 @@ def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_
     MECHANISM is one of dpcs, dpds, tss, tss-prime, laplace, decoys, dpdg, grr, oue, duchi, pm. Exit code 1 if the claim
     is refuted, 0 if not. An audit can refute a claim; it cannot prove one.
     """
+    from faircount.auditing.runs import audit as run_audit
     from faircount.cli.show import print_json, progress
     from faircount.core.entropy import SeededStream
-    from faircount.simulation.audit import audit as run_audit
 
     made, claim = _made(mechanism, given)
     _bearable(mechanism, given, runs)

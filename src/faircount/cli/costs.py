@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from faircount.simulation.costs import CostTable
+    from faircount.experiments.costs import CostTable
 
 TITLES = {
     "dpds": "DPDS (Algorithm 2): everybody shares with everybody",
@@ -32,7 +32,7 @@ def costs(users: int, items: int, alpha: float | None, gamma: float, runs: int, 
     """
     from faircount.cli.show import print_json
     from faircount.core.entropy import SeededStream
-    from faircount.simulation.costs import costs as count
+    from faircount.experiments.costs import costs as count
 
     made = count(users, items, alpha=alpha, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
     if as_json:

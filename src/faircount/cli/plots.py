@@ -51,7 +51,7 @@ def plan_figure(made: "Plan", path: Path) -> None:
     """95% error against the number of users, every mechanism, both axes logarithmic, each line labelled at its end."""
     import numpy as np
 
-    from faircount.planning.errors import curves
+    from faircount.planning.accuracy import curves
 
     asked = made.question
     sizes = np.unique(np.geomspace(max(10, asked.users / 30), asked.users * 30, POINTS).astype(int)).tolist()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from faircount.planning.statement import Statement
+    from faircount.planning.privacy_report import Statement
 
 MECHANISMS = ("dpds", "dpcs", "tss", "tss-prime", "decoys", "laplace", "gaussian", "dpdg", "grr", "oue", "duchi", "pm")
 
@@ -50,7 +50,7 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
     duchi, pm       --epsilon [--delta]
     """
     from faircount.cli.show import print_json
-    from faircount.planning.statement import statement
+    from faircount.planning.privacy_report import statement
 
     made = statement(mechanism, **{name: value for name, value in given.items() if value is not None})
     if as_json:
@@ -60,8 +60,8 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
 
 
 def _show(made: "Statement") -> None:
+    from faircount.accounting.guarantee import Guarantee, Relation
     from faircount.cli.show import console, number, pairs, promise
-    from faircount.privacy.guarantee import Guarantee, Relation
 
     out = console()
     if made.epsilon is not None and made.delta is not None:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faircount.simulation.sweep import Progress
+    from faircount.sweep.sweep import Progress
 
 WHICH = ("all", "fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
 

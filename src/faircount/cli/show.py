@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from faircount.accounting.guarantee import Guarantee
     from faircount.analysis.groups import GroupedHistogram
     from faircount.estimation.result import Result
-    from faircount.privacy.guarantee import Guarantee
 
 BAR = 30  # characters of the longest bar
 

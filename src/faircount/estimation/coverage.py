@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.validation import integer
 from faircount.estimation.intervals import holds, interval, normal_quantile
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 Floats = NDArray[np.float64]
 

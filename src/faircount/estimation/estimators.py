@@ -14,7 +14,7 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import frequencies, integer, numbers, probability
 from faircount.estimation.intervals import COVERS, ESTIMATORS, require_sampling
 from faircount.estimation.laws import Floats, binomial_rows
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, numbers
 from faircount.estimation.consistency import consistent
 from faircount.estimation.weighting import combine, group_variance, total_variance, uwa
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -28,7 +28,7 @@ from faircount.estimation.laws import (
     noisy_below,
     two_coins_below,
 )
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 COVERS = ("users", "population")
 ESTIMATORS = ("ht", "ratio")

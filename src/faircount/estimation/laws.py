@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.mechanisms.channel import NoiseLaw
+from faircount.mechanisms.count_law import NoiseLaw
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

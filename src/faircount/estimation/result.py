@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.guarantee import Guarantee
 from faircount.core.domain import shown
 from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
@@ -16,8 +17,7 @@ from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.local_mean import Duchi, LocalMean
 from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.shared import NoiseMechanism
-from faircount.privacy.guarantee import Guarantee
+from faircount.mechanisms.secret_shared import NoiseMechanism
 
 Floats = NDArray[np.float64]
 

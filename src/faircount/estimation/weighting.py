@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.validation import integer, numbers, real
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
 
 Floats = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.analysis.run import run
 from faircount.core.entropy import SeededStream
 from faircount.experiments.study import ACTING, Expected, Floats, Ints
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.channel import Channel, NoiseLaw
-from faircount.mechanisms.shared import FieldMechanism
-from faircount.protocol.run import run
+from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.secret_shared import FieldMechanism
 
 
 def estimates(mechanism: FrequencyMechanism, counts: Ints, how: str, rng: np.random.Generator) -> Floats:

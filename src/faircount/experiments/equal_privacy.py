@@ -14,7 +14,7 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 DELTA = 1e-5
 """Small against 1/n, so that nobody's whole record may be given away."""

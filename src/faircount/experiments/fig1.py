@@ -9,16 +9,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from faircount.accounting import exact
+from faircount.accounting.gaussian import analytic_sigma, classical_sigma
+from faircount.accounting.paper import theorem1_delta, theorem1_p
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import AGREES, DIFFERS, Verdict, everywhere, number, readings, scaled, share
 from faircount.experiments.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Floats, Line, Study, held, one
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.shared import SharedMechanism
-from faircount.privacy import exact
-from faircount.privacy.gaussian import analytic_sigma, classical_sigma
-from faircount.privacy.paper import theorem1_delta, theorem1_p
-from faircount.simulation.sweep import Point
+from faircount.mechanisms.secret_shared import SharedMechanism
+from faircount.sweep.sweep import Point
 
 EPSILONS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 DELTAS = (1e-7, 1e-5, 1e-3, 0.1, 0.5)

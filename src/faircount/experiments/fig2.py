@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from faircount.accounting.paper import theorem1_p
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import Verdict, everywhere, number, share
 from faircount.experiments.study import ACTING, COUNTS, DATA, Expected, Floats, Line, Study, held, one, select
 from faircount.mechanisms.sampling import DPDS
-from faircount.privacy.paper import theorem1_p
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 SIZES = tuple(range(1000, 5001, 1000))
 EPSILONS = (0.2, 0.4, 0.6, 0.8, 1.0)

@@ -12,7 +12,7 @@ from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import Verdict, everywhere, share
 from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Floats, Line, Study, held, one
 from faircount.mechanisms.two_stage import TSS
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 ALPHA = 0.4
 PROBABILITIES = tuple(round(0.1 * step, 1) for step in range(1, 10))

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from faircount.accounting.paper import theorem1_p
 from faircount.estimation import weighting
 from faircount.experiments import weighted
 from faircount.experiments.judging import Verdict, everywhere, share
 from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Floats, Line, Study, held, one
 from faircount.mechanisms.sampling import DPDS
-from faircount.privacy.paper import theorem1_p
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 METHODS = (*weighted.METHODS, weighted.CPA)
 

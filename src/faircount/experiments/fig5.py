@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from faircount.analysis.run import run
 from faircount.core.entropy import SeededStream
 from faircount.estimation import weighting
 from faircount.experiments import weighted
@@ -18,8 +19,7 @@ from faircount.experiments.study import ACTING, COUNTS, DATA_SEED, Expected, Flo
 from faircount.experiments.weighted import GROUPS, NOISE, POPULATION, SETTINGS
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi, LocalMean
-from faircount.protocol.run import run
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 USERS = 10_000
 EDGE = 3.0

@@ -18,7 +18,7 @@ from faircount.experiments.second_edition import Record
 from faircount.experiments.studies import STUDIES, Plan, measure
 from faircount.experiments.study import DATA_SEED, LEVEL, USERS, Line
 from faircount.experiments.verdicts import tally, verdicts
-from faircount.simulation.sweep import Progress
+from faircount.sweep.sweep import Progress
 
 NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
 LABELS = {

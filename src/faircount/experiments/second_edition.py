@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from faircount.accounting import exact, paper, two_stage
+from faircount.accounting.divergence import largest_within
+from faircount.accounting.gaussian import analytic_sigma
 from faircount.estimation import weighting
 from faircount.experiments.equal_privacy import DELTA, METHODS, mechanism
 from faircount.experiments.fig1 import EPSILONS, sampling_error
 from faircount.experiments.study import DATA, USERS, Value, held
 from faircount.experiments.weighted import GROUPS, SETTINGS
-from faircount.privacy import exact, paper, two_stage
-from faircount.privacy.divergence import largest_within
-from faircount.privacy.gaussian import analytic_sigma
 
 Record = dict[str, Value]
 

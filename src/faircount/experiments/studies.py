@@ -8,7 +8,7 @@ import numpy as np
 
 from faircount.experiments import equal_privacy, fig1, fig2, fig3, fig4, fig5, table1, table2
 from faircount.experiments.study import Floats, Line, Study, beside
-from faircount.simulation.sweep import Point, Progress, sweep
+from faircount.sweep.sweep import Point, Progress, sweep
 
 STUDIES: dict[str, Study] = {
     each.STUDY.name: each.STUDY for each in (fig1, fig2, fig3, fig4, fig5, table1, table2, equal_privacy)

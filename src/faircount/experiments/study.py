@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faircount.core.errors import ParameterError
 from faircount.experiments.populations import population, sample
-from faircount.simulation.sweep import Measured, Point
+from faircount.sweep.sweep import Measured, Point
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

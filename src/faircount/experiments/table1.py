@@ -9,13 +9,13 @@ import math
 import numpy as np
 
 from faircount.core.entropy import SeededStream
+from faircount.experiments.costs import CELLS, Cell, Size
+from faircount.experiments.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
 from faircount.experiments.judging import Verdict, everywhere
 from faircount.experiments.study import ACTING, Expected, Floats, Line, Study, one
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
-from faircount.simulation.costs import CELLS, Cell, Size
-from faircount.simulation.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 USERS, ITEMS, REPORTED, P = 60, 10, 4, 0.5
 GAMMA = {"tss uniform": 1.0, "tss adaptive": math.exp(2.0)}

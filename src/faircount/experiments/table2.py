@@ -6,7 +6,7 @@ from faircount.experiments import weighted
 from faircount.experiments.fig4 import sampling
 from faircount.experiments.judging import DIFFERS, Verdict, everywhere, number, with_measured_spread
 from faircount.experiments.study import ACTING, COUNTS, USERS, Expected, Floats, Line, Study, held, one
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 DATA = ("uniform", "normal")
 METHODS = weighted.METHODS

@@ -8,7 +8,7 @@ from faircount.experiments.judging import AGREES, CANNOT, DIFFERS, Verdict, chan
 from faircount.experiments.populations import population
 from faircount.experiments.study import COUNTS, USERS, Line, held
 from faircount.experiments.weighted import NOISE
-from faircount.simulation.sweep import Point
+from faircount.sweep.sweep import Point
 
 JUDGES = {each.STUDY.name: each.verdicts for each in (fig1, fig2, fig3, fig4, fig5, table1, table2)}
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.exact import epsilon_for
+from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
 from faircount.core.validation import MOST_USERS, frequencies, integer
-from faircount.mechanisms.channel import Channel
-from faircount.privacy.exact import epsilon_for
-from faircount.privacy.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
+from faircount.mechanisms.count_law import Channel
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

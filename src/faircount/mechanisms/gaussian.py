@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.exact import shift_delta
+from faircount.accounting.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
+from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
-from faircount.mechanisms.channel import Channel, NoiseLaw
-from faircount.mechanisms.shared import WRAP, NoiseMechanism, noise_bound, one_hot
-from faircount.mechanisms.tables import BITS, DrawTable
-from faircount.privacy.exact import shift_delta
-from faircount.privacy.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
-from faircount.privacy.guarantee import Adversary, Guarantee, Relation
+from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.exact_draws import BITS, DrawTable
+from faircount.mechanisms.secret_shared import WRAP, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
 Calibration = Literal["analytic", "classical"]

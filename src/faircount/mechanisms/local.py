@@ -19,13 +19,13 @@ from functools import cached_property
 
 import numpy as np
 
+from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import positive
 from faircount.mechanisms.base import Ints, Mechanism, keep
-from faircount.mechanisms.tables import ONE, PRECISE, flips
-from faircount.privacy.guarantee import COLLECTOR, Adversary, Relation
+from faircount.mechanisms.exact_draws import ONE, PRECISE, flips
 from faircount.sharing.field import uniform
 
 LEAST_EPSILON = 1e-6

@@ -18,9 +18,9 @@ from faircount.core.errors import AnswerError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import integer
 from faircount.mechanisms.base import FrequencyMechanism, Ints, check_range
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.exact_draws import ONE, flips
 from faircount.mechanisms.local import LocalMechanism, Window, exp_below
-from faircount.mechanisms.tables import ONE, flips
 
 Bits = NDArray[np.uint8]
 _HALF = Fraction(1, 2)

@@ -15,14 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.core.entropy import Entropy
-from faircount.core.errors import ParameterError
-from faircount.core.validation import fraction, frequencies, integer, positive
-from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
-from faircount.mechanisms.channel import Channel, NoiseLaw
-from faircount.mechanisms.shared import WRAP, NoiseMechanism, noise_bound, one_hot
-from faircount.mechanisms.tables import BITS, PRECISE, DrawTable
-from faircount.privacy.exact import (
+from faircount.accounting.exact import (
     decoys_delta,
     decoys_needed,
     laplace_delta,
@@ -30,7 +23,14 @@ from faircount.privacy.exact import (
     laplace_log_pmf,
     log_binomial,
 )
-from faircount.privacy.guarantee import Adversary, Guarantee, Relation
+from faircount.accounting.guarantee import Adversary, Guarantee, Relation
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError
+from faircount.core.validation import fraction, frequencies, integer, positive
+from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
+from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
+from faircount.mechanisms.secret_shared import WRAP, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0

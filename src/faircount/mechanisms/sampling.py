@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting import exact, paper
+from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability
 from faircount.mechanisms.base import FrequencyMechanism, Ints, Residues, check_range, keep
-from faircount.mechanisms.channel import Channel
-from faircount.mechanisms.shared import SharedMechanism, one_hot
-from faircount.mechanisms.tables import DrawTable
-from faircount.privacy import exact, paper
-from faircount.privacy.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
 

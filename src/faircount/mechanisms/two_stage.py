@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting import exact, two_stage
+from faircount.accounting.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, real
 from faircount.mechanisms.base import Ints, Residues, check_range, keep
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.exact_draws import ONE, DrawTable
 from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.shared import FieldMechanism
-from faircount.mechanisms.tables import ONE, DrawTable
-from faircount.privacy import exact, two_stage
-from faircount.privacy.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
+from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.sharing.field import dtype_for, sum_rows
 
 ALPHA = 0.4

@@ -2,7 +2,7 @@
 
 `servers` needs one visit of enough users: exact. `explicit` needs everybody of the set in one attempt; after each
 attempt the set is who came, and it gives up below the minimum or after the last attempt: exact. `masked` bears losses
-at every visit while everybody keeps enough neighbours: a lower bound. `faircount.simulation.completion` plays them.
+at every visit while everybody keeps enough neighbours: a lower bound. `faircount.testing.completion` plays them.
 """
 
 import math
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 from faircount.planning.question import Question
-from faircount.protocol.graph import COLLUDING, DROPOUT, PRIVATE_BITS
-from faircount.protocol.graph import plan as plan_graph
-from faircount.protocol.params import ATTEMPTS, VISITS, Topology
+from faircount.protocol.survey.parameters import ATTEMPTS, VISITS, Topology
+from faircount.protocol.topologies.masked.graph import COLLUDING, DROPOUT, PRIVATE_BITS
+from faircount.protocol.topologies.masked.graph import plan as plan_graph
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

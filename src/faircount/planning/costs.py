@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_frequency import GRR, LocalFrequency
-from faircount.mechanisms.shared import SharedMechanism
+from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS
 
 SEED = 32  # bytes: a uniform row is sent as the key that expands to it

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from faircount.accounting.guarantee import Adversary, insiders
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import LocalFrequency
 from faircount.mechanisms.noise import Decoys, Laplace
-from faircount.mechanisms.shared import SharedMechanism
+from faircount.mechanisms.secret_shared import SharedMechanism
+from faircount.planning.accuracy import errors, users_needed
+from faircount.planning.calibrate import FAMILIES, Family
 from faircount.planning.completion import ENOUGH, LOSS, Ending, dropout_needed, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
-from faircount.planning.errors import errors, users_needed
-from faircount.planning.families import FAMILIES, Family
 from faircount.planning.question import Question, cautions
-from faircount.privacy.guarantee import Adversary, insiders
 
 PARAMETERS = ("p", "alpha", "gamma", "phi", "floor", "insiders", "dropouts", "h")
 

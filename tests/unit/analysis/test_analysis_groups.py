@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from faircount.accounting.composition import MEMBERSHIP
 from faircount.analysis.groups import GroupedHistogram, combined, levels_of
 from faircount.analysis.histogram import Histogram, histogram
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 from faircount.estimation import weighting
-from faircount.privacy.composition import MEMBERSHIP
 
 ITEMS = ["a", "b", "c", "d"]
 RNG = np.random.default_rng(2)

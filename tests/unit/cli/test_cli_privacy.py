@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from faircount.accounting import exact
 from faircount.cli.privacy import MECHANISMS
-from faircount.planning.statement import NEEDS
-from faircount.privacy import exact
+from faircount.planning.privacy_report import NEEDS
 
 Call = Callable[..., Any]
 

@@ -16,7 +16,7 @@ from faircount.cli.run import MECHANISMS
 from faircount.cli.show import WIDTH, bars
 from faircount.estimation.result import SIMULATION, Result
 from faircount.mechanisms.noise import Laplace
-from faircount.planning.families import FAMILIES
+from faircount.planning.calibrate import FAMILIES
 
 Call = Callable[..., Any]
 RUN = "run answers.csv --column city --domain @cities.txt"

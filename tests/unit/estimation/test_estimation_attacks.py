@@ -10,7 +10,7 @@ from faircount.core.errors import AnswerError, FaircountError, ParameterError
 from faircount.estimation import estimators, homogeneity, intervals, weighting
 from faircount.estimation.consistency import consistent
 from faircount.estimation.result import Result
-from faircount.mechanisms.channel import Channel
+from faircount.mechanisms.count_law import Channel
 
 COUNTS = np.array([60, 60, 60, 60, 60])
 

@@ -18,7 +18,7 @@ from faircount.estimation.estimators import (
     ratio,
     ratio_variance,
 )
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 P = 1 - np.exp(-0.5)
 

@@ -9,7 +9,7 @@ from faircount.estimation import homogeneity as module
 from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import homogeneity, weights_or_fallback
 from faircount.estimation.weighting import uwa
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 ITEMS, USERS = 12, 250
 UNIFORM = np.full(ITEMS, 1 / ITEMS)

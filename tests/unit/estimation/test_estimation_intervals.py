@@ -16,7 +16,7 @@ from faircount.estimation.intervals import (
     mean_interval,
     two_point_interval,
 )
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 
 def geometric(reach=200):

@@ -15,7 +15,7 @@ from faircount.estimation.laws import (
     noisy_below,
     two_coins_below,
 )
-from faircount.mechanisms.channel import NoiseLaw
+from faircount.mechanisms.count_law import NoiseLaw
 
 
 def dense(rows, row, size):

@@ -18,7 +18,7 @@ from faircount.estimation.weighting import (
     uwa,
     vwa,
 )
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 SIZES = [250] * 4
 SPREAD = 1 - 1 / 30

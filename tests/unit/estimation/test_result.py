@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import binom
 
 import faircount as fc
+from faircount.analysis.run import run
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.estimation.result import SIMULATION, MeanResult, Result
 from faircount.mechanisms.local_mean import ReportSums
-from faircount.protocol.run import run
 
 CITIES = ["Aldmoor", "Brackwater", "Carrow"]
 ANSWERS = ["Aldmoor"] * 60 + ["Brackwater"] * 30 + ["Carrow"] * 10

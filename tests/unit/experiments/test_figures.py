@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from faircount.accounting import exact, two_stage
 from faircount.core.errors import ParameterError
 from faircount.estimation.weighting import combine
 from faircount.experiments import (
@@ -23,10 +24,9 @@ from faircount.experiments import (
 from faircount.experiments.draws import acted, blend, cumulants, estimates, expected_error, summed
 from faircount.experiments.studies import STUDIES, Plan, measure, task
 from faircount.experiments.study import ACTING, COUNTS, DATA, Expected, Line, held, one, select
-from faircount.mechanisms.channel import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.local_frequency import GRR
 from faircount.mechanisms.sampling import DPDS
-from faircount.privacy import exact, two_stage
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)

@@ -12,13 +12,13 @@ import pytest
 from scipy import stats
 
 import faircount as fc
+from faircount.accounting.guarantee import OUTSIDER, S2, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, ParameterError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local import LocalMechanism
-from faircount.mechanisms.shared import SharedMechanism
+from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TwoStageSum, usual_alpha
-from faircount.privacy.guarantee import OUTSIDER, S2, Relation, insiders
 from faircount.sharing.additive import combine, exchange
 
 COUNTS = np.array([14, 9, 5, 2])

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from faircount.accounting.exact import decoys_needed
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
 from faircount.mechanisms.noise import Decoys, heads
-from faircount.privacy.exact import decoys_needed
-from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.sharing.primes import is_prime
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
+from faircount.mechanisms.exact_draws import ONE
 from faircount.mechanisms.gaussian import DPDG, gaussian_table
-from faircount.mechanisms.tables import ONE
-from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.sharing.primes import is_prime
 
 make = partial(DPDG, items=3, epsilon=1, delta=1e-5)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
+from faircount.mechanisms.exact_draws import ONE
 from faircount.mechanisms.local import exp_below
 from faircount.mechanisms.local_frequency import GRR, OUE, LocalFrequency
-from faircount.mechanisms.tables import ONE
-from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation
 
 ALARM = 1e-6
 BOTH = [GRR, OUE]

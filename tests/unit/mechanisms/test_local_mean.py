@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from faircount.accounting.guarantee import COLLECTOR, Relation
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.mechanisms.local import exp_below
 from faircount.mechanisms.local_mean import PM, Duchi, LocalMean, ReportSums, round_randomly
-from faircount.privacy.guarantee import COLLECTOR, Relation
 
 ALARM = 1e-6
 VALUES = [-1.0, -0.7, -0.25, 0.0, 0.1, 1 / 3, 0.875, 1.0]

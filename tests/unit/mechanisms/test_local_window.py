@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from faircount.core.entropy import Entropy, SeededStream
+from faircount.mechanisms.exact_draws import ONE, flips
 from faircount.mechanisms.local import Window, exp_below
-from faircount.mechanisms.tables import ONE, flips
 from faircount.sharing.field import word_for
 
 EPSILONS = [1e-6, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 60.0, 100.0, 1e4]

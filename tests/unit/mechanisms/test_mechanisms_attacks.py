@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import faircount as fc
+from faircount.accounting.guarantee import COLLECTOR, S1, Adversary, Relation, insiders
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, ParameterError, RefusedError
-from faircount.mechanisms.channel import Channel, NoiseLaw
-from faircount.mechanisms.tables import ONE, DrawTable, flips
+from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.exact_draws import ONE, DrawTable, flips
 from faircount.mechanisms.two_stage import TwoStageResponse, TwoStageSum
-from faircount.privacy.guarantee import COLLECTOR, S1, Adversary, Relation, insiders
 
 CROWD = {"items": 5, "users": 1000, "p": 0.5, "floor": 100}
 

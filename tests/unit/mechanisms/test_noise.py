@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from faircount.accounting.exact import laplace_log_pmf
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError, ShareError
+from faircount.mechanisms.exact_draws import ONE, PRECISE
 from faircount.mechanisms.noise import Decoys, Laplace, half_law, laplace_table
-from faircount.mechanisms.tables import ONE, PRECISE
-from faircount.privacy.exact import laplace_log_pmf
-from faircount.privacy.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.sharing.primes import is_prime
 
 

@@ -11,8 +11,8 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime, TwoStageSum
-from faircount.protocol.params import Topology
-from faircount.protocol.survey import play_servers
+from faircount.protocol.play import play_servers
+from faircount.protocol.survey.parameters import Topology
 from faircount.sharing.field import uniform
 from faircount.sharing.primes import is_prime
 

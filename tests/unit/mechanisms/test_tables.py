@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
-from faircount.mechanisms.tables import ONE, DrawTable, flips
+from faircount.mechanisms.exact_draws import ONE, DrawTable, flips
 
 
 class Scripted(Entropy):

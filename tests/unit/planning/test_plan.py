@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import faircount as fc
+from faircount.accounting import exact
+from faircount.accounting.composition import compose, sampling_pair
+from faircount.accounting.guarantee import S1, insiders
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.planning.accuracy import curves, errors, half_width, users_needed
+from faircount.planning.calibrate import FAMILIES, floor_needed, hidden_by_floor
 from faircount.planning.completion import ENOUGH, dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
-from faircount.planning.errors import curves, errors, half_width, users_needed
-from faircount.planning.families import FAMILIES, floor_needed, hidden_by_floor
 from faircount.planning.plan import ALIKE, Plan, percent, plan
 from faircount.planning.question import Question
-from faircount.privacy import exact
-from faircount.privacy.composition import compose, sampling_pair
-from faircount.privacy.guarantee import S1, insiders
 
 KEYS = {
     "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",

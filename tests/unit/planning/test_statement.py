@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from faircount.accounting import exact
+from faircount.accounting.composition import compose_randomized_response, laplace_epsilon_for_releases
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.planning import statement
-from faircount.privacy import exact
-from faircount.privacy.composition import compose_randomized_response, laplace_epsilon_for_releases
+from faircount.planning import privacy_report as statement
 
 ERRATA = [
     (1000, 30, 23, 0.1, None, 6.7e-17, 7.4e-3),

@@ -10,20 +10,24 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol import explicit, masked_user, servers, two_stage_user, user
-from faircount.protocol.codec import Message, Party, encode
-from faircount.protocol.masks import keys_digest
-from faircount.protocol.messages import Inquiry, Published
-from faircount.protocol.messages_masked import HelpCall, MaskedSum
-from faircount.protocol.messages_peers import SumUpload
-from faircount.protocol.messages_two_stage import Assignment, SlotSums, SumCall
-from faircount.protocol.params import Topology
-from faircount.protocol.roles import aggregate, coordinate, end_phase
-from faircount.protocol.sealing import OVERHEAD, IdealSealing, Sealing
-from faircount.protocol.signing import sign, unwrap
-from faircount.protocol.survey import Cast, converse, set_up
-from faircount.protocol.two_stage_relay import slots_of
-from faircount.protocol.wire import decode
+from faircount.protocol.play import Cast, converse, set_up
+from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.masks import keys_digest
+from faircount.protocol.topologies.masked.messages import HelpCall, MaskedSum
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.messages import SumUpload
+from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_stage import user as two_stage_user
+from faircount.protocol.topologies.two_stage.messages import Assignment, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.relay import slots_of
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Inquiry, Published
+from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing, Sealing
+from faircount.protocol.wire.signing import sign, unwrap
 from faircount.sharing.packing import packed_size
 
 

@@ -4,19 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from faircount.protocol import aggregator, coordinator, explicit, masked_user, servers, two_stage_user, user
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.invitations import Invitation
-from faircount.protocol.ledger import Charge, Ledger, parallel_costs
-from faircount.protocol.messages import Accepted, BadBlobs, Reason, Recall, Rejected
-from faircount.protocol.messages_masked import MaskedSum, Recovery
-from faircount.protocol.messages_peers import Enrolment, ShareBundle
-from faircount.protocol.messages_two_stage import SlotComplaint, SumCall
-from faircount.protocol.params import Topology
-from faircount.protocol.roles import aggregate, end_phase, resume
-from faircount.protocol.signing import sign
-from faircount.protocol.states import State
-from faircount.protocol.wire import decode
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.entrances import aggregate, end_phase, resume
+from faircount.protocol.survey.budget import Charge, Ledger, parallel_costs
+from faircount.protocol.survey.invitations import Invitation
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.messages import MaskedSum, Recovery
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.messages import Enrolment, ShareBundle
+from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_stage import user as two_stage_user
+from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SumCall
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Recall, Rejected
+from faircount.protocol.wire.signing import sign
 
 
 def asks_what_stands(play) -> None:

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from faircount.accounting.two_stage import s1_delta, s1_epsilon, sets_delta
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.privacy.two_stage import s1_delta, s1_epsilon, sets_delta
-from faircount.protocol.codec import Party
-from faircount.protocol.digest import bitmap
-from faircount.protocol.election import Ballot, believe, draw, helpers, orders, tally_problem
-from faircount.protocol.messages import Reason, Recall
-from faircount.protocol.messages_two_stage import Election, Gone
-from faircount.protocol.params import NOWHERE, Keys, SurveyParameters, Topology, propose
-from faircount.protocol.signing import SigningKey, sign
+from faircount.protocol.survey.parameters import NOWHERE, Keys, SurveyParameters, Topology, propose
+from faircount.protocol.topologies.two_stage.election import Ballot, believe, draw, helpers, orders, tally_problem
+from faircount.protocol.topologies.two_stage.messages import Election, Gone
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.messages import Reason, Recall
+from faircount.protocol.wire.signing import SigningKey, sign
 
 DIGEST, VALUE, SURVEY = b"\1" * 32, b"\2" * 32, bytes(range(16))
 KEY = SigningKey(b"\3" * 32)

@@ -8,18 +8,29 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol import aggregator, explicit, user
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.coordinator import backup
-from faircount.protocol.ledger import Status
-from faircount.protocol.messages import Accepted, BadBlobs, Batch, Inquiry, Reason, Recall, Receipt, Refused, Wait
-from faircount.protocol.messages_peers import BadEntries, Call, Complaint, Edge, Roster, Seal, ShareBundle, SumUpload
-from faircount.protocol.params import Topology
-from faircount.protocol.roles import resume
-from faircount.protocol.sealing import IdealSealing
-from faircount.protocol.signing import sign
-from faircount.protocol.states import State
-from faircount.protocol.survey import play_explicit
+from faircount.protocol.play import play_explicit
+from faircount.protocol.roles import aggregator
+from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.roles.entrances import resume
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.messages import (
+    BadEntries,
+    Call,
+    Complaint,
+    Edge,
+    Roster,
+    Seal,
+    ShareBundle,
+    SumUpload,
+)
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Batch, Inquiry, Reason, Recall, Receipt, Refused, Wait
+from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import packed_size, unpack
 
 E = Topology.EXPLICIT
@@ -504,7 +515,7 @@ def test_played_surveys_carry_their_guarantee(mechanism) -> None:
 
 def test_decoys_publish_the_coins_that_went_in() -> None:
     """Users flip unequal numbers of coins: the estimate uses those of the users who stayed."""
-    from faircount.protocol.survey import _as_included, set_up
+    from faircount.protocol.play import _as_included, set_up
 
     mechanism = Decoys(items=4, users=10, epsilon=1.0, delta=1e-2, dropouts=3)
     cast = set_up(mechanism, E, SeededStream(1))

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import IllegalTransitionError, InputError, MalformedError, ParameterError, ProtocolError
-from faircount.protocol import canonical
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.digest import (
+from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
+from faircount.protocol.survey.invitations import Invitation, entry_holds, user_id
+from faircount.protocol.survey.states import FINAL, TRANSITIONS, State, advance
+from faircount.protocol.topologies.peers.peer_set import PeerSet, holds_together, peer_set, shrunk
+from faircount.protocol.wire import canonical_json as canonical
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.digests import (
     InclusionProof,
     bitmap,
     leaf,
@@ -24,13 +28,9 @@ from faircount.protocol.digest import (
     roster_digest,
     set_digest,
 )
-from faircount.protocol.invitations import Invitation, entry_holds, user_id
-from faircount.protocol.messages import Recall, Rejected, Signed
-from faircount.protocol.sets import PeerSet, holds_together, peer_set, shrunk
-from faircount.protocol.signing import SigningKey, request_bytes, sign, unwrap, verify
-from faircount.protocol.states import FINAL, TRANSITIONS, State, advance
-from faircount.protocol.store import Acknowledged, WriteOnce
-from faircount.protocol.vectors import is_vector, pack_rows, sum_packed, unpack_rows
+from faircount.protocol.wire.messages import Recall, Rejected, Signed
+from faircount.protocol.wire.packed_rows import is_vector, pack_rows, sum_packed, unpack_rows
+from faircount.protocol.wire.signing import SigningKey, request_bytes, sign, unwrap, verify
 from faircount.sharing.field import uniform
 from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import pack, unpack

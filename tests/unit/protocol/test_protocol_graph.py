@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from faircount.core.errors import ParameterError
-from faircount.protocol.digest import beside, bitmap, members_of, merkle_root, root_from, tree
-from faircount.protocol.graph import _log_below, check_degree, draw, least_degree, plan
-from faircount.protocol.masked_aggregate import needed
+from faircount.protocol.topologies.masked.aggregator import needed
+from faircount.protocol.topologies.masked.graph import _log_below, check_degree, draw, least_degree, plan
+from faircount.protocol.wire.digests import beside, bitmap, members_of, merkle_root, root_from, tree
 
 VALUE, DIGEST = sha256(b"value").digest(), sha256(b"roster").digest()
 

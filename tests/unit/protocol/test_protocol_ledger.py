@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from faircount.accounting.composition import compose
 from faircount.core.errors import ParameterError, ProtocolError
-from faircount.privacy.composition import compose
-from faircount.protocol.ledger import Charge, Ledger, Shown, Status, dominating_pair, parallel_costs, within
+from faircount.protocol.survey.budget import Charge, Ledger, Shown, Status, dominating_pair, parallel_costs, within
 
 
 def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge:

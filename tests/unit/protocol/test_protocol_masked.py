@@ -7,11 +7,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faircount.protocol import masked_user, user
-from faircount.protocol.digest import bitmap
-from faircount.protocol.ledger import Status
-from faircount.protocol.masks import Round, help_info, masks_of
-from faircount.protocol.messages import (
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.remaining_privacy import realized
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.masks import Round, help_info, masks_of
+from faircount.protocol.topologies.masked.messages import (
+    Help,
+    HelpBatch,
+    MaskCall,
+    MaskedSum,
+)
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.peer_set import PeerSet
+from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.messages import (
     Accepted,
     Batch,
     Inquiry,
@@ -19,15 +29,6 @@ from faircount.protocol.messages import (
     Reason,
     Receipt,
 )
-from faircount.protocol.messages_masked import (
-    Help,
-    HelpBatch,
-    MaskCall,
-    MaskedSum,
-)
-from faircount.protocol.promise import realized
-from faircount.protocol.sets import PeerSet
-from faircount.protocol.states import State
 from faircount.sharing.field import add, subtract
 from faircount.sharing.packing import unpack
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare

@@ -11,25 +11,26 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol import aggregator, masked_user
-from faircount.protocol.codec import encode
-from faircount.protocol.graph import plan
-from faircount.protocol.ledger import Status
-from faircount.protocol.messages import (
+from faircount.protocol.play import play_masked, result_of
+from faircount.protocol.roles import aggregator
+from faircount.protocol.roles.entrances import resume
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.parameters import ATTEMPTS, SurveyParameters, Topology, propose
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.graph import plan
+from faircount.protocol.topologies.masked.messages import (
+    HelpCall,
+    KeyBundle,
+)
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.messages import (
     Accepted,
     Reason,
     Recall,
     Wait,
 )
-from faircount.protocol.messages_masked import (
-    HelpCall,
-    KeyBundle,
-)
-from faircount.protocol.params import ATTEMPTS, SurveyParameters, Topology, propose
-from faircount.protocol.roles import resume
-from faircount.protocol.sealing import OVERHEAD, IdealSealing
-from faircount.protocol.states import State
-from faircount.protocol.survey import play_masked, result_of
+from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 

@@ -4,30 +4,31 @@ from dataclasses import replace
 
 import pytest
 
-from faircount.protocol import coordinator, masked_user
-from faircount.protocol import masked as masked_rules
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.digest import bitmap
-from faircount.protocol.ledger import Status
-from faircount.protocol.messages import (
-    BadBlobs,
-    Inquiry,
-    Reason,
-    Refused,
-    Wait,
-)
-from faircount.protocol.messages_masked import (
+from faircount.protocol.roles import coordinator
+from faircount.protocol.roles.entrances import resume
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked import coordinator as masked_rules
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.messages import (
     HelpCall,
     MaskCall,
     MaskedClaim,
     MaskedSum,
     Recovery,
 )
-from faircount.protocol.roles import resume
-from faircount.protocol.sealing import IdealSealing
-from faircount.protocol.sets import PeerSet
-from faircount.protocol.signing import sign
-from faircount.protocol.states import State
+from faircount.protocol.topologies.peers.peer_set import PeerSet
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.messages import (
+    BadBlobs,
+    Inquiry,
+    Reason,
+    Refused,
+    Wait,
+)
+from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.signing import sign
 
 
 def without(n, *gone):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from faircount.protocol.masks import Round, masks_of
-from faircount.protocol.sealing import IdealSealing, KeyPair
+from faircount.protocol.topologies.masked.masks import Round, masks_of
+from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 
 Q = 3
 NOW = Round(SimpleNamespace(q=Q, N=1, survey=bytes(16)), bytes(32), 1, bytes(32))

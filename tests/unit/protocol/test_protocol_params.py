@@ -6,18 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from faircount.accounting.exact import decoys_delta
+from faircount.accounting.guarantee import Relation
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import GRR
 from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.privacy.exact import decoys_delta
-from faircount.privacy.guarantee import Relation
-from faircount.protocol import canonical
-from faircount.protocol.digest import params_digest
-from faircount.protocol.params import KINDS, Keys, SurveyParameters, Topology, propose, table_digest
-from faircount.protocol.promise import keeps, made_alike, minimum_set, realized
+from faircount.protocol.survey.parameters import KINDS, Keys, SurveyParameters, Topology, propose, table_digest
+from faircount.protocol.survey.remaining_privacy import keeps, made_alike, minimum_set, realized
+from faircount.protocol.wire import canonical_json as canonical
+from faircount.protocol.wire.digests import params_digest
 
 KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32)
 ID = bytes(range(16))

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
-from faircount.protocol.sealing import OVERHEAD, IdealSealing, KeyPair, RealSealing
+from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing, KeyPair, RealSealing
 from faircount.sharing.expand import expand
 from faircount.sharing.keys import Purpose, derive_key, key_info, public_key
 

@@ -8,11 +8,17 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.noise import Decoys, Laplace
-from faircount.protocol import aggregator, coordinator, servers
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.coordinator import backup
-from faircount.protocol.ledger import Ledger, Status
-from faircount.protocol.messages import (
+from faircount.protocol.play import play_servers, set_up
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.roles.entrances import resume
+from faircount.protocol.survey.budget import Ledger, Status
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_servers.messages import Included, Inclusion, ServersClaim, ShareSum
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.messages import (
     Aborted,
     Accepted,
     Batch,
@@ -25,13 +31,8 @@ from faircount.protocol.messages import (
     Rejected,
     Wait,
 )
-from faircount.protocol.messages_servers import Included, Inclusion, ServersClaim, ShareSum
-from faircount.protocol.params import Topology
-from faircount.protocol.roles import resume
-from faircount.protocol.sealing import IdealSealing
-from faircount.protocol.signing import sign
-from faircount.protocol.states import State
-from faircount.protocol.survey import play_servers, set_up
+from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack
 
 S = Topology.SERVERS

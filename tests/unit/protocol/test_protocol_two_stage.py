@@ -11,21 +11,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
+from faircount.accounting.guarantee import S1 as AGAINST_S1
+from faircount.accounting.guarantee import S2 as AGAINST_S2
+from faircount.accounting.guarantee import insiders
+from faircount.accounting.two_stage import sets_delta
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.privacy.guarantee import S1 as AGAINST_S1
-from faircount.privacy.guarantee import S2 as AGAINST_S2
-from faircount.privacy.guarantee import insiders
-from faircount.privacy.two_stage import sets_delta
-from faircount.protocol import two_stage_user as people
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.messages import Published, Reason, Wait
-from faircount.protocol.messages_two_stage import Assignment, SumCall
-from faircount.protocol.promise import realized_against
-from faircount.protocol.sealing import OVERHEAD, RealSealing
-from faircount.protocol.states import State, advance
-from faircount.protocol.survey import play_two_stage
-from faircount.protocol.two_stage_relay import ballot_of, items_of, rounds, slots_of
+from faircount.protocol.play import play_two_stage
+from faircount.protocol.survey.remaining_privacy import realized_against
+from faircount.protocol.survey.states import State, advance
+from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage.messages import Assignment, SumCall
+from faircount.protocol.topologies.two_stage.relay import ballot_of, items_of, rounds, slots_of
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.messages import Published, Reason, Wait
+from faircount.protocol.wire.sealing import OVERHEAD, RealSealing
 from faircount.sharing.packing import packed_size
 
 PLAIN = TSS(items=8, users=8, p=1.0, alpha=3 / 8, gamma=1e12)

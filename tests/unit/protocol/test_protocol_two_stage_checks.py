@@ -8,18 +8,25 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from faircount.protocol import coordinator
-from faircount.protocol import two_stage as rules
-from faircount.protocol import two_stage_user as people
-from faircount.protocol.codec import Party, encode
-from faircount.protocol.messages import Accepted, Reason, Wait
-from faircount.protocol.messages_servers import Inclusion
-from faircount.protocol.messages_two_stage import Announcement, Assignment, Gone, SlotComplaint, SlotSums, SumCall
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.signing import SigningKey, sign
-from faircount.protocol.states import State
-from faircount.protocol.two_stage_relay import items_of, reporters, rounds, shuffled, slots_of
-from faircount.protocol.wire import decode
+from faircount.protocol.roles import coordinator
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers.messages import Inclusion
+from faircount.protocol.topologies.two_stage import coordinator as rules
+from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage.messages import (
+    Announcement,
+    Assignment,
+    Gone,
+    SlotComplaint,
+    SlotSums,
+    SumCall,
+)
+from faircount.protocol.topologies.two_stage.relay import items_of, reporters, rounds, shuffled, slots_of
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Accepted, Reason, Wait
+from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.signing import SigningKey, sign
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
 ALARM = 1e-6

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from faircount.protocol import two_stage_user as people
-from faircount.protocol.ledger import Status
-from faircount.protocol.messages import BadBlobs, Batch, Published, Reason
-from faircount.protocol.messages_two_stage import Assignment, Gone, SlotComplaint, SlotSums, SumCall
-from faircount.protocol.states import State
-from faircount.protocol.two_stage_relay import ballot_of, reporters, rounds, slots_of
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SlotComplaint, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.relay import ballot_of, reporters, rounds, slots_of
+from faircount.protocol.wire.messages import BadBlobs, Batch, Published, Reason
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
 

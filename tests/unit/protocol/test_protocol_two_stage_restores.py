@@ -7,16 +7,17 @@ from dataclasses import replace
 import pytest
 
 from faircount.core.errors import ProtocolError
-from faircount.protocol import aggregator, coordinator, user
-from faircount.protocol import two_stage_user as people
-from faircount.protocol.codec import encode
-from faircount.protocol.messages import Accepted, Inquiry, Published, Reason, Recall, Receipt, Wait
-from faircount.protocol.messages_peers import Roster
-from faircount.protocol.messages_two_stage import Assignment, Bundle, Election, SumCall
-from faircount.protocol.roles import end_phase, resume
-from faircount.protocol.sealing import RealSealing
-from faircount.protocol.states import State
-from faircount.protocol.two_stage_relay import ballot_of, rounds
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.entrances import end_phase, resume
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers.messages import Roster
+from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage.messages import Assignment, Bundle, Election, SumCall
+from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.messages import Accepted, Inquiry, Published, Reason, Recall, Receipt, Wait
+from faircount.protocol.wire.sealing import RealSealing
 
 ALL = [1] * 8
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import faircount as fc
+from faircount.analysis.run import TOPOLOGIES, run
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
-from faircount.protocol.run import TOPOLOGIES, run
 
 ITEMS = ["a", "b", "c"]
 ANSWERS = ["a"] * 9 + ["b"] * 5 + ["c"] * 2

@@ -1,0 +1,1 @@
+"""Runs of a mechanism's own code that try to refute its guarantee."""

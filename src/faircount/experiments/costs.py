@@ -1,0 +1,219 @@
+"""Table I, costs of DPDS and TSS: the paper's formulas, corrected ones, and counters of running code side by side.
+
+Costs of a user are averages over the users. With A_i chosen adaptively an item still has alpha n reporters on average,
+so p_chi, which the paper has in the user's column of TSS, should be alpha. Two cheaper forms of DPDS, which the paper
+does not have, stand beside: seeded shares, and two servers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faircount.core.entropy import Entropy, SystemEntropy
+from faircount.core.errors import ParameterError
+from faircount.core.validation import integer
+from faircount.experiments.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSS, usual_alpha
+from faircount.sharing.expand import KEY_BYTES
+
+P = 0.5  # the sampling probability of the counted runs; what they cost does not depend on it where sets are uniform
+MOST_SHARES = 2 * 10**7  # n n N: more shares than this are not laid out to be counted
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the formulas depend on."""
+
+    n: int
+    N: int
+    alpha: float
+    p_chi: float
+    pairs: float
+    """Expected number of ordered pairs of users who report the same item: n (n-1) alpha^2 for uniform sets."""
+
+    @classmethod
+    def of(cls, mechanism: TSS) -> "Size":
+        """For a mechanism whose items have equally many holders."""
+        n, N, M = mechanism.n, mechanism.N, mechanism.reported
+        own = (1 - mechanism.rate) * M / N + mechanism.rate * mechanism.p_chi
+        other = (1 - mechanism.rate) * M / N + mechanism.rate * (M - mechanism.p_chi) / (N - 1)
+        squares = n / N * own**2 + (n - n / N) * other**2
+        return cls(n, N, M / N, mechanism.p_chi, (M / N * n) ** 2 - squares)
+
+    @property
+    def shares(self) -> float:
+        """Shares that a user sends to others, and receives: E[m_j^2] N / n, without those that stay at home."""
+        return (self.pairs + self.alpha * self.n) * (1 - 1 / self.n) * self.N / self.n
+
+
+Formula = Callable[[Size], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cost: the paper's formula and ours, in words and as functions; `paper` is None where it prints none."""
+
+    counter: str
+    printed: str
+    paper: Formula | None
+    corrected: str
+    ours: Formula
+
+
+def _right(counter: str, words: str, formula: Formula) -> Cell:
+    """A cost that the paper has right."""
+    return Cell(counter, words, formula, words, formula)
+
+
+def _new(counter: str, words: str, formula: Formula) -> Cell:
+    """A cost that the paper does not have."""
+    return Cell(counter, "", None, words, formula)
+
+
+def _all_but_one(s: Size) -> float:
+    return (s.n - 1) * s.N
+
+
+_DPDS = (
+    _right("server: field additions", "(n-1)N", _all_but_one),
+    _right("server: real multiplications", "N", lambda s: s.N),
+    _right("user: field additions", "2(n-1)N", lambda s: 2 * (s.n - 1) * s.N),
+    _right("user: Bernoulli draws", "1", lambda _: 1),
+    _right("user: field elements drawn", "(n-1)N", _all_but_one),
+    Cell("user: field elements sent", "2nN+N", lambda s: (2 * s.n + 1) * s.N, "(n-1)N + N", lambda s: s.n * s.N),
+    _new("user: field elements received", "(n-1)N", _all_but_one),
+)
+
+_SENT = "αN + α(αn+1-α)(1-1/n)N"
+
+_TSS = (
+    _right("S1: additions of counts", "(n-1)N", _all_but_one),
+    _right("S1: helpers drawn", "αnN", lambda s: s.alpha * s.n * s.N),
+    _right("S1: user labels sent", "αnN(n+1)", lambda s: s.alpha * s.n * s.N * (s.n + 1)),
+    _right("S1: item labels sent", "(n+1)N", lambda s: (s.n + 1) * s.N),
+    _right("S2: field additions", "(αn-1)N", lambda s: (s.alpha * s.n - 1) * s.N),
+    _right("S2: real multiplications", "N", lambda s: s.N),
+    Cell(
+        "user: field additions",
+        "(p_χ n-1)(p_χ+α)N",
+        lambda s: (s.p_chi * s.n - 1) * (s.p_chi + s.alpha) * s.N,
+        "2α²(n-1)N",
+        lambda s: 2 * s.pairs * s.N / s.n,
+    ),
+    _right("user: Bernoulli draws", "1", lambda _: 1),
+    _right("user: sets drawn", "1", lambda _: 1),
+    Cell(
+        "user: field elements drawn",
+        "(p_χ n-1)αN",
+        lambda s: (s.p_chi * s.n - 1) * s.alpha * s.N,
+        "α²(n-1)N",
+        lambda s: s.pairs * s.N / s.n,
+    ),
+    _right("user: bits sent", "N", lambda s: s.N),
+    *(
+        Cell(
+            f"user: {what} sent",
+            "αN(1+p_χ n)",
+            lambda s: s.alpha * s.N * (1 + s.p_chi * s.n),
+            _SENT,
+            lambda s: s.alpha * s.N + s.shares,
+        )
+        for what in ("field elements", "item labels")
+    ),
+    _new("user: field elements received", "α(αn+1-α)(1-1/n)N", lambda s: s.shares),
+)
+
+_SEEDED = (
+    _new("server: field additions", "(n-1)N", _all_but_one),
+    _new("server: real multiplications", "N", lambda s: s.N),
+    _new("user: field additions", "2(n-1)N", lambda s: 2 * (s.n - 1) * s.N),
+    _new("user: Bernoulli draws", "1", lambda _: 1),
+    _new("user: seeds drawn", "n-1", lambda s: s.n - 1),
+    _new("user: field elements expanded", "2(n-1)N", lambda s: 2 * (s.n - 1) * s.N),
+    _new("user: seeds sent", "n-1", lambda s: s.n - 1),
+    _new("user: field elements sent", "N", lambda s: s.N),
+)
+
+_SERVERS = (
+    _new("S1: field additions", "(n-1)N", _all_but_one),
+    _new("S1: field elements sent", "N", lambda s: s.N),
+    _new("S2: field elements expanded", "nN", lambda s: s.n * s.N),
+    _new("S2: field additions", "nN", lambda s: s.n * s.N),
+    _new("S2: real multiplications", "N", lambda s: s.N),
+    _new("user: field additions", "N", lambda s: s.N),
+    _new("user: Bernoulli draws", "1", lambda _: 1),
+    _new("user: seeds drawn", "1", lambda _: 1),
+    _new("user: field elements expanded", "N", lambda s: s.N),
+    _new("user: seeds sent", "1", lambda _: 1),
+    _new("user: field elements sent", "N", lambda s: s.N),
+)
+
+CELLS = {"dpds": _DPDS, "tss": _TSS, "seeded": _SEEDED, "servers": _SERVERS}
+"""By protocol: Algorithm 2, Algorithm 3, Algorithm 2 with seeds for shares, Algorithm 2 between two servers."""
+
+_COUNTED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """Formulas at one size beside what was counted, by protocol; counts are averages over the runs."""
+
+    size: Size
+    gamma: float
+    modulus: int
+    counted: dict[str, dict[str, float]]
+
+    def bytes_sent(self, protocol: str) -> float:
+        """Payload that a user sends, elements packed: what the forms differ in."""
+        found = self.counted[protocol]
+        bits = found["user: field elements sent"] * (self.modulus - 1).bit_length() + found.get("user: bits sent", 0)
+        return bits / 8 + found.get("user: seeds sent", 0) * KEY_BYTES
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        rows = {name: [self._row(name, cell) for cell in cells] for name, cells in CELLS.items()}
+        known = {"users": self.size.n, "items": self.size.N, "alpha": self.size.alpha, "gamma": self.gamma}
+        sent = {name: self.bytes_sent(name) for name in CELLS}
+        return {**known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
+
+    def _row(self, protocol: str, cell: Cell) -> dict[str, Any]:
+        return {
+            "cost": cell.counter,
+            "printed": cell.printed or None,
+            "printed_value": cell.paper(self.size) if cell.paper else None,
+            "corrected": cell.corrected,
+            "corrected_value": cell.ours(self.size),
+            "counted": self.counted[protocol][cell.counter],
+        }
+
+
+def costs(
+    users: int = 60,
+    items: int = 10,
+    *,
+    alpha: float | None = None,
+    gamma: float = 1.0,
+    runs: int = 20,
+    seed: int = 1,
+    entropy: Entropy | None = None,
+) -> CostTable:
+    """Table I at this size: every formula, and what the parties of running surveys drew, added and sent.
+
+    Only TSS depends on chance; its counts are averages of `runs` surveys whose items have equally many holders. `alpha`
+    is 0.4, to whole items, unless given.
+    """
+    n, N = integer("users", users, least=2), integer("items", items, least=2)
+    if n * n * N > MOST_SHARES:
+        raise ParameterError(f"{n} users and {N} items make {n * n * N:,} shares to lay out: ask for fewer users")
+    source, rng = SystemEntropy() if entropy is None else entropy, np.random.default_rng(seed)
+    share = usual_alpha(N) if alpha is None else alpha
+    plain, staged = DPDS(items=N, users=n, p=P), TSS(items=N, users=n, p=P, alpha=share, gamma=gamma)
+    answers = np.arange(n) % N
+    counted = {name: count(plain, answers, source) for name, count in _COUNTED.items()}
+    several = [two_stage(staged, rng.permutation(answers), source, rng) for _ in range(integer("runs", runs, least=1))]
+    names = [cell.counter for cell in _TSS]
+    counted["tss"] = {name: float(np.mean([each.get(name, 0.0) for each in several])) for name in names}
+    return CostTable(Size.of(staged), gamma, plain.modulus, counted)

@@ -1,0 +1,161 @@
+"""Algorithms 2 and 3, and two cheaper forms of the first, with a tally: what each party draws, adds, sends, receives.
+
+`protocol.run` does the same without keeping the shares. Here they are all laid out, senders by receivers, so that they
+can be counted; the opened sum must be the one that the mechanism itself computes.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import CorruptSumError
+from faircount.mechanisms.base import Ints, Residues
+from faircount.mechanisms.secret_shared import SharedMechanism
+from faircount.mechanisms.two_stage import TSS
+from faircount.sharing.additive import combine, split
+from faircount.sharing.expand import KEY_BYTES, expand
+from faircount.sharing.field import subtract
+
+USER, SERVER, S1, S2 = "user", "server", "S1", "S2"
+
+
+class Tally:
+    """Counts by party and kind; those of the users are of all users together."""
+
+    def __init__(self, *, labelled: bool = False) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._labelled = labelled  # whether every message of a user names the item it is about
+
+    def note(self, party: str, kind: str, amount: int) -> None:
+        """Add to a count."""
+        self.counts[party, kind] += amount
+
+    def share(self, row: Residues, sender: int, receivers: Ints, q: int, entropy: Entropy) -> Residues:
+        """A user's shares, one per receiver. All but the last are drawn; the last takes as many additions as draws."""
+        shares = split(row, receivers.size, q, entropy)
+        self.note(USER, "field elements drawn", shares[:-1].size)
+        self.note(USER, "field additions", shares[:-1].size)
+        abroad = shares[receivers != sender]  # what stays at home is not sent
+        self.note(USER, "field elements received", abroad.size)
+        self.send(USER, abroad)
+        return shares
+
+    def pass_on(self, shares: Residues, q: int) -> Residues:
+        """Shares (senders, receivers, ...) are added up by their receivers and sent on to a server."""
+        sums = self.add(USER, shares, q)
+        self.send(USER, sums)
+        return sums
+
+    def add(self, party: str, rows: Residues, q: int) -> Residues:
+        """The sum of the rows, made by a party."""
+        self.note(party, "field additions", rows[1:].size)
+        return combine(rows, q)
+
+    def expand(self, party: str, key: bytes, q: int, count: int) -> Residues:
+        """A share from the key that stands for it."""
+        self.note(party, "field elements expanded", count)
+        return expand(key, q, count)
+
+    def hide(self, row: Residues, keys: list[bytes], q: int) -> Residues:
+        """A user's row minus the shares that its keys stand for."""
+        for key in keys:
+            row = subtract(row, self.expand(USER, key, q, row.size), q)
+            self.note(USER, "field additions", row.size)
+        self.note(USER, "seeds drawn", len(keys))
+        return row
+
+    def send(self, party: str, elements: Residues) -> None:
+        """Elements on their way to another party."""
+        self.note(party, "field elements sent", elements.size)
+        if self._labelled:
+            self.note(party, "item labels sent", elements.size)
+
+    def per_party(self, users: int) -> dict[str, float]:
+        """Counts by name, those of the users divided by their number."""
+        return {
+            f"{party}: {kind}": count / (users if party == USER else 1) for (party, kind), count in self.counts.items()
+        }
+
+
+def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
+    """Algorithm 2: everybody shares with everybody."""
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
+    responses = mechanism.respond(answers, entropy)
+    tally.note(USER, "Bernoulli draws", n)
+    everybody = np.arange(n)
+    shares = np.array([tally.share(row, i, everybody, q, entropy) for i, row in enumerate(responses)])
+    opened = tally.add(SERVER, tally.pass_on(shares, q), q)
+    _check(opened, mechanism.total(responses))
+    tally.note(SERVER, "real multiplications", opened.size)
+    return tally.per_party(n)
+
+
+def seeded_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
+    """Algorithm 2 with seeds: a share is sent as the key that expands to it; the one that is not stays at home."""
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
+    responses = mechanism.respond(answers, entropy)
+    tally.note(USER, "Bernoulli draws", n)
+    keys = [[entropy.bytes(KEY_BYTES) for _ in range(n - 1)] for _ in range(n)]
+    held = [[tally.hide(row, mine, q)] for row, mine in zip(responses, keys, strict=True)]
+    for sender, mine in enumerate(keys):
+        tally.note(USER, "seeds sent", len(mine))
+        for receiver, key in zip((each for each in range(n) if each != sender), mine, strict=True):
+            held[receiver].append(tally.expand(USER, key, q, mechanism.N))
+    sums = np.array([tally.add(USER, np.array(mine), q) for mine in held])
+    tally.send(USER, sums)
+    opened = tally.add(SERVER, sums, q)
+    _check(opened, mechanism.total(responses))
+    tally.note(SERVER, "real multiplications", opened.size)
+    return tally.per_party(n)
+
+
+def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
+    """The `servers` topology: a user's row minus an expanded seed goes to S1, the seed to S2; S1 sends one sum."""
+    n, q, tally = mechanism.n, mechanism.modulus, Tally()
+    responses = mechanism.respond(answers, entropy)
+    tally.note(USER, "Bernoulli draws", n)
+    keys = [entropy.bytes(KEY_BYTES) for _ in range(n)]
+    hidden = np.array([tally.hide(row, [key], q) for row, key in zip(responses, keys, strict=True)])
+    tally.send(USER, hidden)
+    tally.note(USER, "seeds sent", len(keys))
+    first = tally.add(S1, hidden, q)
+    tally.send(S1, first)
+    second = tally.add(S2, np.array([tally.expand(S2, key, q, mechanism.N) for key in keys]), q)
+    opened = tally.add(S2, np.array([first, second]), q)
+    _check(opened, mechanism.total(responses))
+    tally.note(S2, "real multiplications", opened.size)
+    return tally.per_party(n)
+
+
+def two_stage(mechanism: TSS, answers: Ints, entropy: Entropy, rng: np.random.Generator) -> dict[str, float]:
+    """Algorithm 3: S1 elects as many helpers for an item as it has reporters, who share among them; S2 opens."""
+    n, items, tally = mechanism.n, mechanism.N, Tally(labelled=True)
+    responses = mechanism.respond(answers, entropy)
+    for kind, amount in (("Bernoulli draws", n), ("sets drawn", n), ("bits sent", responses.indicators.size)):
+        tally.note(USER, kind, amount)
+    tally.note(S1, "additions of counts", responses.indicators[1:].size)
+    tally.note(S1, "item labels sent", (n + 1) * items)
+    opened = np.zeros(items, dtype=responses.bits.dtype)
+    for j in range(items):
+        reporters = np.flatnonzero(responses.indicators[:, j])
+        opened[j] = _item(responses.bits[:, j], reporters, mechanism.modulus, tally, entropy, rng)
+    _check(opened, mechanism.total(responses).sums)
+    tally.note(S2, "real multiplications", items)
+    return tally.per_party(n)
+
+
+def _item(bits: Residues, reporters: Ints, q: int, tally: Tally, entropy: Entropy, rng: np.random.Generator) -> int:
+    """One item's sum, as S2 opens it."""
+    if not reporters.size:
+        return 0
+    helpers = rng.choice(bits.size, reporters.size, replace=False)
+    tally.note(S1, "helpers drawn", helpers.size)
+    tally.note(S1, "user labels sent", (bits.size + 1) * helpers.size)
+    shares = np.array([tally.share(bits[i], i, helpers, q, entropy) for i in reporters])
+    return int(tally.add(S2, tally.pass_on(shares, q), q))
+
+
+def _check(opened: Residues, wanted: Residues) -> None:
+    if not np.array_equal(opened, wanted):
+        raise CorruptSumError("the parties' sum is not the mechanism's: the count of what they did means nothing")

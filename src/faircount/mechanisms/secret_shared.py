@@ -1,0 +1,178 @@
+"""Mechanisms whose responses are vectors over a prime field: only their sum is ever opened.
+
+respond: answer -> N whole numbers (one-hot vector times coin, or plus noise) -> residues mod q
+total:   sum of the rows mod q, which is what additive shares of the rows add up to
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, insiders
+from faircount.core.entropy import Entropy
+from faircount.core.errors import AnswerError, ParameterError, RefusedError
+from faircount.core.validation import counts, integer
+from faircount.mechanisms.base import Floats, FrequencyMechanism, Ints, Residues, keep
+from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
+from faircount.sharing.primes import smallest_prime_above
+
+WRAP = 2.0**-60
+"""How often an honest sum may leave the range that `decode` accepts, over all items together."""
+
+MOST_BITS = 62
+"""Of the modulus: two elements must add up in 64 bits."""
+
+_BLOCK = 1 << 17  # entries made at a time, so that randomness for a million users does not fill the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldMechanism(FrequencyMechanism):
+    """A mechanism whose sums are opened in a prime field F_q.
+
+    With q just above the largest honest sum nearly every residue passes for one. `spare_bits` makes q so many bits
+    larger: a sum that was spoiled at random then passes the range check of `decode` with probability 2^-spare_bits at
+    most, for each spoiled item. It costs as many bits per share, and nothing else.
+    """
+
+    spare_bits: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keep(self, spare_bits=integer("spare_bits", self.spare_bits, most=MOST_BITS))
+
+    @property
+    @abstractmethod
+    def reach(self) -> int:
+        """The largest minus the smallest honest sum of an item."""
+
+    @cached_property
+    def modulus(self) -> int:
+        """The prime q: the smallest that holds every honest sum, or 2^spare_bits times as many."""
+        q = smallest_prime_above(((self.reach + 1) << self.spare_bits) - 1)
+        if q.bit_length() > MOST_BITS:
+            raise ParameterError(
+                f"{self.name}: sums reach over {self.reach} values, and {self.spare_bits} spare bits make the field "
+                f"larger than 2^{MOST_BITS}: ask for at most {MOST_BITS - 1 - self.reach.bit_length()} spare bits"
+            )
+        return q
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedMechanism(FieldMechanism):
+    """A mechanism for additive sharing over F_q: Algorithm 2 and everything that differs in the vectors only."""
+
+    @abstractmethod
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """The vectors, as signed integers, of the users at these places of the roster who hold these items."""
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
+        """One row of N residues per user; `answers` are positions in the item list, one per user."""
+        held = self.positions(answers)
+        responses = np.empty((self.n, self.N), dtype=dtype_for(self.modulus))
+        for users in np.array_split(np.arange(self.n), 1 + self.n * self.N // _BLOCK):
+            responses[users[0] : users[-1] + 1] = self._vectors(held[users], users, entropy)
+        return responses
+
+    def respond_as(self, user: int, answer: int, entropy: Entropy) -> Residues:
+        """The response of the one user at place `user` of the roster: what a device computes on its own."""
+        place = integer("user", user, most=self.n - 1)
+        row: Residues = self._vectors(self.positions(np.array([answer]), 1), np.array([place]), entropy)[0]
+        return row
+
+    def _vectors(self, held: Ints, users: Ints, entropy: Entropy) -> Residues:
+        return from_signed(self.contribute(held, users, entropy), self.modulus)
+
+    def total(self, responses: Residues) -> Residues:
+        """The sum of the rows mod q."""
+        if np.ndim(responses) != 2 or np.shape(responses)[1] != self.N:
+            raise AnswerError(f"responses must be a table with {self.N} columns, one per item")
+        check(responses, self.modulus)
+        return sum_rows(responses, self.modulus)
+
+    def opened(self, total: Residues) -> Residues:
+        """An opened sum, refused unless it is one canonical residue per item."""
+        if np.shape(total) != (self.N,):
+            raise AnswerError(f"a sum must have {self.N} entries, one per item")
+        check(total, self.modulus)
+        return total
+
+    def takes_part(self, included: int) -> int:
+        """A number of users who took part, refused unless it lies between 1 and n."""
+        return integer("included", included, least=1, most=self.n)
+
+    def present(self, held: NDArray[Any]) -> Ints:
+        """Counts of the users who took part: one per item, at most n together."""
+        clean = counts(held, items=self.N)
+        if clean.sum() > self.n:
+            raise AnswerError(f"counts add up to {clean.sum()}, but the mechanism was made for {self.n} users")
+        return clean
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseMechanism(SharedMechanism):
+    """Every user counts and adds a little noise to every entry; the guarantee needs nothing of the data.
+
+    `insiders` users may pool what they know (their own noise protects nobody) and `dropouts` may vanish before the sum
+    is opened; the noise of the other h = n - insiders - dropouts is what the guarantee counts on. Zero-out means here
+    that a user adds noise to the zero vector.
+    """
+
+    insiders: int = 1
+    dropouts: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keep(self, insiders=integer("insiders", self.insiders), dropouts=integer("dropouts", self.dropouts))
+        missing = self.insiders + self.dropouts
+        if self.users is not None and self.users <= missing:
+            raise ParameterError(
+                f"{self.name}: of {self.users} users, {self.insiders} may be insiders and {self.dropouts} may drop "
+                f"out, so nobody's noise can be counted on: invite more than {missing} users or expect fewer of both"
+            )
+
+    @property
+    def h(self) -> int:
+        """Number of users whose noise is counted on."""
+        return self.n - self.insiders - self.dropouts
+
+    @property
+    def default_adversary(self) -> Adversary:
+        """The insiders that the parameters were made for."""
+        return insiders(self.insiders)
+
+    def unknown(self, adversary: Adversary) -> int:
+        """How many users' noise the adversary does not know, after all expected dropouts; 0 or less for none."""
+        return 1 if adversary == COLLECTOR else self.n - adversary.insiders - self.dropouts
+
+    def left(self, included: int, colluding: int | None) -> tuple[Adversary, int]:
+        """The insiders (as planned unless told) and how many included users are none; refused if nobody is left."""
+        present = self.takes_part(included)
+        adversary = insiders(self.insiders if colluding is None else colluding)
+        if present <= adversary.insiders:
+            raise RefusedError(f"{present} users took part and {adversary.insiders} may collude: no noise is left")
+        return adversary, present - adversary.insiders
+
+    @abstractmethod
+    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
+        """The guarantee from the noise that went in, without that of the insiders (by default as many as planned)."""
+
+
+def one_hot(held: Ints, items: int, height: int = 1) -> Ints:
+    """Row i has `height` at position held[i] and 0 elsewhere."""
+    vectors = np.zeros((held.size, items), dtype=np.int64)
+    vectors[np.arange(held.size), held] = height
+    return vectors
+
+
+def noise_bound(log_mgf: Callable[[Floats], Floats], reach: float, tail: float) -> int:
+    """A bound B with P(|Z| > B) <= tail for symmetric Z: Chernoff, P(Z >= b) <= exp(K(t) - t b) for any 0 < t < reach.
+
+    Every t gives a valid bound, so the grid costs tightness only (a few units), never safety.
+    """
+    t = reach * np.geomspace(1e-4, 1, 400)[:-1]
+    return int(np.ceil(np.min((log_mgf(t) + np.log(2 / tail)) / t)))

@@ -1,0 +1,334 @@
+"""The exact guarantee of given parameters, with what the paper says beside it.
+
+Nothing is calibrated here: a floor is the k of the formula, coins are those unknown to the adversary. Give epsilon and
+delta is computed, or delta and epsilon is. Several releases are composed by their privacy loss distribution.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from faircount.accounting import exact, gaussian, paper
+from faircount.accounting import two_stage as sets
+from faircount.accounting.composition import compose, compose_randomized_response, sampling_pair
+from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation, insiders
+from faircount.core.errors import ParameterError
+from faircount.core.validation import integer
+from faircount.mechanisms.gaussian import DPDG, sum_law
+from faircount.mechanisms.local import LocalMechanism
+from faircount.mechanisms.local_frequency import GRR, OUE
+from faircount.mechanisms.local_mean import PM, Duchi
+from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSS
+from faircount.planning.calibrate import table_delta
+
+ROUNDED = 1.005
+"""A p this much above the theorem's counts as the theorem's own, typed with three digits."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What parameters guarantee: replace-one unless said otherwise; `paper` holds what is printed, None for nothing."""
+
+    mechanism: str
+    epsilon: float | None
+    delta: float | None
+    delta_zero_out: float | None
+    adversary: Adversary
+    condition: str | None = None
+    releases: int = 1
+    paper: dict[str, float | None] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "delta_zero_out": self.delta_zero_out,
+            "relation": str(Relation.REPLACE_ONE),
+            "adversary": str(self.adversary),
+            "condition": self.condition,
+            "releases": self.releases,
+            "paper": self.paper,
+            **self.more,
+        }
+
+
+def _either(epsilon: float | None, delta: float | None) -> None:
+    if (epsilon is None) == (delta is None):
+        raise ParameterError("give epsilon or delta, one of them: the other one is computed")
+
+
+def _solved(delta_at: Callable[[float], float], epsilon: float | None, delta: float | None) -> tuple[float, float]:
+    """(epsilon, delta) from either."""
+    _either(epsilon, delta)
+    known = epsilon_for(delta_at, delta) if epsilon is None and delta is not None else epsilon or 0.0
+    return known, delta_at(known)
+
+
+def _composed(pair: LossPair, releases: int, epsilon: float | None, delta: float | None) -> tuple[float, float, float]:
+    """(epsilon, delta, delta for zero-out) of releases in which one count moves as in the pair and another one back."""
+    _either(epsilon, delta)
+    both = [[pair, pair.swapped()]] * releases
+    known = compose(both, delta=delta) if epsilon is None else epsilon
+    return known, compose(both, epsilon=known), compose([[pair]] * releases, epsilon=known)
+
+
+def sampling(
+    p: float,
+    floor: int,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    users: int | None = None,
+    items: int | None = None,
+    releases: int = 1,
+    insiders: int = 0,
+    dropouts: int = 0,
+) -> Statement:
+    """DPDS and DPCS: every item has at least `floor` other holders, of whom `insiders` and `dropouts` do not count."""
+    made = DPDS(items=items or 3, users=users, p=p, floor=floor, dropouts=dropouts)
+    who = _who(insiders)
+    found = _sampling_at(made, who, integer("releases", releases, least=1), epsilon, delta)
+    one = _sampling_at(made, _who(insiders + 1), releases, found[0], None)
+    more = {"p": p, "floor": floor, "insiders": insiders, "dropouts": dropouts, "delta_one_more_insider": one[1]}
+    printed = _theorems(p, floor, found[0], users, items) if releases == 1 else _theorems(p, floor, 0.0, None, None)
+    return Statement("dpds", *found, who, made.condition(who), releases, printed, more)
+
+
+def _who(count: int) -> Adversary:
+    return insiders(integer("insiders", count)) if count else OUTSIDER
+
+
+def _sampling_at(
+    made: DPDS, who: Adversary, releases: int, epsilon: float | None, delta: float | None
+) -> tuple[float, float, float]:
+    if releases > 1 and made.rate < 1:
+        return _composed(sampling_pair(made.crowd(who), made.rate), releases, epsilon, delta)
+    said = made.guarantee(epsilon=epsilon, delta=delta, adversary=who)
+    return (
+        said.epsilon,
+        said.delta,
+        made.guarantee(epsilon=said.epsilon, adversary=who, relation=Relation.ZERO_OUT).delta,
+    )
+
+
+def _theorems(p: float, floor: int, epsilon: float, users: int | None, items: int | None) -> dict[str, float | None]:
+    """Theorems 1 and 2 where they speak of this p: up to 1 - e^-epsilon, and 1 - e^-(z + epsilon) with its z > 0."""
+    first = second = None
+    if users is not None and items is not None and epsilon > 0:
+        if p <= paper.theorem1_p(epsilon) * ROUNDED:
+            first = paper.theorem1_delta(users, items, floor, epsilon)
+        z = math.inf if p == 1 else -math.log1p(-p) - epsilon
+        if 0 < z < math.inf:
+            second = paper.theorem2_delta(users, items, floor, epsilon, z)
+    return {"theorem1_delta": first, "theorem2_delta": second}
+
+
+def decoys(coins: int, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1) -> Statement:
+    """Fair coins per item that the adversary knows nothing about, whatever the data."""
+    if integer("releases", releases, least=1) > 1:
+        found = _composed(exact.shift_pair(binomial_window(coins, 0.5)[1]), releases, epsilon, delta)
+    else:
+        eps, value = _solved(lambda each: exact.decoys_delta(coins, each), epsilon, delta)
+        found = eps, value, exact.decoys_delta(coins, eps, Relation.ZERO_OUT)
+    return Statement("decoys", *found, OUTSIDER, releases=releases, more={"decoys": coins})
+
+
+def laplace(
+    epsilon: float,
+    *,
+    delta: float | None = None,
+    users: int = 1000,
+    releases: int = 1,
+    insiders: int = 1,
+    dropouts: int = 0,
+) -> Statement:
+    """Laplace noise made for `epsilon` in each release; with a delta, the smaller epsilon that holds up to it.
+
+    What the finite noise table may add to delta depends on the number of users and is part of it, never 0.
+    """
+    made = Laplace(items=2, users=users, epsilon=epsilon, insiders=insiders, dropouts=dropouts)
+    lost = table_delta(made, integer("releases", releases, least=1) * epsilon, releases)
+    if delta is not None and delta <= lost:
+        raise ParameterError(f"delta must be above {lost:.2g}, what the noise tables alone may cost")
+
+    def ideal(count: int, eps: float) -> float:
+        return compose_randomized_response(epsilon / 2, count, epsilon=eps)
+
+    total = releases * epsilon if delta is None else epsilon_for(lambda eps: ideal(2 * releases, eps), delta - lost)
+    more = {"users": users, "insiders": insiders, "dropouts": dropouts, "epsilon_each": epsilon}
+    deltas = (ideal(2 * releases, total) + lost, ideal(releases, total) + lost)
+    return Statement("laplace", total, *deltas, made.default_adversary, releases=releases, more=more)
+
+
+def two_stage(
+    p: float,
+    alpha: float,
+    *,
+    gamma: float = 1.0,
+    floor: int = 0,
+    items: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    releases: int = 1,
+    dropouts: int = 0,
+) -> Statement:
+    """TSS, adversary by adversary; what S1 learns together with the result needs the number of items.
+
+    Releases add up: epsilon and delta are shared out evenly among them.
+    """
+    made = None if items is None else TSS(items=items, p=p, alpha=alpha, gamma=gamma, floor=floor, dropouts=dropouts)
+    alpha = alpha if made is None else made.alpha
+    more: dict[str, Any] = {
+        "s1_epsilon": sets.s1_epsilon(p, alpha, gamma),
+        "s1_epsilon_paper": sets.s1_epsilon_paper(gamma),
+        **dict.fromkeys(("s1_delta", "s2_delta", "reader_delta")),
+        "p": p,
+        "alpha": alpha,
+        "gamma": gamma,
+        "floor": floor,
+    }
+    if epsilon is None and delta is None:
+        return Statement("tss", None, None, None, S1, releases=releases, more=more)
+    count, crowd = integer("releases", releases, least=1), max(0, floor - integer("dropouts", dropouts))
+
+    def at(each: float, relation: Relation = Relation.REPLACE_ONE) -> float:
+        """S1 knows most; without the number of items, S2's bound."""
+        if made is None:
+            return exact.sampling_delta(crowd, p, each, relation)
+        return made.guarantee(epsilon=each, adversary=S1, relation=relation).delta
+
+    each, value = _solved(at, epsilon and epsilon / count, delta and delta / count)
+
+    def all_of(one: float) -> float:
+        return min(1.0, count * one)
+
+    p_chi = alpha * gamma / (alpha * gamma + 1 - alpha)
+    more["s1_delta"] = None if made is None else all_of(value)
+    more["s2_delta"] = all_of(exact.sampling_delta(crowd, p, each))
+    more["reader_delta"] = all_of(exact.sampling_delta(crowd, p * p_chi, each))
+    who, condition = (S1, made.condition(S1)) if made else (_S2_BOUND, f"every item has at least {floor} other holders")
+    zero = all_of(at(each, Relation.ZERO_OUT))
+    return Statement("tss", count * each, all_of(value), zero, who, condition, count, more=more)
+
+
+_S2_BOUND = Adversary("S2, the aggregator, reading the result (for S1 give the number of items)")
+
+
+def gaussian_noise(
+    sigma: float, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1
+) -> Statement:
+    """Continuous Gaussian noise with standard deviation `sigma` on every count (analytic, Balle & Wang 2018)."""
+    root = math.sqrt(integer("releases", releases, least=1))
+    eps, value = _solved(lambda each: gaussian.analytic_delta(sigma, each, root * math.sqrt(2)), epsilon, delta)
+    zero = gaussian.analytic_delta(sigma, eps, root)
+    printed = {"classical_sigma": _classical(eps, value)}
+    return Statement("gaussian", eps, value, zero, OUTSIDER, releases=releases, paper=printed, more={"sigma": sigma})
+
+
+def _classical(epsilon: float, delta: float) -> float | None:
+    """The paper's standard deviation of a count for (epsilon, delta); proven for epsilon < 1 only."""
+    return math.sqrt(2) * gaussian.classical_sigma(epsilon, delta) if epsilon > 0 and 0 < delta < 1 else None
+
+
+def dpdg(
+    users: int, epsilon: float, delta: float, *, releases: int = 1, insiders: int = 1, dropouts: int = 0
+) -> Statement:
+    """What the discretized Gaussian made for (epsilon, delta) in each release guarantees; several: epsilon at delta."""
+    known: dict[str, Any] = {
+        "items": 2,
+        "users": users,
+        "epsilon": epsilon,
+        "delta": delta,
+        "insiders": insiders,
+        "dropouts": dropouts,
+    }
+    made, printed = DPDG(**known), DPDG(**known, share="printed")
+    if integer("releases", releases, least=1) > 1:
+        found = _composed(
+            exact.shift_pair(sum_law(made.user_steps, made.h), made.steps_per_count), releases, None, delta
+        )
+    else:
+        zero = made.guarantee(relation=Relation.ZERO_OUT)
+        found = epsilon, made.guarantee().delta, zero.delta
+    beside = {"classical_sigma": _classical(epsilon, delta), "printed_share_delta": printed.guarantee().delta}
+    more = {"users": users, "insiders": insiders, "dropouts": dropouts, "sigma": made.planned, "q": made.modulus}
+    return Statement("dpdg", *found, made.default_adversary, releases=releases, paper=beside, more=more)
+
+
+LOCAL = {"grr": GRR, "oue": OUE, "duchi": Duchi, "pm": PM}
+
+
+def local(name: str, epsilon: float, *, items: int = 2, delta: float | None = None, releases: int = 1) -> Statement:
+    """A local mechanism's report; there is no zero-out, because whoever collects reports sees who sent one."""
+    about: dict[str, Any] = {"items": items} if name in ("grr", "oue") else {}
+    made: LocalMechanism = LOCAL[name](epsilon=epsilon, **about)
+    count = integer("releases", releases, least=1)
+    if count == 1 and delta is None:
+        total, value = epsilon, made.guarantee().delta
+    else:
+
+        def curve(eps: float) -> float:
+            return compose_randomized_response(epsilon, count, epsilon=eps)
+
+        total = count * epsilon if delta is None else epsilon_for(curve, delta)
+        value = curve(total)
+    return Statement(name, total, value, None, COLLECTOR, releases=count, more={"epsilon_each": epsilon, **about})
+
+
+NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "dpds": (("p", "floor"), ("epsilon", "delta", "users", "items", "insiders", "dropouts")),
+    "dpcs": (("p", "floor"), ("epsilon", "delta", "users", "items", "insiders", "dropouts")),
+    "tss": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
+    "tss-prime": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
+    "decoys": (("decoys",), ("epsilon", "delta")),
+    "laplace": (("epsilon",), ("delta", "users", "insiders", "dropouts")),
+    "gaussian": (("sigma",), ("epsilon", "delta")),
+    "dpdg": (("users", "epsilon", "delta"), ("insiders", "dropouts")),
+    "grr": (("epsilon",), ("delta", "items")),
+    "oue": (("epsilon",), ("delta", "items")),
+    "duchi": (("epsilon",), ("delta",)),
+    "pm": (("epsilon",), ("delta",)),
+}
+"""Parameters that each mechanism must have, and those it may have; releases goes with all of them."""
+
+
+def statement(mechanism: str, **parameters: Any) -> Statement:
+    """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
+
+    `statement("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
+    is the k of the formula. What else each mechanism takes is in `NEEDS`.
+    """
+    known = _checked(mechanism, parameters)
+    if mechanism in LOCAL:
+        return local(mechanism, known.pop("epsilon"), **known)
+    if mechanism == "decoys":
+        return decoys(known.pop("decoys"), **known)
+    makers: dict[str, Callable[..., Statement]] = {
+        "dpds": sampling,
+        "dpcs": sampling,
+        "tss": two_stage,
+        "tss-prime": two_stage,
+        "laplace": laplace,
+        "gaussian": gaussian_noise,
+        "dpdg": dpdg,
+    }
+    return replace(makers[mechanism](**known), mechanism=mechanism)
+
+
+def _checked(mechanism: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    if mechanism not in NEEDS:
+        raise ParameterError(f"mechanism must be one of {', '.join(NEEDS)}")
+    must, may = NEEDS[mechanism]
+    lacking = [name for name in must if name not in parameters]
+    strange = [name for name in parameters if name not in (*must, *may, "releases")]
+    if lacking or strange:
+        need = f"needs {', '.join(lacking)}" if lacking else f"has no {', '.join(strange)}"
+        raise ParameterError(f"privacy of {mechanism} {need}; it takes {', '.join((*must, *may, 'releases'))}")
+    return dict(parameters)

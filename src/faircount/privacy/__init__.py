@@ -1,1 +1,0 @@
-"""Privacy as numbers: guarantees as values, exact divergences, the paper's theorems, composition, audit."""

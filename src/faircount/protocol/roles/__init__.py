@@ -1,0 +1,1 @@
+"""What the two servers do in every topology."""

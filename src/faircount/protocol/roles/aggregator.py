@@ -1,0 +1,333 @@
+"""S2, the aggregator: what it does in every topology. It uses no randomness, so doing a thing again gives the same.
+
+    seal a roster once -> admit a claim once, reserving the budget -> take the blobs of that claim -> publish or abort
+
+A topology adds the checks of its claim and what it does with the blobs (its module in `roles.TOPOLOGIES`). Every
+function is (state, message) -> (state, outgoing); a state is written before its answer is sent.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from faircount.core.errors import CorruptSumError, ProtocolError
+from faircount.protocol.survey.budget import Charge, Ledger, Shown
+from faircount.protocol.survey.invitations import entry_holds
+from faircount.protocol.survey.parameters import SurveyParameters, Topology
+from faircount.protocol.survey.remaining_privacy import keeps, realized
+from faircount.protocol.survey.states import FINAL, State, advance
+from faircount.protocol.topologies.peers.messages import BadEntries, Enrolled, Seal, SealRequest
+from faircount.protocol.topologies.two_servers.messages import Submitter
+from faircount.protocol.wire.canonical_json import scaled_up, unscaled
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Against,
+    BadBlobs,
+    Batch,
+    Published,
+    Reason,
+    Recall,
+    Receipt,
+    Refused,
+    Rejected,
+    Signed,
+    Standing,
+    rejected,
+)
+from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
+from faircount.protocol.wire.signing import SigningKey, sign, unwrap
+from faircount.sharing.field import Residues
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """All that S2 keeps of one survey, and the ledger of its population (one transaction writes both)."""
+
+    params: SurveyParameters
+    key: SigningKey
+    box: KeyPair
+    guests: Mapping[bytes, bytes] = field(repr=False)  # user id -> key of the seal on its enrolment
+    ledger: Ledger
+    committed: bytes = field(default=bytes(32), repr=False)  # revealed once the roster is sealed
+    sealing: Sealing = field(default_factory=RealSealing)
+    state: State = State.ENROLLING
+    roster: SealRequest | None = None
+    sealed: bytes = b""  # the roster's digest
+    claim: Message | None = None
+    claim_hash: bytes = bytes(32)
+    claims: int = 0
+    bad: frozenset[bytes] = frozenset()  # users whose blobs did not open: they must not be claimed again
+    handed_over: bool = False  # whether any blob of the claim has arrived
+    statements: tuple[Signed, ...] = ()
+    held: Residues | None = field(default=None, repr=False)  # what was added so far
+
+    @property
+    def digest(self) -> bytes:
+        """The sealed digest; without a roster (`servers`) that of the parameters."""
+        return self.sealed or self.params.digest
+
+    def last(self, kind: type[Message]) -> Signed | None:
+        """The newest statement of a kind."""
+        return next((each for each in reversed(self.statements) if each.payload[1] == kind.tag), None)
+
+
+Step = tuple[Aggregator, tuple[Message, ...]]
+Handler = Callable[[Aggregator, Any], Step]
+
+
+def receive(handlers: Mapping[type[Message], Handler], s: Aggregator, message: Message) -> Step:
+    """S1's signed message to its handler; anything else is rejected."""
+    if not isinstance(message, Signed):
+        return s, (rejected(Reason.UNSIGNED, "S2 reads what S1 signed, and nothing else"),)
+    inner = unwrap(s.params.keys.s1, Party.S1, message)
+    if inner is None:
+        return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S1 in the parameters"),)
+    handler = {**COMMON, **handlers}.get(type(inner))
+    if handler is None or getattr(inner, "survey", None) != s.params.survey:
+        return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
+    after, out = handler(s, inner)
+    if after.state in FINAL and all(isinstance(each, Rejected) for each in out):
+        out = (*out, *after.statements[-1:])  # S1 may not have heard how it ended
+    return after, tuple(_refused(s, message, each) if isinstance(each, Rejected) else each for each in out)
+
+
+def _refused(s: Aggregator, request: Signed, why: Rejected) -> Signed:
+    """A refusal bound to the request, so that it cannot be shown for another one."""
+    return sign(s.key, Party.S2, Refused(s.params.survey, sha256(request.payload).digest(), why.reason, why.detail))
+
+
+def say(s: Aggregator, what: Message, **change: Any) -> Step:
+    """Sign a statement, keep it and send it."""
+    signed = sign(s.key, Party.S2, what)
+    return replace(s, statements=(*s.statements, signed), **change), (signed,)
+
+
+def seal_roster(s: Aggregator, request: SealRequest) -> Step:
+    """Seal the one roster. Entries that S1 cannot have from an invited person are named, and nothing is sealed."""
+    if s.state in FINAL:
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.statements[-1:])
+    if s.roster is not None:
+        stored = s.last(Seal)
+        again = () if s.roster == request else (rejected(Reason.CONFLICT, "another roster is sealed"),)
+        return s, (*again, *([stored] if stored else []))
+    problem = _roster_problem(s, request)
+    if problem is not None:
+        return s, (problem,)
+    bad = [i for i, each in enumerate(request.entries) if not believed(s, each)]
+    if bad:
+        return s, (sign(s.key, Party.S2, BadEntries(s.params.survey, sha256(encode(request)).digest(), tuple(bad))),)
+    lines = [(each.user, each.public_key) for each in request.entries]
+    root = merkle_root(roster_leaves(lines))
+    digest = roster_digest(s.params.digest, len(lines), root)
+    revealed = bytes(32) if s.params.topology is Topology.TWO_STAGE else s.committed  # there: with the election
+    seal = Seal(s.params.survey, digest, len(lines), root, revealed)
+    return say(s, seal, roster=request, sealed=digest, state=advance(s.state, State.SEALED))
+
+
+def believed(s: Aggregator, each: Enrolled | Submitter) -> bool:
+    """Whether an invitation vouches for this entry: S1 cannot have made it up."""
+    return entry_holds(s.guests.get(each.user), s.params.digest, each.public_key, each.mac)
+
+
+def _roster_problem(s: Aggregator, request: SealRequest) -> Rejected | None:
+    users = [each.user for each in request.entries]
+    if request.params != s.params.digest:
+        return rejected(Reason.WRONG_DIGEST, "the roster was made for other parameters")
+    if any(a >= b for a, b in pairwise(users)):
+        return rejected(Reason.MALFORMED, "a roster is ascending by user id, each once")
+    if len({each.public_key for each in request.entries}) != len(users):
+        return rejected(Reason.MALFORMED, "two users have the same public key")
+    if not s.params.minimum <= len(users) <= s.params.n_max:
+        return rejected(Reason.TOO_FEW, f"a roster has {s.params.minimum} to {s.params.n_max} users")
+    return None
+
+
+def admit(
+    s: Aggregator, claim: Message, users: Sequence[bytes], places: Sequence[int] | None, path: Sequence[State]
+) -> Step:
+    """Record the claim for good, reserve the budget and give a receipt: the one transaction before any blob is sent.
+
+    The topology has checked the claim's own content. `users` are those that it names; any claim but the one that
+    stands gets a conflict and the stored receipt, unless blobs of it were bad: then one further, without those users.
+    """
+    problem = _claim_problem(s, users, places)
+    if problem is not None:
+        return refuse_claim(s, problem)
+    if s.ledger.population != s.params.population:
+        raise ProtocolError("S2 was given the ledger of another population")
+    if s.ledger.closed:
+        return s, (rejected(Reason.CLOSED, "the population is closed until S2's newest receipts are shown"),)
+    charge = charge_of(s.params)
+    known = s.ledger.find(charge.survey)
+    if known is not None and s.claims == 0:
+        return s, (rejected(Reason.CLOSED, "this survey was charged before S2 was restored: begin another one"),)
+    if known is None and not s.ledger.admits(charge):
+        return abort(s, "over budget", spent=False)
+    ledger = s.ledger.reserve(charge) if known is None else s.ledger
+    after = replace(
+        s,
+        claim=claim,
+        claim_hash=sha256(encode(claim)).digest(),
+        claims=s.claims + 1,
+        ledger=ledger,
+        state=advance(s.state, *path, State.CLAIMED),
+        held=None,
+    )
+    return say(after, _receipt(after, charge))
+
+
+def repeated(s: Aggregator, claim: Message) -> Step | None:
+    """The answer to a claim that needs no check: the same again, another one, or one that comes too late."""
+    receipt = s.last(Receipt)
+    if s.state in FINAL:
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.statements[-1:])
+    if s.claim is None or receipt is None:
+        return None
+    if s.claim == claim:
+        return s, (receipt,)
+    if s.bad and s.claims == 1 and s.state is State.SUBMITTING:
+        return None
+    return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt)
+
+
+def refuse_claim(s: Aggregator, problem: Rejected | None) -> Step:
+    """Refuse a claim; with the receipt that was given for another one, from which a restored S1 learns of it."""
+    receipt = s.last(Receipt)
+    why = problem or rejected(Reason.MALFORMED, "this claim names no set of the sealed roster")
+    return s, (why, *(() if receipt is None else (receipt,)))
+
+
+def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] | None) -> Rejected | None:
+    if len(users) < s.params.minimum:
+        return rejected(Reason.TOO_FEW, f"{len(users)} users are fewer than the minimum of {s.params.minimum}")
+    if len(users) > s.params.n_max:
+        return rejected(Reason.FULL, f"more than {s.params.n_max} users")
+    if not s.bad.isdisjoint(users):
+        return rejected(Reason.CONFLICT, "the further claim names users whose blobs did not open")
+    if not still_private(s, len(users), places):
+        return rejected(Reason.TOO_FEW, "this set does not keep the promised guarantee")
+    return None
+
+
+def charge_of(params: SurveyParameters) -> Charge:
+    """What a survey reserves: its promise."""
+    return Charge(params.survey, params.epsilon, params.delta, params.budget, params.group)
+
+
+def _receipt(s: Aggregator, charge: Charge) -> Receipt:
+    amounts = scaled_up(charge.epsilon).encode(), scaled_up(charge.delta).encode()
+    population = s.ledger.population.encode()
+    ledger = s.ledger
+    return Receipt(s.params.survey, s.claim_hash, *amounts, population, len(ledger.receipted), ledger.size, ledger.head)
+
+
+def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
+    """Whether this is not the one batch of the claim that stands."""
+    if s.claim is None or s.state is State.SUBMITTING:
+        return rejected(Reason.EARLY, "claim a batch before sending it")
+    if batch.claim_hash != s.claim_hash:
+        return rejected(Reason.CONFLICT, "these are blobs of another claim")
+    if len(batch.blobs) != len(hashes) or any(
+        sha256(blob).digest() != wanted for blob, wanted in zip(batch.blobs, hashes, strict=True)
+    ):
+        return rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again")
+    return None
+
+
+def refuse_blobs(s: Aggregator, closed: tuple[int, ...], senders: Sequence[bytes]) -> Step:
+    """Name the blobs that do not open; `senders` are the user ids, blob by blob. After the second claim no further."""
+    if s.claims > 1:
+        return abort(s, "blobs of the further claim do not open", spent=True)
+    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
+    return say(s, stated, bad=frozenset(senders[at] for at in closed), state=advance(s.state, State.SUBMITTING))
+
+
+def publish(
+    s: Aggregator,
+    total: Any,
+    included: int,
+    places: Sequence[int] | None,
+    root: bytes,
+    against: tuple[Against, ...] = (),
+) -> Step:
+    """Decode the opened sum and publish it with what was promised and what holds; a sum out of range aborts."""
+    params, mechanism = s.params, s.params.mechanism
+    try:
+        counts = mechanism.decode(total, included)
+    except CorruptSumError:
+        return abort(s, "corrupt", spent=True)
+    left = realized(mechanism, included, params.epsilon, places)
+    steps = np.rint(np.asarray(counts) * getattr(mechanism, "steps_per_count", 1)).astype(np.int64)
+    result = Published(
+        params.survey, s.digest, s.claim_hash, root, included, tuple(steps.tolist()),
+        epsilon=scaled_up(params.epsilon).encode(), delta=scaled_up(params.delta).encode(),
+        realized_epsilon=scaled_up(left.epsilon).encode(), realized_delta=scaled_up(left.delta).encode(),
+        against=against,
+    )  # fmt: skip
+    ledger = s.ledger.settle(params.survey, left.epsilon, left.delta)
+    return say(s, result, ledger=ledger, state=advance(s.state, State.PUBLISHED), held=None)
+
+
+def still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
+    """Whether a set that shrank after the claim still keeps minimum and promise."""
+    return included >= s.params.minimum and keeps(
+        s.params.mechanism, included, s.params.epsilon, s.params.delta, places
+    )
+
+
+def abort(s: Aggregator, reason: str, *, spent: bool) -> Step:
+    """End without a result. The reservation is released only if no blob was sent."""
+    ledger, known = s.ledger, s.ledger.find(s.params.survey)
+    if known is not None and known.status == "reserved":
+        ledger = ledger.settle(s.params.survey) if spent else ledger.release(s.params.survey)
+    state = advance(s.state, State.ABORTED)
+    return say(s, Aborted(s.params.survey, reason.encode(), int(spent)), ledger=ledger, state=state, held=None)
+
+
+def give_up(s: Aggregator, message: Aborted) -> Step:
+    """S1 cannot go on."""
+    if s.state in FINAL:
+        return s, s.statements[-1:]
+    spent = s.handed_over or (s.claim is not None and message.spent != 0)
+    return abort(s, f"S1: {message.reason.decode(errors='replace')}", spent=spent)
+
+
+def recall(s: Aggregator, _: Recall) -> Step:
+    """Everything that S1 needs to go on from where S2 stands."""
+    roster = b"" if s.roster is None else encode(s.roster)
+    claim = b"" if s.claim is None else encode(s.claim)
+    return s, (sign(s.key, Party.S2, Standing(s.params.survey, roster, claim, s.statements)),)
+
+
+def restored(s: Aggregator) -> Step:
+    """S2 after a restore: what was live is aborted and charged, for it may have been published since the backup."""
+    if s.state in FINAL:
+        return replace(s, ledger=s.ledger.restored(())), ()
+    after = replace(s, ledger=s.ledger.restored((charge_of(s.params),)))
+    return abort(after, "S2 was restored from a backup", spent=True)
+
+
+def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
+    """Open the population again after a restore: charges that S2's own receipts prove are taken over as spent."""
+    found = [unwrap(s.key.public, Party.S2, each) for each in receipts]
+    population = s.ledger.population.encode()
+    mine = [each for each in found if isinstance(each, Receipt) and each.population == population]
+    return replace(s, ledger=s.ledger.reopen([_shown(each) for each in mine]))
+
+
+def _shown(receipt: Receipt) -> Shown:
+    charge = Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
+    return Shown(charge, receipt.reservations, receipt.ledger_size, receipt.ledger_head)
+
+
+def _amount(text: bytes) -> float:
+    return unscaled(text.decode())
+
+
+COMMON: dict[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, Recall: recall}

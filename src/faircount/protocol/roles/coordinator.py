@@ -1,0 +1,346 @@
+"""S1, the coordinator: what it does in every topology. It relays, keeps deadlines, claims one batch, opens nothing.
+
+    enrol -> close the roster, have it sealed -> take uploads, first write wins -> claim -> send blobs -> keep result
+
+A topology adds a `Rules`: its uploads, what S2's answers lead to, and what a deadline does. Every function is
+(state, message) -> (state, outgoing); `resume` repeats the last word to S2 after a crash, from the state alone.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
+from faircount.protocol.survey.invitations import user_id
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.states import FINAL, State, advance
+from faircount.protocol.topologies.peers.messages import Enrolled, Seal, SealRequest
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Accepted,
+    Batch,
+    Published,
+    Reason,
+    Recall,
+    Receipt,
+    Refused,
+    Rejected,
+    Signed,
+    Standing,
+    rejected,
+)
+from faircount.protocol.wire.sealing import RealSealing, Sealing
+from faircount.protocol.wire.signing import SigningKey, sign, unwrap
+from faircount.sharing.keys import canonical_key
+
+Phase = tuple[State, int]
+"""A time in which users act: the state and the attempt."""
+
+Upload = tuple[int, int | bytes, int]
+"""Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place in the roster."""
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """All that S1 keeps of one survey. `bodies`, `keys` and `uploads` are owned by it and filled in place."""
+
+    params: SurveyParameters
+    key: SigningKey
+    invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
+    sealing: Sealing = field(default_factory=RealSealing)
+    state: State = State.ENROLLING
+    bodies: Acknowledged[bytes] = field(default_factory=Acknowledged)  # user id -> Enrolment or Submission
+    keys: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # public key -> user id
+    roster: tuple[Enrolled, ...] = ()  # fixed when enrolment closes
+    uploads: Acknowledged[Upload] = field(default_factory=Acknowledged)
+    attempt: int = 0
+    members: tuple[int, ...] = ()
+    removed: frozenset[tuple[int, int]] = frozenset()
+    claim: Message | None = None
+    claim_hash: bytes = bytes(32)
+    seal: Signed | None = None
+    receipt: Signed | None = None
+    included: Signed | None = None  # `servers`
+    final: Signed | None = None  # S2's last word, or our own request to end the survey
+    asks: bool = False  # restored, and not yet told what stands
+    extra: Any = None  # what only one topology keeps
+
+    @property
+    def n(self) -> int:
+        """Users on the roster."""
+        return len(self.roster)
+
+    @property
+    def phase(self) -> Phase:
+        """What a deadline is set for."""
+        return self.state, self.attempt
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest of the roster as S1 has it; without one, of the parameters."""
+        if not self.roster:
+            return self.params.digest
+        root = merkle_root(roster_leaves((each.user, each.public_key) for each in self.roster))
+        return roster_digest(self.params.digest, self.n, root)
+
+
+def backup(s: Coordinator) -> Coordinator:
+    """The state as it is now, whatever is written later."""
+    return replace(s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy())
+
+
+Out = tuple[Message, ...]
+Step = tuple[Coordinator, Out]
+
+
+def restored(s: Coordinator) -> Step:
+    """S1 from a backup: it asks S2 what stands, and ends no phase before it knows."""
+    after = replace(backup(s), asks=s.state not in FINAL)
+    return after, (to_s2(after, Recall(s.params.survey)),)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a topology adds to S1: handlers by message class, what ends each phase, and the last word to S2."""
+
+    users: Mapping[type[Message], Callable[[Coordinator, Any], Step]]
+    s2: Mapping[type[Message], Callable[[Coordinator, Any, Signed], Step]]
+    deadlines: Mapping[State, Callable[[Coordinator], Step]]
+    resume: Callable[[Coordinator], Out]
+    adopt: Callable[[Coordinator, Message], Coordinator]  # S2's claim becomes S1's own
+    complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
+
+
+def receive(rules: Rules, s: Coordinator, message: Message) -> Step:
+    """A user's message, or what S2 signed, to its handler; anything else is rejected.
+
+    After a statement of S2 that changed something, S1 says to S2 what comes next.
+    """
+    if isinstance(message, Signed):
+        after, out = _heed(rules, s, message)
+        return after, out or (() if after is s else resume(rules, after))
+    known = rules.users.get(type(message))
+    if known is None or getattr(message, "survey", None) != s.params.survey:
+        return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
+    return known(s, message)
+
+
+def _heed(rules: Rules, s: Coordinator, message: Signed) -> Step:
+    inner = unwrap(s.params.keys.s2, Party.S2, message)
+    if inner is None:
+        return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
+    if isinstance(inner, Standing) and inner.survey == s.params.survey:
+        return adopt(rules, s, inner)
+    if isinstance(inner, Refused) and _out_of_step(rules, s, inner):
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    handler = {**FROM_S2, **rules.s2}.get(type(inner))
+    if handler is None or getattr(inner, "survey", None) != s.params.survey:
+        return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
+    return handler(s, inner, message)
+
+
+def _out_of_step(rules: Rules, s: Coordinator, why: Refused) -> bool:
+    """Whether S2 refuses what S1 says now because another claim stands: S1 must ask what does."""
+    asked = [sha256(each.payload).digest() for each in resume(rules, s) if isinstance(each, Signed)]
+    stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
+    return stands and s.receipt is not None and why.request_hash in asked
+
+
+def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
+    """End the current phase. Two workers at one deadline: the second finds another phase than it has seen, and repeats.
+
+    `seen` is the phase whose time is up; without it, whatever phase there is.
+    """
+    handler = rules.deadlines.get(s.state)
+    over = handler is None or s.final is not None or s.asks or seen not in (None, s.phase)
+    return (s, resume(rules, s)) if handler is None or over else handler(s)
+
+
+def resume(rules: Rules, s: Coordinator) -> Out:
+    """What S1 last had to say to S2, again: after a crash, or when no answer came."""
+    if s.final is not None:
+        return (s.final,) if s.final.by == Party.S1 else ()
+    if s.asks:
+        return (to_s2(s, Recall(s.params.survey)),)
+    if s.state is State.ENROLLING:
+        return (to_s2(s, seal_request(s)),) if s.roster else ()
+    if s.state is State.CLAIMED and s.receipt is not None and not rules.complete(s):
+        return give_up(s, "a blob of the claimed batch was damaged or lost")[1]
+    return rules.resume(s)
+
+
+def to_s2(s: Coordinator, what: Message) -> Signed:
+    """A message under S1's signature."""
+    return sign(s.key, Party.S1, what)
+
+
+def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
+    """The state with its batch fixed, and nothing said about it yet."""
+    return replace(
+        s,
+        claim=claim,
+        claim_hash=sha256(encode(claim)).digest(),
+        receipt=None,
+        included=None,
+        state=advance(s.state, *path),
+    )
+
+
+def claim_or_batch(s: Coordinator, blobs: Callable[[], Iterable[bytes]]) -> Out:
+    """The claim until there is a receipt, then its blobs; nothing before or after."""
+    if s.claim is None or s.state is not State.CLAIMED:
+        return ()
+    if s.receipt is None:
+        return (to_s2(s, s.claim),)
+    return (to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(blobs()))),)
+
+
+def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Rejected:
+    """The user id of an invited person with a key of its own, or why it is not admitted."""
+    if access not in s.invited:
+        return rejected(Reason.UNKNOWN, "no such invitation for this survey")
+    user = user_id(access)
+    if not canonical_key(public_key) or not s.keys.fits(public_key, user):
+        return rejected(Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one")
+    full = len(s.bodies) >= s.params.n_max and user not in s.bodies
+    if full and all(line.user != user for line in s.roster):  # whom S2 has sealed may always come back
+        return rejected(Reason.FULL, f"the survey has its {s.params.n_max} users")
+    return user
+
+
+def write_body(s: Coordinator, user: bytes, body: Any, *, open_: bool) -> Step:
+    """First write of a user's enrolment or submission; the same again is accepted at any time."""
+    if user not in s.bodies and not (open_ and s.final is None):
+        return s, (rejected(Reason.LATE, "the survey takes no more users"),)
+    if not s.bodies.put(user, body):
+        return s, (rejected(Reason.CONFLICT, "this invitation was used with other bytes; the first stand"),)
+    s.keys.put(body.public_key, user)
+    return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
+
+
+def seal_request(s: Coordinator) -> SealRequest:
+    """What S2 is asked to seal."""
+    return SealRequest(s.params.survey, s.params.digest, s.roster)
+
+
+def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
+    """Why this is not the user at this place of the roster; None if it is."""
+    if index < s.n:
+        body = s.bodies.get(s.roster[index].user)
+        if body is not None and hmac.compare_digest(sha256(credential).digest(), body.credential_hash):
+            return None
+    return rejected(Reason.UNKNOWN, "no user of the roster has this credential")
+
+
+def upload(s: Coordinator, message: Any, *, made_for: int | bytes, open_: bool) -> Step:
+    """First write of an authenticated user's message; the same again is accepted at any time, even late.
+
+    Spoiled bytes are mended only while the phase is open: later, others may have been given them.
+    """
+    outsider = intruder(s, message.index, message.credential)
+    if outsider is not None:
+        return s, (outsider,)
+    key = (message.tag, made_for, message.index)
+    write = open_ and s.final is None
+    if key not in s.uploads and not write:
+        return s, (rejected(Reason.LATE, "this phase is not open for you"),)
+    if not (s.uploads.put if write else s.uploads.fits)(key, message):
+        return s, (rejected(Reason.CONFLICT, "something else was sent before; the first stands"),)
+    return s, (Accepted(s.params.survey, s.uploads.hash_of(key)),)
+
+
+def held(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int) -> Any | None:
+    """This user's message as acknowledged; None if there is none or it was spoiled."""
+    return s.uploads.intact((kind.tag, made_for, index))
+
+
+def holds(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int) -> bool:
+    """Whether S1 has this user's message as acknowledged; if not, the user is asked again while there is time."""
+    return held(s, kind, made_for, index) is not None
+
+
+def on_receipt(s: Coordinator, message: Receipt, signed: Signed) -> Step:
+    """Keep S2's receipt: now blobs may leave, those of this claim. For a claim not ours, ask S2 what stands."""
+    if s.state in FINAL or s.receipt == signed:
+        return s, ()
+    if message.claim_hash != s.claim_hash:
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    return replace(s, receipt=signed), ()
+
+
+_FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED, Reason.DISCONNECTED)
+
+
+def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
+    """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
+    asked = seal_request(s) if s.state is State.ENROLLING else s.claim or getattr(s.extra, "request", None)
+    if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
+        return s, ()
+    if message.request_hash != sha256(encode(asked)).digest():
+        return s, ()
+    return give_up(s, f"S2 refused: {message.detail.decode(errors='replace')}")
+
+
+def conclude(s: Coordinator, message: Published | Aborted, signed: Signed) -> Step:
+    """Keep S2's last word: it stands whatever S1 was about to do."""
+    if s.state in FINAL:
+        return s, ()
+    if isinstance(message, Aborted):
+        return replace(s, final=signed, state=advance(s.state, State.ABORTED)), ()
+    if message.claim_hash != s.claim_hash:
+        return s, (to_s2(s, Recall(s.params.survey)),)
+    path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
+    return replace(s, final=signed, state=advance(s.state, *path)), ()
+
+
+def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
+    """After a restore: S2's roster, claim and statements become ours, and S1 goes on from there.
+
+    Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
+    """
+    if s.state in FINAL or _older(s, message):
+        return s, ()
+    s = replace(s, asks=False)
+    roster, claim = decode(message.roster) if message.roster else None, decode(message.claim) if message.claim else None
+    seals = [signed for signed in message.statements if signed.payload[1] == Seal.tag]
+    if isinstance(roster, SealRequest):
+        s = replace(s, roster=roster.entries)
+    for signed in seals:
+        s, _ = _heed(rules, s, signed)
+    if claim is not None:
+        s = rules.adopt(s, claim)
+    out: Out = ()
+    for signed in message.statements[len(seals) :]:
+        s, out = _heed(rules, s, signed)
+    if s.final is None and s.claim is not None and s.state is not State.SUBMITTING and not rules.complete(s):
+        return give_up(s, "blobs of the claimed batch were lost in a restore")
+    return s, out or resume(rules, s)
+
+
+def _older(s: Coordinator, message: Standing) -> bool:
+    """Whether S2 said this before something that S1 has heard since: a repeated answer to an earlier question."""
+    over = any(each.payload[1] in (Published.tag, Aborted.tag) for each in message.statements)
+    return not over and any(each is not None and each not in message.statements for each in (s.seal, s.receipt))
+
+
+def give_up(s: Coordinator, reason: str) -> Step:
+    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result.
+
+    Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not.
+    """
+    last = to_s2(s, Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None)))
+    return replace(s, final=last), (last,)
+
+
+FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
+    Receipt: on_receipt,
+    Refused: on_refused,
+    Published: conclude,
+    Aborted: conclude,
+}

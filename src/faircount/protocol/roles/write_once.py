@@ -1,0 +1,106 @@
+"""Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict."""
+
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+
+from faircount.protocol.wire.codec import encode
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class WriteOnce(Generic[K, V]):
+    """First writes by key. It is owned by one state and filled in place: copying it per message would cost n^2.
+
+    A role looks before it writes and writes last, so a message that is not accepted leaves no trace.
+    """
+
+    __slots__ = ("_written",)
+
+    def __init__(self, written: dict[K, V] | None = None) -> None:
+        self._written: dict[K, V] = {} if written is None else written
+
+    def fits(self, key: K, value: V) -> bool:
+        """Whether this value may stand under this key: nothing or the same is there."""
+        there = self._written.get(key)
+        return there is None or there == value
+
+    def put(self, key: K, value: V) -> bool:
+        """Write, unless something else was written before; whether the value stands now."""
+        there = self._written.setdefault(key, value)
+        return there is value or there == value
+
+    def __getitem__(self, key: K) -> V:
+        return self._written[key]
+
+    def get(self, key: K) -> V | None:
+        """What stands under the key, if anything."""
+        return self._written.get(key)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._written
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def keys(self) -> list[K]:
+        """Keys in the order of writing."""
+        return list(self._written)
+
+    def copy(self) -> "WriteOnce[K, V]":
+        """A backup that later writes do not reach."""
+        return WriteOnce(dict(self._written))
+
+    def __deepcopy__(self, memo: object) -> "WriteOnce[K, V]":
+        return self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WriteOnce) and self._written == other._written
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"WriteOnce({len(self)} written)"
+
+
+class Acknowledged(WriteOnce[K, Any]):
+    """First messages by key, each with the hash that its sender was given in return.
+
+    What stands is decided by the hash, so bytes that storage has spoiled since are noticed (`intact`), and mended when
+    the sender says the same again.
+    """
+
+    __slots__ = ("_hashes",)
+
+    def __init__(self, written: dict[K, Any] | None = None, hashes: dict[K, bytes] | None = None) -> None:
+        super().__init__(written)
+        self._hashes: dict[K, bytes] = {} if hashes is None else hashes
+
+    def fits(self, key: K, value: Any) -> bool:
+        """Whether nothing or the same message was acknowledged under this key."""
+        return self._hashes.get(key, wanted := _hash(value)) == wanted
+
+    def put(self, key: K, value: Any) -> bool:
+        """Write, unless another message was acknowledged before; whether this one stands now."""
+        wanted = _hash(value)
+        if self._hashes.setdefault(key, wanted) != wanted:
+            return False
+        self._written[key] = value
+        return True
+
+    def hash_of(self, key: K) -> bytes:
+        """What the sender was given for its message."""
+        return self._hashes[key]
+
+    def intact(self, key: K) -> Any | None:
+        """The message as it was acknowledged; None if there is none, or if its bytes have changed since."""
+        value = self._written.get(key)
+        return None if value is None or _hash(value) != self._hashes[key] else value
+
+    def copy(self) -> "Acknowledged[K]":
+        """A backup that later writes do not reach."""
+        return Acknowledged(dict(self._written), dict(self._hashes))
+
+
+def _hash(message: Any) -> bytes:
+    return sha256(encode(message)).digest()

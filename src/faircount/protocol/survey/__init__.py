@@ -1,0 +1,1 @@
+"""What a survey is: its parameters, invitations, states, what it promises and spends."""

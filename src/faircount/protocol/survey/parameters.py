@@ -1,0 +1,325 @@
+"""The public parameters of a survey: everything that matters for privacy, under one digest, before anybody enrols.
+
+The published form is canonical JSON. A reader hashes the bytes, parses them, rebuilds the mechanism from its settings,
+and encodes again: every derived number (q, p, h, D, the hash of the noise tables) is computed by the reader, not
+believed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Self, get_args, get_type_hints
+
+from faircount.accounting.guarantee import Relation
+from faircount.core.domain import Domain
+from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
+from faircount.core.validation import integer
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSS, TSSPrime
+from faircount.protocol.survey.remaining_privacy import alike, made_alike, minimum_set, realized
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan
+from faircount.protocol.wire import canonical_json as canonical
+from faircount.protocol.wire.digests import labelled, params_digest
+
+VERSION = 1
+ATTEMPTS = 10
+"""How often users may be asked again where they hold the shares, unless told."""
+NOWHERE = bytes(32)
+
+
+class Topology(StrEnum):
+    """Who holds the shares, and in which form (section 2)."""
+
+    SERVERS = "servers"
+    EXPLICIT = "explicit"
+    MASKED = "masked"
+    TWO_STAGE = "two-stage"
+
+
+VISITS: dict[Topology, tuple[State, ...]] = {
+    Topology.SERVERS: (State.SUBMITTING,),
+    Topology.EXPLICIT: (State.ENROLLING, State.SHARING, State.SUBMITTING),
+    Topology.MASKED: (State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
+    Topology.TWO_STAGE: (State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
+}
+"""The states in which users act, in order: each is a phase with a deadline."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Public keys of the servers and the hash of the value that S2 reveals after the roster is sealed."""
+
+    s1: bytes  # Ed25519
+    s2: bytes  # Ed25519
+    box: bytes  # X25519, of S2
+    commitment: bytes = NOWHERE
+
+    def __post_init__(self) -> None:
+        if any(len(key) != 32 for key in (self.s1, self.s2, self.box, self.commitment)):
+            raise ParameterError("server keys and the commitment have 32 bytes each")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyParameters:
+    """A survey as published. `mechanism` is bound to n_max users, and its insiders are phi.
+
+    `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
+    helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
+    of each visit in order. Surveys of one `budget` with different groups compose in parallel, all others add up.
+    """
+
+    survey: bytes
+    question: str
+    mechanism: FrequencyMechanism
+    topology: Topology
+    minimum: int
+    epsilon: float
+    delta: float
+    keys: Keys
+    relation: Relation = Relation.REPLACE_ONE
+    k: int = 0
+    t: int = 0
+    attempts: int = 1
+    phases: tuple[int, ...] = ()
+    population: str = ""
+    budget: str = ""
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.survey) != 16:
+            raise ParameterError("a survey id has 16 bytes")
+        for name in ("question", "population", "budget", "group"):
+            if not isinstance(getattr(self, name), str):
+                raise ParameterError(f"{name} must be text")
+        for name, value in (("k", self.k), ("t", self.t), *(("phases", each) for each in self.phases)):
+            integer(name, value, most=canonical.LARGEST)
+        integer("minimum", self.minimum, least=2, most=self.n_max)
+        integer("attempts", self.attempts, least=1, most=1 << 16)
+        integer("n_max", self.n_max, least=2, most=1 << 31)
+        if self.relation is not Relation.REPLACE_ONE:
+            raise ParameterError("surveys promise replace-one: the roster is public")
+        if self.phases and len(self.phases) != len(VISITS[self.topology]):
+            raise ParameterError(f"phases needs one number of seconds for each of {len(VISITS[self.topology])} visits")
+        if isinstance(self.mechanism, TSS) != (self.topology is Topology.TWO_STAGE):
+            raise ParameterError("TSS runs in the two-stage topology, and nothing else does")
+        if self.topology is Topology.TWO_STAGE:
+            self._check_two_stage()
+        if self.topology is Topology.EXPLICIT and self.n_max <= self.phi + 1:
+            raise ParameterError(
+                f"explicit: a sum needs at least {self.phi + 2} users, so that two are left to hide each other when "
+                f"{self.phi} collude: invite more"
+            )
+        if self.topology is Topology.MASKED:
+            check_degree(self.n_max, self.k, self.t)
+            if self.keys.commitment == NOWHERE:
+                raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
+        if self.topology is Topology.SERVERS and not alike(self.mechanism):
+            raise ParameterError("servers know no roster position: give every user equally many coins")
+        if self.minimum < (needed := minimum_set(self.mechanism, self.epsilon, self.delta)):
+            raise RefusedError(
+                f"with {self.minimum} users in the sum the promised ({self.epsilon:.4g}, {self.delta:.3g}) does not "
+                f"hold: the minimum must be at least {needed}"
+            )
+
+    def _check_two_stage(self) -> None:
+        if self.phi and getattr(self.mechanism, "insiders", 0) != self.phi:
+            raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
+        if self.minimum <= self.phi:
+            raise ParameterError(f"the minimum must be above phi = {self.phi}: every item needs phi + 1 helpers")
+        if self.k not in ({0, self.phi + 1} if self.phi else {0}):
+            raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
+        if self.keys.commitment == NOWHERE:
+            raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
+
+    @property
+    def n_max(self) -> int:
+        """The largest number of users."""
+        return self.mechanism.n
+
+    @property
+    def phi(self) -> int:
+        """Number of colluding users that the promise covers."""
+        if isinstance(self.mechanism, TSS):  # Algorithm 3 claims nothing against participants
+            return int(getattr(self.mechanism, "phi", 0))
+        return int(getattr(self.mechanism, "insiders", 0))
+
+    @property
+    def q(self) -> int:
+        """The modulus of the shares."""
+        return int(getattr(self.mechanism, "modulus"))  # noqa: B009 - every mechanism that is shared has one
+
+    @property
+    def N(self) -> int:  # noqa: N802 - the paper's name
+        """Number of items."""
+        return self.mechanism.N
+
+    @cached_property
+    def published(self) -> bytes:
+        """The canonical bytes that everybody hashes."""
+        return canonical.encode(self._plain())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """params_digest."""
+        return params_digest(self.published)
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "survey": self.survey.hex(),
+            "items": _labels(self.mechanism.domain),
+            "mechanism": self.mechanism.name,
+            "settings": settings(self.mechanism),
+            "derived": derived(self.mechanism),
+            "topology": str(self.topology),
+            "phi": self.phi,
+            "n_max": self.n_max,
+            "phases": list(self.phases),
+            "epsilon": canonical.scaled(self.epsilon),
+            "delta": canonical.scaled(self.delta),
+            "relation": str(self.relation),
+            "keys": {each.name: getattr(self.keys, each.name).hex() for each in fields(Keys)},
+            **{name: getattr(self, name) for name in _COPIED},
+        }
+
+    @classmethod
+    def parse(cls, published: bytes) -> Self:
+        """The parameters behind published bytes; refused unless they encode to the same bytes again."""
+        plain = canonical.decode(published)
+        try:
+            found = cls(
+                survey=bytes.fromhex(plain["survey"]),
+                mechanism=rebuild(plain["mechanism"], plain["items"], plain["n_max"], plain["settings"]),
+                topology=Topology(plain["topology"]),
+                epsilon=canonical.unscaled(plain["epsilon"]),
+                delta=canonical.unscaled(plain["delta"]),
+                keys=Keys(**{name: bytes.fromhex(key) for name, key in plain["keys"].items()}),
+                relation=Relation(plain["relation"]),
+                phases=tuple(plain["phases"]),
+                **{name: plain[name] for name in _COPIED},
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as problem:
+            if isinstance(problem, FaircountError):
+                raise
+            raise MalformedError(
+                "these are not the parameters of a survey: a part is missing or of a wrong kind"
+            ) from None
+        if found.published != published:
+            raise MalformedError("the parameters do not follow from each other, or hold something unknown")
+        return found
+
+
+_COPIED = ("question", "minimum", "k", "t", "attempts", "population", "budget", "group")
+
+
+def propose(
+    mechanism: FrequencyMechanism,
+    keys: Keys,
+    *,
+    survey: bytes,
+    topology: Topology = Topology.SERVERS,
+    question: str = "",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    minimum: int | None = None,
+    **others: Any,
+) -> SurveyParameters:
+    """Parameters for a mechanism bound to n_max users; what is not given is the strongest that the mechanism keeps.
+
+    The promise defaults to the mechanism's own, with the largest delta that any set from the minimum up can leave; the
+    minimum to the number of users that the mechanism expects to stay.
+    """
+    promised = mechanism.promise[0] if epsilon is None else epsilon
+    if promised is None:
+        raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
+    bound = mechanism.promise[1] if delta is None else delta
+    runs = made_alike(mechanism) if topology is Topology.SERVERS else mechanism
+    if isinstance(runs, TSSPrime):
+        runs = replace(runs, insiders=runs.phi)
+    stay = max(2, mechanism.n - int(getattr(mechanism, "dropouts", 0))) if minimum is None else minimum
+    if bound is None:
+        bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
+        bound = canonical.unscaled(canonical.scaled_up(bound))
+    others.setdefault("attempts", 1 if topology is Topology.SERVERS else ATTEMPTS)
+    if topology is Topology.MASKED:
+        if ("k" in others) != ("t" in others):
+            raise ParameterError("give both k and t, the neighbours and the key shares needed, or neither")
+        if "k" not in others:
+            insiders = int(getattr(runs, "insiders", 0))
+            others["k"], others["t"] = plan(runs.n, max(COLLUDING, insiders / runs.n))
+    return SurveyParameters(
+        survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
+        minimum=stay, keys=keys, **others,
+    )  # fmt: skip
+
+
+def settings(mechanism: FrequencyMechanism) -> dict[str, Any]:
+    """The mechanism's own fields, but for items and users, as canonical values."""
+    real = _real_fields(type(mechanism))
+    values = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
+    return {name: _plain_value(values[name], name in real) for name in values if name not in ("items", "users")}
+
+
+def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) -> FrequencyMechanism:
+    """The mechanism with these settings, bound to this number of users."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise MalformedError(f"no protocol runs a mechanism of the name {name!r:.40}")
+    if set(values) != {each.name for each in fields(kind)} - {"items", "users"}:
+        raise MalformedError(f"the settings of {name} are not complete, or name something unknown")
+    real = _real_fields(kind)
+    own = {
+        key: canonical.unscaled(value) if key in real and value is not None else value for key, value in values.items()
+    }
+    return kind(items=Domain(tuple(items)), users=users, **own)
+
+
+KINDS: dict[str, type[FrequencyMechanism]] = {kind.name: kind for kind in (DPDS, DPDG, Laplace, Decoys, TSS, TSSPrime)}
+"""The mechanisms that a protocol runs, by name."""
+
+
+def derived(mechanism: FrequencyMechanism) -> dict[str, Any]:
+    """What follows from the settings, spelled out for clients that cannot compute it."""
+    whole = {name: getattr(mechanism, name, None) for name in ("h", "D")}
+    rate = getattr(mechanism, "rate", None)
+    return {
+        **whole,
+        "scale": getattr(mechanism, "steps_per_count", 1),
+        "allocation": "alike" if alike(mechanism) else "first more",
+        "q": str(getattr(mechanism, "modulus")),  # noqa: B009 - every mechanism that is shared has one
+        "p": None if rate is None else canonical.scaled(rate),
+        "tables": table_digest(getattr(mechanism, "table", None)).hex(),
+    }
+
+
+def table_digest(table: DrawTable | None) -> bytes:
+    """Digest of a noise table: its outcomes and cumulative probabilities in decimal; zero where there is none."""
+    if table is None:
+        return NOWHERE
+    rows = "".join(f"{value} {top}\n" for value, top in zip(table.values, table.cumulative, strict=True))
+    return labelled(b"table", rows.encode())
+
+
+def _labels(domain: Domain) -> list[str | int]:
+    if any(type(label) not in (str, int) for label in domain.labels):
+        raise ParameterError("the items of a survey must be text or whole numbers")
+    return list(domain.labels)  # type: ignore[arg-type]  # just checked
+
+
+def _real_fields(kind: type[FrequencyMechanism]) -> set[str]:
+    hints = get_type_hints(kind)
+    return {each.name for each in fields(kind) if float in (hints[each.name], *get_args(hints[each.name]))}
+
+
+def _plain_value(value: Any, real: bool) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if real:
+        return canonical.scaled(float(value))
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,1 @@
+"""The ways in which shares travel, one package each."""

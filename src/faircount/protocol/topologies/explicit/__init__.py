@@ -1,0 +1,1 @@
+"""Users hold the shares of each other's answers, as printed in Algorithm 2."""

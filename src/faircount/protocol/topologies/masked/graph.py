@@ -1,0 +1,191 @@
+"""Who masks with whom: a random regular graph that nobody chose, and how many neighbours everybody needs.
+
+Everybody stands on a ring, in the order of tags that nobody knew before the roster was sealed: tag i is the i-th
+block of the AES-256-CTR key stream under SHA-256 of S2's revealed value and the roster's digest. Neighbours are the k/2
+users on each side; with at most k + 1 users everybody is everybody's. A tag needs the place in the roster only, so a
+user finds its neighbours by itself and asks for their lines alone.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.entropy import fill_from, key_stream
+from faircount.core.errors import ParameterError
+from faircount.core.validation import integer, real
+from faircount.protocol.wire.digests import labelled
+
+Ints = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+"""Which users of the roster are meant."""
+
+COLLUDING, DROPOUT = 0.05, 0.30
+"""Fractions of the users that a graph is planned for, unless told otherwise."""
+
+COMPLETE_UP_TO = 64
+"""Up to this many users everybody is everybody's neighbour: this costs little and bears more than was planned."""
+
+PRIVATE_BITS, RECOVER_BITS = 40, 20
+"""A graph falls apart or exposes a key with probability 2^-40 at most, cannot recover a key with 2^-20 at most."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A ring of n users in which everybody has `degree` neighbours; equal if drawn from the same key."""
+
+    key: bytes
+    n: int
+    degree: int
+    order: NDArray[np.int64] = field(repr=False, compare=False)  # user at each place of the ring
+    place: NDArray[np.int64] = field(repr=False, compare=False)  # place of each user
+
+    def of(self, user: int) -> list[int]:
+        """The neighbours of a user, ascending."""
+        row: list[int] = np.sort(self.order[(self.place[user] + self._steps) % self.n]).tolist()
+        return row
+
+    @cached_property
+    def near(self) -> NDArray[np.int64]:
+        """Row i: the neighbours of user i, ascending."""
+        return np.sort(self.order[(self.place[:, None] + self._steps) % self.n], axis=1)
+
+    @cached_property
+    def back(self) -> NDArray[np.int64]:
+        """Where user i stands among the neighbours of its a-th neighbour: near[near[i, a], back[i, a]] = i."""
+        at = np.empty(self.near.size, dtype=np.int64)
+        at[np.argsort(self.near.reshape(-1), kind="stable")] = np.tile(np.arange(self.degree), self.n)
+        return at.reshape(self.near.shape)
+
+    @property
+    def _steps(self) -> NDArray[np.int64]:
+        """Ways along the ring to the neighbours."""
+        half = self.degree // 2
+        return np.concatenate((np.arange(1, self.degree - half + 1), np.arange(self.n - half, self.n)))
+
+    def marks(self, users: object) -> Marks:
+        """The users as marks on the roster."""
+        found = np.zeros(self.n, dtype=np.bool_)
+        found[np.asarray(users, dtype=np.int64)] = True
+        return found
+
+    def count(self, alive: Marks) -> NDArray[np.int64]:
+        """How many neighbours of each user are alive: sums over windows of the ring."""
+        around, half = alive[self.order].astype(np.int64), self.degree // 2
+        if self.degree == self.n - 1:
+            return np.asarray(alive.sum() - alive, dtype=np.int64)
+        sums = np.cumsum(np.concatenate(([0], around[-half:], around, around[:half])))
+        found = np.empty(self.n, dtype=np.int64)
+        found[self.order] = sums[2 * half + 1 :] - sums[: -2 * half - 1] - around
+        return found
+
+    def largest(self, alive: Marks) -> Marks:
+        """The largest connected part of those alive; of equal ones that with the first user.
+
+        Neighbours are at most k/2 steps apart, so the ring falls apart where nobody is alive for longer.
+        """
+        places = np.flatnonzero(alive[self.order])
+        if self.degree == self.n - 1 or not places.size:
+            return alive.copy()
+        cut = np.diff(places, append=places[0] + self.n) > self.degree // 2
+        run: NDArray[np.int64] = np.cumsum(cut) - cut
+        if not cut[-1]:  # the last run goes on with the first
+            run[run == run[-1]] = 0
+        sizes, users = np.bincount(run), self.order[places]
+        tied = sizes[run] == sizes.max()
+        return self.marks(users[run == run[tied][np.argmin(users[tied])]])
+
+    def connected(self, alive: Marks) -> bool:
+        """Whether those alive hang together."""
+        return bool(alive.any()) and bool((self.largest(alive) == alive).all())
+
+    def settled(self, alive: Marks, least: int) -> Marks:
+        """The largest connected part of those alive in which everybody has `least` neighbours."""
+        enough = alive & (self.count(alive) >= least)
+        while (enough != alive).any():
+            alive, enough = enough, enough & (self.count(enough) >= least)
+        return self.largest(enough)
+
+
+@lru_cache(maxsize=4)
+def draw(revealed: bytes, digest: bytes, n: int, k: int) -> Graph:
+    """The one graph of a sealed roster of n users, k neighbours each (cached: in memory everybody draws the same)."""
+    degree = min(k, n - 1)
+    if degree < 1 or (degree < n - 1 and degree % 2):
+        raise ParameterError(f"a ring of {n} users needs an even number of neighbours, not {k}")
+    key = labelled(b"graph", revealed, digest)
+    tags = np.empty((n, 16), dtype=np.uint8)
+    fill_from(key_stream(key), tags.reshape(-1))
+    words = tags.view(">u8")  # blocks of one key stream differ, so no two tags are equal
+    order = np.lexsort((words[:, 1], words[:, 0])).astype(np.int64)
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    return Graph(key, n, degree, order, place)
+
+
+def check_degree(n: int, k: int, t: int) -> None:
+    """Refuse a degree and a threshold that no graph of up to n users can have."""
+    integer("k, the number of neighbours", k, least=2, most=n - 1)
+    integer("t, the key shares needed to recover a key", t, least=2, most=k)
+    if k % 2 and k != n - 1:
+        raise ParameterError(f"k = {k} must be even, or {n - 1} for everybody")
+
+
+def least_degree(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT, bits: int = PRIVATE_BITS) -> int:
+    """The smallest even k with n (n-k-1)/2 C(n-k, B-k) / C(n, B) <= 2^-bits, B = colluding and dropped users.
+
+    This bounds the probability that the others fall apart (Bell et al., SecAgg+). Small n: n - 1, everybody.
+    """
+    lost, log_ratio = _share(colluding, n) + _share(dropout, n), 0.0
+    for k in range(n - 1):
+        if k and k % 2 == 0 and log_ratio + math.log(n * (n - k - 1) / 2) <= -bits * math.log(2):
+            return k
+        log_ratio = log_ratio + math.log((lost - k) / (n - k)) if k < lost else -math.inf
+    return n - 1
+
+
+def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tuple[int, int]:
+    """(k, t): the smallest even degree, and the threshold with which keys are safe and can be recovered.
+
+    With probability 2^-40 the others fall apart or somebody has t colluding neighbours (half for each), with 2^-20
+    somebody has fewer than t neighbours left. Small n: everybody is a neighbour.
+    """
+    bad, lost = _share(colluding, n), _share(dropout, n)
+    first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
+    for k in (*range(first + first % 2, n - 1, 2), n - 1):
+        t = _safe_threshold(n, bad, k)
+        if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= -RECOVER_BITS * math.log(2):
+            return k, t
+    raise ParameterError(
+        f"no graph of {n} users bears {bad} colluding and {lost} missing: invite more, or plan for fewer"
+    )
+
+
+def _share(fraction: float, n: int) -> int:
+    """floor(fraction n), not put off by rounding."""
+    value = real("fraction of users", fraction)
+    if not 0 <= value < 1:
+        raise ParameterError(f"a fraction of users lies in [0, 1), not {value:g}")
+    return math.floor(value * n + 1e-9)
+
+
+def _safe_threshold(n: int, bad: int, k: int) -> int:
+    """The smallest t that with probability 1 - 2^-41 is above everybody's number of colluding neighbours."""
+    limit = -(PRIVATE_BITS + 1) * math.log(2) - math.log(n)
+    return next(t for t in range(2, k + 3) if _log_below(n - 1, n - 1 - bad, k, k - t + 1) <= limit)
+
+
+def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
+    """log P(X < least) for the number X of marked ones among those drawn without replacement."""
+    low, high = max(0, drawn - (population - marked)), min(least - 1, drawn, marked)
+    if high < low:
+        return -math.inf
+    logs = [_log_choose(marked, x) + _log_choose(population - marked, drawn - x) for x in range(low, high + 1)]
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(each - top) for each in logs)) - _log_choose(population, drawn)
+
+
+def _log_choose(n: int, r: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(r + 1) - math.lgamma(n - r + 1)

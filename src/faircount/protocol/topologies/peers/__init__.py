@@ -1,0 +1,1 @@
+"""What the topologies share in which users hold the shares."""

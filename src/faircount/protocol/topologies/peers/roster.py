@@ -1,0 +1,82 @@
+"""S1 in the topologies in which users enrol before they answer: it fixes a roster and has S2 seal it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from faircount.protocol.roles import coordinator
+from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.survey.parameters import VISITS
+from faircount.protocol.survey.states import State, advance
+from faircount.protocol.topologies.peers.messages import BadEntries, Enrolled, Enrolment, Peer, Roster, Seal
+from faircount.protocol.wire.codec import Message, encode
+from faircount.protocol.wire.messages import Inquiry, Reason, Recall, Rejected, Signed, Wait, rejected
+
+
+def enrol(s: Coordinator, message: Enrolment) -> coordinator.Step:
+    """A user joins. After a restore, a user whom S2 has sealed may say again what S1 forgot."""
+    user = coordinator.admit_person(s, message.access, message.public_key)
+    if isinstance(user, Rejected):
+        return s, (user,)
+    open_ = s.state is State.ENROLLING and not s.roster
+    return coordinator.write_body(
+        s, user, message, open_=open_ or Enrolled(user, message.public_key, message.mac) in s.roster
+    )
+
+
+def close_roster(s: Coordinator) -> coordinator.Step:
+    """Fix the roster, ascending by user id, and ask S2 to seal it."""
+    if not s.roster:
+        held = ((user, s.bodies.intact(user)) for user in sorted(s.bodies.keys()))
+        lines = (Enrolled(user, body.public_key, body.mac) for user, body in held if body is not None)
+        s = replace(s, roster=tuple(lines))
+    if s.n < s.params.minimum:
+        return coordinator.give_up(s, f"{s.n} users enrolled, {s.params.minimum} are needed")
+    return s, (coordinator.to_s2(s, coordinator.seal_request(s)),)
+
+
+def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> coordinator.Step:
+    """S2 does not believe some entries: leave them out and ask again."""
+    if s.state is not State.ENROLLING or message.request_hash != sha256(encode(coordinator.seal_request(s))).digest():
+        return s, ()
+    doubted = set(message.positions)
+    left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
+    if not left:  # an empty roster would be made anew from the same entries
+        return coordinator.give_up(s, "no invitation vouches for anybody who enrolled")
+    return close_roster(replace(s, roster=left))
+
+
+def on_seal(s: Coordinator, message: Seal, signed: Signed) -> coordinator.Step:
+    """The roster is sealed: the next phase of the users begins. Another roster than ours: ask S2 what stands."""
+    if s.state is not State.ENROLLING:
+        return s, ()
+    if message.digest != s.digest:
+        return s, (coordinator.to_s2(s, Recall(s.params.survey)),)
+    begins = VISITS[s.params.topology][1]
+    return replace(s, seal=signed, state=advance(s.state, State.SEALED, begins)), ()
+
+
+def show_roster(s: Coordinator, message: Inquiry) -> coordinator.Step:
+    """The roster with S2's signature, for an invited person who asks."""
+    if message.access not in s.invited:
+        return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
+    return s, (roster_message(s),)
+
+
+def roster_message(s: Coordinator) -> Message:
+    """The roster with S2's signature, or that there is none yet."""
+    if s.seal is None:
+        return Wait(s.params.survey, s.state.encode())
+    return Roster(s.seal, tuple(Peer(each.user, each.public_key) for each in s.roster))
+
+
+USERS: dict[type[Message], Callable[[Coordinator, Any], coordinator.Step]] = {
+    Enrolment: enrol,
+    Inquiry: show_roster,
+}
+S2: dict[type[Message], Callable[[Coordinator, Any, Signed], coordinator.Step]] = {
+    Seal: on_seal,
+    BadEntries: on_bad_entries,
+}
+"""For the rules of a topology in which users enrol before they answer."""

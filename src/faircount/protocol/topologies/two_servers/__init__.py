@@ -1,0 +1,1 @@
+"""Two servers hold one share each: a user answers once and leaves."""

@@ -1,0 +1,73 @@
+"""Messages of the `servers` topology, tags 16-31."""
+
+from dataclasses import dataclass
+
+from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
+from faircount.protocol.wire.messages import Signed
+
+
+@message(16, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Submission(Message):
+    """`servers`: a user's whole visit in one body. `salt` hides the share in its commitment; S2 never sees it."""
+
+    survey: Id
+    access: Hash
+    public_key: Hash
+    mac: Hash
+    salt: Id
+    share: Blob
+    blob: Blob
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """`servers`: one line of the claim. It commits to the share without telling S2 anything about it."""
+
+    user: Id
+    public_key: Hash
+    mac: Hash
+    commitment: Hash
+    blob_hash: Hash
+
+
+@message(17, Party.S2)
+@dataclass(frozen=True, slots=True)
+class ServersClaim(Message):
+    """`servers`: the frozen batch, ascending by user id."""
+
+    survey: Id
+    digest: Hash
+    entries: tuple[Submitter, ...]
+
+
+@message(18, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Included(Message):
+    """`servers`: the write-once set whose share1 S1 adds up, as a bitmap over the claim."""
+
+    survey: Id
+    claim_hash: Hash
+    members: Blob
+    root: Hash
+
+
+@message(19, Party.S2)
+@dataclass(frozen=True, slots=True)
+class ShareSum(Message):
+    """`servers`: S1's one sum of share1 over the included set, packed."""
+
+    survey: Id
+    included_hash: Hash
+    total: Blob
+
+
+@message(21, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Inclusion(Message):
+    """The result, and the Merkle path from the user's entry to its root."""
+
+    published: Signed
+    index: U32
+    size: U32
+    path: tuple[Hash, ...]

@@ -1,0 +1,207 @@
+"""What the parties say to each other: frozen values, one class each, bytes by `codec`.
+
+Tags: 0-15 common (here), 16-31 `servers`, 32-47 roster and claims of peers, 48-63 `explicit`, 64-79 `masked`,
+80-111 two-stage; `wire` knows them all. Everything between S1 and S2 travels inside `Signed`. A message that cannot be
+used is answered with `Rejected`, a value.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from faircount.protocol.wire.codec import I64, U8, U32, Blob, Hash, Id, Message, Party, Signature, message
+
+
+class Reason(IntEnum):
+    """Why a message was not used. A service maps each to one problem and one status."""
+
+    MALFORMED = 1  # not the canonical bytes of a message, or not one for this party
+    CONFLICT = 2  # something else was written here before; the first write stands
+    UNKNOWN = 3  # no invitation, credential or survey of that kind
+    UNSIGNED = 4  # the signature or the invitation's seal is not the right one
+    LATE = 5  # the phase is over
+    EARLY = 6  # the phase has not begun
+    FULL = 7  # n_max users are already here
+    WRONG_DIGEST = 8  # made for other parameters, another roster or another set
+    TOO_FEW = 9  # below the minimum set
+    TOO_MANY_ATTEMPTS = 10
+    DISCONNECTED = 11  # the set falls apart without the removed edges or phi users
+    WRONG_BLOBS = 12  # blobs are not those of the claim
+    CLOSED = 13  # the survey was aborted, or its population is closed
+
+
+@message(0, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Rejected(Message):
+    """A bad message from outside, as a value to count and to answer with. `detail` is for people."""
+
+    reason: U8
+    detail: Blob = field(default=b"", compare=False)
+
+    @property
+    def why(self) -> Reason:
+        """The reason by name; a number that nobody has given out means that the message is none of ours."""
+        return Reason(self.reason) if self.reason in set(Reason) else Reason.MALFORMED
+
+    def __str__(self) -> str:
+        return f"rejected: {self.why.name.lower().replace('_', ' ')}: {self.detail.decode(errors='replace')}"
+
+
+def rejected(reason: Reason, detail: str = "") -> Rejected:
+    """A `Rejected` with words that say what to do."""
+    return Rejected(int(reason), detail.encode())
+
+
+@message(1, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Accepted(Message):
+    """S1 has written the body with this hash; saying it again changes nothing."""
+
+    survey: Id
+    body_hash: Hash
+
+
+@message(2, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Signed(Message):
+    """A message under the Ed25519 signature of S1 or S2."""
+
+    by: U32
+    payload: Blob
+    signature: Signature
+
+
+def addressee(what: Message) -> Party:
+    """Who reads a message; what a server signed is for the other one."""
+    if isinstance(what, Signed):
+        return Party.S2 if what.by == Party.S1 else Party.S1
+    return what.to
+
+
+@message(3, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Receipt(Message):
+    """S2 has recorded this claim for good, and reserved this much of the population's budget for it."""
+
+    survey: Id
+    claim_hash: Hash
+    epsilon: Blob  # decimal, times 2^128
+    delta: Blob
+    population: Blob
+    reservations: U32  # of the population so far, this one included
+    ledger_size: U32
+    ledger_head: Hash
+
+
+@message(4, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Batch(Message):
+    """The blobs of a receipted claim, in its order."""
+
+    survey: Id
+    claim_hash: Hash
+    blobs: tuple[Blob, ...]
+
+
+@message(5, Party.S1)
+@dataclass(frozen=True, slots=True)
+class BadBlobs(Message):
+    """Blobs that do not open or are not canonical, as positions in the claim: nothing was added."""
+
+    survey: Id
+    claim_hash: Hash
+    positions: tuple[U32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What holds against one adversary: S1, S2, a number of colluding users, or 0 for a reader of the result."""
+
+    who: U32
+    epsilon: Blob
+    delta: Blob
+
+
+@message(6, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Published(Message):
+    """The result: opened counts of the included users with what was promised and what holds, rounded up."""
+
+    survey: Id
+    digest: Hash
+    claim_hash: Hash
+    root: Hash  # Merkle root of the included (index, user id, public key)
+    included: U32
+    counts: tuple[I64, ...]
+    epsilon: Blob
+    delta: Blob
+    realized_epsilon: Blob
+    realized_delta: Blob
+    against: tuple[Against, ...] = ()  # where parties see different things, what holds against each
+
+
+@message(7, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Aborted(Message):
+    """The survey ended without a result; `spent` is 1 if the budget is charged all the same."""
+
+    survey: Id
+    reason: Blob
+    spent: U8
+
+
+@message(8, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Recall(Message):
+    """S1, restored from a backup, asks for everything that S2 signed about a survey."""
+
+    survey: Id
+
+
+@message(9, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Standing(Message):
+    """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order."""
+
+    survey: Id
+    roster: Blob
+    claim: Blob
+    statements: tuple[Signed, ...]
+
+
+@message(10, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Visit(Message):
+    """An enrolled user asks what there is for it to do."""
+
+    survey: Id
+    index: U32
+    credential: Hash
+
+
+@message(12, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Inquiry(Message):
+    """An invited person asks where things stand: the roster, or whether its answer was counted."""
+
+    survey: Id
+    access: Hash
+
+
+@message(13, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Refused(Message):
+    """S2, signed: this request of S1 cannot be granted, and why."""
+
+    survey: Id
+    request_hash: Hash
+    reason: U8
+    detail: Blob = field(default=b"", compare=False)
+
+
+@message(11, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Wait(Message):
+    """Nothing to do now: come back later. `state` is where the survey stands."""
+
+    survey: Id
+    state: Blob

@@ -1,0 +1,87 @@
+"""Ed25519 signatures: statements of the servers, and requests from S1 to S2.
+
+A statement is signed over "faircount/1/statement" 0x00 | u32 signer | message bytes. A request is signed over
+"faircount/1/s1-s2" 0x00 | method | path | SHA-256(body) | u64 milliseconds | 16-byte nonce | key id, variable fields
+after a u32 length. Safety rests on first-write-wins: a statement replayed says nothing new.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from faircount.core.entropy import Entropy
+from faircount.core.errors import MalformedError
+from faircount.protocol.wire.codec import Message, Party, encode, parse
+from faircount.protocol.wire.digests import LABEL
+from faircount.protocol.wire.messages import Signed
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """An Ed25519 key; its secret does not print."""
+
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def generate(cls, entropy: Entropy) -> "SigningKey":
+        """A fresh key."""
+        return cls(entropy.bytes(32))
+
+    @cached_property
+    def _private(self) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(self.secret)
+
+    @cached_property
+    def public(self) -> bytes:
+        """The 32 bytes that others verify with."""
+        return self._private.public_key().public_bytes_raw()
+
+    def sign(self, data: bytes) -> bytes:
+        """The signature, 64 bytes; the same for the same data."""
+        return self._private.sign(data)
+
+
+def verify(public: bytes, signature: bytes, data: bytes) -> bool:
+    """Whether the signature is this key's on this data."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def sign(key: SigningKey, by: Party, what: Message) -> Signed:
+    """A message as a signed statement."""
+    payload = encode(what)
+    return Signed(int(by), payload, key.sign(_statement(int(by), payload)))
+
+
+def unwrap(public: bytes, by: Party, signed: Signed) -> Message | None:
+    """The message inside, if this party signed it; None otherwise."""
+    if signed.by != by or not verify(public, signed.signature, _statement(signed.by, signed.payload)):
+        return None
+    try:
+        return parse(signed.payload)
+    except MalformedError:
+        return None
+
+
+def _statement(by: int, payload: bytes) -> bytes:
+    return LABEL + b"/statement\0" + by.to_bytes(4, "big") + payload
+
+
+def request_bytes(method: str, path: str, body: bytes, milliseconds: int, nonce: bytes, key_id: str) -> bytes:
+    """What S1 signs for a request to S2; window and nonces are the service's to check."""
+    parts = [LABEL + b"/s1-s2\0"]
+    parts += [_prefixed(method.encode()), _prefixed(path.encode()), sha256(body).digest()]
+    parts += [milliseconds.to_bytes(8, "big"), nonce, _prefixed(key_id.encode())]
+    if len(nonce) != 16:
+        raise MalformedError("a nonce has 16 bytes")
+    return b"".join(parts)
+
+
+def _prefixed(part: bytes) -> bytes:
+    return len(part).to_bytes(4, "big") + part

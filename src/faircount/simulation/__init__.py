@@ -1,1 +1,0 @@
-"""Repeatable runs on made-up data: audits and sweeps."""

@@ -1,0 +1,235 @@
+"""Fault simulation: a whole survey played through the real roles while messages, machines and memories fail.
+
+A schedule is a list of `Op`s. `play` applies them one by one to a `World`, looks after each whether anything happened
+that may never happen (`faults_watch`), then lets the network recover and the survey end: with the right sum over the
+declared set, or aborted. Everything is repeatable: the same schedule gives the same run.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase, resume
+from faircount.protocol.roles.write_once import Acknowledged
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.topologies.peers.messages import Enrolment
+from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.wire.codec import Message, Party
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Rejected, addressee
+from faircount.testing.devices import Device
+from faircount.testing.world import Trouble, World, corrupted, rotten, snapshot
+
+
+class Kind(StrEnum):
+    """What happens next. `who` and `how` are taken modulo what there is to choose from."""
+
+    VISIT = "visit"  # user `who` says one thing to S1; `how` is what goes wrong (Trouble)
+    ROUND = "round"  # everybody visits until there is nothing to do, but for the users in the bits of `how`
+    DEADLINE = "deadline"  # S1 ends the phase; `how` odd: two workers do
+    CARRY = "carry"  # message `who` between the servers arrives; `how` is what goes wrong (Mishap)
+    CONVERSE = "converse"  # everything between the servers arrives, in order
+    DROP = "drop"  # message `who` between the servers is lost
+    MAIL = "mail"  # delayed user message `who` arrives at S1, maybe late
+    REPLAY = "replay"  # message `who` of all that was ever sent arrives again
+    FLOOD = "flood"  # S1 and S2 are sent `how` old messages, meant for them or not, from `who` on, and garbage
+    RETRY = "retry"  # S1 says its last word to S2 again
+    RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands; `how` odd: nobody tells it
+    RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`
+    ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
+    LOSE = "lose"  # device `who` is lost for good
+    SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
+    WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
+
+
+class Mishap(StrEnum):
+    """What goes wrong when a message between the servers arrives."""
+
+    NONE = "none"
+    CRASH_BEFORE = "the receiver crashes before its write"
+    CRASH_AFTER = "the receiver crashes after its write"
+    DUPLICATED = "duplicated"
+    CORRUPTED = "corrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One step of a schedule."""
+
+    kind: Kind
+    who: int = 0
+    how: int = 0
+
+    def __repr__(self) -> str:
+        return f"Op(Kind.{self.kind.name}, {self.who}, {self.how})"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a schedule ended, and everything that should not have happened."""
+
+    ending: str
+    problems: tuple[str, ...]
+
+
+# --- operations
+
+
+def _visit(world: World, op: Op) -> None:
+    troubles = list(Trouble)
+    world.exchange(op.who % len(world.devices), troubles[op.how % len(troubles)], op.how // len(troubles))
+
+
+def _round(world: World, op: Op) -> None:
+    for at in range(len(world.devices)):
+        if not op.how >> at & 1:
+            world.visit(at)
+
+
+def _deadline(world: World, op: Op) -> None:
+    seen = world.s1.phase
+    for _ in range(1 + op.how % 2):
+        world.s1, out = end_phase(world.s1, seen)
+        world.post(out)
+
+
+def _carry(world: World, op: Op) -> None:
+    if not world.wire:
+        return None
+    message, mishaps = world.wire.pop(op.who % len(world.wire)), list(Mishap)
+    mishap = mishaps[op.how % len(mishaps)]
+    if mishap is Mishap.CORRUPTED:
+        return world.arrive(corrupted(message, op.how // len(mishaps)))
+    if mishap is Mishap.DUPLICATED:
+        world.wire.append(message)
+    if mishap is Mishap.CRASH_BEFORE:
+        return _crash_before(world, message)
+    on_the_way = len(world.wire)
+    world.arrive(message)
+    if mishap is Mishap.CRASH_AFTER:
+        del world.wire[on_the_way:]  # its answers were not sent; the watch takes them for sent, which is the worse case
+        world.post(resume(world.s1))
+    return None
+
+
+def _crash_before(world: World, message: Message) -> None:
+    """The work was done and is lost, with its answers: S1 says its last word again when it is back."""
+    if addressee(message) is Party.S2:
+        aggregate(world.s2, message)
+    else:
+        coordinate(snapshot(world.s1), message)
+        world.post(resume(world.s1))
+
+
+def _drop(world: World, op: Op) -> None:
+    if world.wire:
+        world.wire.pop(op.who % len(world.wire))
+
+
+def _mail(world: World, op: Op) -> None:
+    if world.mail:
+        world.tell_s1(world.mail.pop(op.who % len(world.mail)))
+
+
+def _replay(world: World, op: Op) -> None:
+    if world.sent:
+        world.arrive(world.sent[op.who % len(world.sent)])
+
+
+def _flood(world: World, op: Op) -> None:
+    for i in range(1 + op.how % 5):
+        old = world.sent[(op.who + i) % len(world.sent)] if world.sent else Rejected(1)
+        for message in (old, corrupted(old, op.who + i), decode(world.entropy.bytes(op.how % 60))):
+            world.tell_s1(message)
+            world.tell_s2(message)
+
+
+def _retry(world: World, _: Op) -> None:
+    world.post(resume(world.s1))
+
+
+def _restore_s1(world: World, op: Op) -> None:
+    before = world.backups_s1[op.who % len(world.backups_s1)]
+    if op.how % 2:  # nobody tells it: it goes on as if nothing had happened
+        world.s1 = snapshot(before)
+    else:
+        world.s1, out = coordinator.restored(before)
+        world.post(out)
+
+
+def _restore_s2(world: World, op: Op) -> None:
+    world.s2, out = aggregator.restored(world.backups_s2[op.who % len(world.backups_s2)])
+    world.post(out)
+
+
+def _rot(world: World, op: Op) -> None:
+    stores: tuple[Acknowledged[Any], ...] = world.s1.bodies, world.s1.uploads
+    stored = [(store, key) for store in stores for key in store.keys()]  # noqa: SIM118 - it is no dict
+    if stored:
+        store, key = stored[op.who % len(stored)]
+        store._written[key] = rotten(store[key], op.how)  # no role may do this: a disk does
+
+
+def _lose(world: World, op: Op) -> None:
+    world.devices[op.who % len(world.devices)] = None
+
+
+def _second_device(world: World, op: Op) -> None:
+    at = op.who % len(world.devices)
+    world.devices[at] = Device(at, world.cast.invitations[at])
+    world.generation[at] += 1
+
+
+def _wrong_key(world: World, op: Op) -> None:
+    at = op.who % len(world.devices)
+    device = world.devices[at]
+    if device is None or device.state is not None:
+        return
+    world.watch.broken.add(at)
+    device = world.client.begin(world.cast.params, device, world.sealing, world.entropy)
+    body = device.waiting[0]
+    if isinstance(body, (Enrolment, Submission)):
+        other = world.sealing.keypair(world.entropy).public
+        mac = bytes(32) if op.how % 2 else device.invitation.seal(other)
+        body = replace(body, public_key=other, mac=mac)
+    world.devices[at] = replace(device, waiting=(body,), enrolment=body)
+
+
+_DO: Mapping[Kind, Callable[[World, Op], None]] = {
+    Kind.VISIT: _visit,
+    Kind.ROUND: _round,
+    Kind.DEADLINE: _deadline,
+    Kind.CARRY: _carry,
+    Kind.CONVERSE: lambda world, _: world.converse(),
+    Kind.DROP: _drop,
+    Kind.MAIL: _mail,
+    Kind.REPLAY: _replay,
+    Kind.FLOOD: _flood,
+    Kind.RETRY: _retry,
+    Kind.RESTORE_S1: _restore_s1,
+    Kind.RESTORE_S2: _restore_s2,
+    Kind.ROT: _rot,
+    Kind.LOSE: _lose,
+    Kind.SECOND_DEVICE: _second_device,
+    Kind.WRONG_KEY: _wrong_key,
+}
+
+
+def play(topology: Topology, schedule: Iterable[Op], users: int = 6, seed: int = 0, *, real: bool = False) -> Outcome:
+    """Play a survey of `users` through a schedule, looking after every step; `real`: with real cryptography."""
+    world = World(topology, users, seed, real=real)
+    for op in schedule:
+        step(world, op)
+    world.finish()
+    world.watch.look(world.s1, world.s2)
+    return Outcome(str(world.s1.state), tuple(dict.fromkeys(world.watch.problems)))
+
+
+def step(world: World, op: Op) -> None:
+    """Apply one operation, look, and keep a backup of both servers."""
+    _DO[op.kind](world, op)
+    world.watch.look(world.s1, world.s2)
+    world.backups_s1.append(snapshot(world.s1))
+    world.backups_s2.append(world.s2)

@@ -1,0 +1,243 @@
+"""What may never happen, whatever fails: an onlooker who sees every message and forgets nothing.
+
+Every user holds an item of its own and noise is off, so the opened histogram must hold 0s and 1s and name exactly the
+declared set; a 2 is a user counted twice. The watch reads what was SENT, delivered or not: a message on the way may
+arrive at any time, and a curious server keeps what a crash made it forget.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from faircount.core.errors import MalformedError
+from faircount.protocol.roles.aggregator import Aggregator
+from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, MaskedSum
+from faircount.protocol.topologies.peers.messages import PeersClaim, SealRequest, SumUpload
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
+from faircount.protocol.topologies.two_stage.messages import ElectionRequest, SlotSums, TwoStageClaim
+from faircount.protocol.topologies.two_stage.user import NOBODY
+from faircount.protocol.wire.codec import Message, Party, encode, parse
+from faircount.protocol.wire.digests import members_of, merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.messages import Aborted, BadBlobs, Batch, Published, Receipt, Signed
+
+Line = tuple[bytes, bytes]
+"""(user id, public key)."""
+
+
+@dataclass
+class Watch:
+    """All that was said in one survey, and what was wrong with it."""
+
+    params: SurveyParameters
+    items: dict[bytes, int | None] = field(default_factory=dict)  # name in the declared set -> the item it counts for
+    problems: list[str] = field(default_factory=list)
+    rosters: dict[bytes, tuple[Line, ...]] = field(default_factory=dict)  # by digest
+    claims: dict[bytes, Message] = field(default_factory=dict)  # by hash
+    receipted: list[bytes] = field(default_factory=list)  # hashes, in order
+    bad: dict[bytes, tuple[int, ...]] = field(default_factory=dict)  # claim hash -> positions
+    included: dict[bytes, bytes] = field(default_factory=dict)  # claim hash -> bitmap
+    once: dict[tuple[object, ...], bytes] = field(default_factory=dict)  # what has one value for ever
+    heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
+    made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
+    broken: set[int] = field(default_factory=set)  # devices that are not sound
+    sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
+    batches: int = 0
+    opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
+    recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
+
+    def said(self, message: Message) -> None:
+        """A message between the servers was sent."""
+        if not isinstance(message, Signed):
+            return
+        try:
+            inner = parse(message.payload)
+        except MalformedError:
+            return
+        reader = READERS.get(type(inner))
+        if reader is not None and not (isinstance(inner, Aborted) and message.by == Party.S1):  # that is a wish
+            reader(self, inner)
+
+    def left_device(self, device: tuple[object, ...], body: Message) -> None:
+        """A user's body was sent: the same natural key must always have the same bytes."""
+        self.one_value(("body", *device, type(body).__name__), encode(body), "a user drew or sent something twice")
+        if device[0] not in self.broken and isinstance(body, (SumUpload, MaskedSum, SlotSums)):
+            self.made.update(_blobs(body))
+
+    def reached_s1(self, message: Message) -> None:
+        """A message came to S1, changed on the way or not."""
+        self.heard.update(_blobs(message))
+
+    def one_value(self, key: tuple[object, ...], value: bytes, problem: str) -> None:
+        """Note a problem if this key had another value before."""
+        if self.once.setdefault(key, value) != value:
+            self.problems.append(problem)
+
+    def look(self, s1: Coordinator, s2: Aggregator) -> None:
+        """Check what the servers hold."""
+        if self.opened & self.recovered:
+            self.problems.append("S2 was sent both a user's sum and shares of its mask key")
+        charge = s2.ledger.find(self.params.survey)
+        if self.batches and charge is not None and charge.status is Status.RELEASED:
+            self.problems.append("the budget was released although blobs were sent")
+        if s1.state is State.PUBLISHED and ("published",) not in self.once:
+            self.problems.append("S1 shows a result that S2 never signed")
+        if s1.state is State.PUBLISHED and s1.final is not None and s1.final.by == Party.S2:
+            self.one_value(("published",), s1.final.payload, "S1 shows another result than S2 signed")
+
+    def lines_of(self, claim_hash: bytes) -> tuple[Line, ...]:
+        """The users that a claim names."""
+        claim = self.claims.get(claim_hash)
+        if isinstance(claim, ServersClaim):
+            return tuple((each.user, each.public_key) for each in claim.entries)
+        if isinstance(claim, TwoStageClaim):
+            return tuple((NOBODY, key) for key in claim.keys)
+        bits = claim.included if isinstance(claim, MaskedClaim) else getattr(claim, "members", b"")
+        return self.of_roster(claim, bits)
+
+    def of_roster(self, claim: Message | None, bits: bytes) -> tuple[Line, ...]:
+        """The lines of a claim's roster that a bitmap names."""
+        roster = self.rosters.get(getattr(claim, "digest", b""), ())
+        return tuple(roster[i] for i in members_of(bits, len(roster)) or ())
+
+    def declared(self, claim_hash: bytes) -> tuple[Line, ...]:
+        """The users that a result over this claim must count."""
+        lines = self.lines_of(claim_hash)
+        if claim_hash in self.included:
+            return tuple(lines[i] for i in members_of(self.included[claim_hash], len(lines)) or ())
+        return lines
+
+
+def _blobs(message: Message) -> tuple[bytes, ...]:
+    """The sealed parts of an upload."""
+    return (*getattr(message, "blobs", ()), getattr(message, "blob", b""))
+
+
+def _roster(watch: Watch, request: SealRequest) -> None:
+    lines = tuple((each.user, each.public_key) for each in request.entries)
+    root = merkle_root(roster_leaves(lines))
+    watch.rosters[roster_digest(request.params, len(lines), root)] = lines
+
+
+def _claim(watch: Watch, claim: Message) -> None:
+    watch.claims[sha256(encode(claim)).digest()] = claim
+
+
+def _receipt(watch: Watch, receipt: Receipt) -> None:
+    """One claim; a second one only after bad blobs, over the first without them and nobody else."""
+    new = receipt.claim_hash
+    if new in watch.receipted:
+        return
+    watch.receipted.append(new)
+    if len(watch.receipted) == 1:
+        return
+    if len(watch.receipted) > 2 or set(watch.lines_of(new)) != _allowed(watch, watch.receipted[0]):
+        watch.problems.append("S2 admitted a second claim that is not the first without the bad blobs")
+
+
+def _allowed(watch: Watch, first: bytes) -> set[Line]:
+    """Whom a second claim names: nobody before bad blobs. In two-stage blobs are the helpers', and nobody leaves."""
+    lines, bad = watch.lines_of(first), watch.bad.get(first)
+    if bad is None or isinstance(watch.claims[first], TwoStageClaim):
+        return set() if bad is None else set(lines)
+    return {line for i, line in enumerate(lines) if i not in bad}
+
+
+def _batch(watch: Watch, batch: Batch) -> None:
+    """Blobs leave only with a receipt, and only the same ones."""
+    watch.batches += 1
+    watch.sent[batch.claim_hash] = batch.blobs
+    bad = watch.bad.get(batch.claim_hash, ())
+    watch.opened |= {line for i, line in enumerate(watch.lines_of(batch.claim_hash)) if i not in bad}
+    if batch.claim_hash not in watch.receipted:
+        watch.problems.append("blobs were sent before S2 had recorded their claim")
+    watch.one_value(("batch", batch.claim_hash), encode(batch), "two batches of one claim were sent")
+    claim = watch.claims.get(batch.claim_hash)
+    hashes = tuple(sha256(blob).digest() for blob in batch.blobs)
+    claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
+    if hashes != (getattr(claim, "blob_hashes", ()) if claimed is None else claimed):
+        watch.problems.append("blobs were sent that are not those of the claim")
+    if not watch.heard.issuperset(batch.blobs):
+        watch.problems.append("S1 sent bytes that were spoiled in its storage")
+
+
+def _bad(watch: Watch, stated: BadBlobs) -> None:
+    """These did not open, so nobody sound has made them: S2 could guess what else they were made for, and open them."""
+    watch.bad.setdefault(stated.claim_hash, stated.positions)
+    blobs = watch.sent.get(stated.claim_hash, ())
+    if any(blobs[at] in watch.made for at in stated.positions if at < len(blobs)):
+        watch.problems.append("S2 was sent a blob that a user had made for something else")
+    if not isinstance(watch.claims.get(stated.claim_hash), TwoStageClaim):
+        watch.opened -= {line for i, line in enumerate(watch.lines_of(stated.claim_hash)) if i in stated.positions}
+
+
+def _help(watch: Watch, message: HelpBatch) -> None:
+    """Masked: key shares are of users who are in the claimed set and not included; S2 must not have both."""
+    claim = watch.claims.get(message.claim_hash)
+    if isinstance(claim, MaskedClaim):
+        inside = watch.of_roster(claim, claim.members)
+        watch.recovered |= set(inside) - set(watch.lines_of(message.claim_hash))
+
+
+def _included(watch: Watch, stated: Included) -> None:
+    watch.included.setdefault(stated.claim_hash, stated.members)
+    watch.one_value(("included",), encode(stated), "S2 fixed two included sets")
+
+
+def _sum(watch: Watch, message: ShareSum) -> None:
+    watch.one_value(("sum",), encode(message), "S1 sent two different sums of its shares")
+
+
+def _request(watch: Watch, request: ElectionRequest) -> None:
+    watch.one_value(("election",), encode(request), "S2 was sent two requests for an election")
+
+
+def _published(watch: Watch, result: Published) -> None:
+    """The result is the declared set's, each of its users once."""
+    watch.one_value(("published",), encode(result), "S2 published two results")
+    lines = watch.declared(result.claim_hash)
+    check_histogram(watch, result, lines)
+    if result.root != merkle_root(roster_leaves(lines)) or result.included != len(lines):
+        watch.problems.append("the published root or size is not that of the declared set")
+
+
+def check_histogram(watch: Watch, result: Published, lines: Sequence[Line]) -> None:
+    """Whether the counts are those of these users' items."""
+    wanted = [0] * watch.params.N
+    for user, key in lines:
+        item = watch.items[key if user == NOBODY else user]
+        if item is not None:
+            wanted[item] += 1
+    if list(result.counts) != wanted or max(wanted) > 1 or len(lines) < watch.params.minimum:
+        watch.problems.append(f"counts {list(result.counts)} are not those of the declared set, {wanted}")
+
+
+def _aborted(watch: Watch, stated: Aborted) -> None:
+    """Nobody lies about its vector here, so a sum out of range means that the protocol added up the wrong things."""
+    if stated.reason == b"corrupt":
+        watch.problems.append("S2 opened a sum that is nobody's")
+    if watch.batches and not stated.spent and stated.reason != b"over budget":
+        watch.problems.append("S2 says that nothing was spent although blobs were sent")
+
+
+READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
+    SealRequest: _roster,
+    ServersClaim: _claim,
+    PeersClaim: _claim,
+    MaskedClaim: _claim,
+    TwoStageClaim: _claim,
+    ElectionRequest: _request,
+    Receipt: _receipt,
+    Batch: _batch,
+    BadBlobs: _bad,
+    HelpBatch: _help,
+    Included: _included,
+    ShareSum: _sum,
+    Published: _published,
+    Aborted: _aborted,
+}
+"""What the watch makes of each kind of message between the servers."""

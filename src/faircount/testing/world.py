@@ -1,0 +1,253 @@
+"""The world of the fault simulation: the parties of one survey, what is on the way between them, their backups."""
+
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol.play import Cast, set_up
+from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase, resume
+from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import FINAL
+from faircount.protocol.topologies.masked.messages import MaskCall
+from faircount.protocol.topologies.peers.messages import Call, Roster
+from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall
+from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
+from faircount.protocol.wire.decoding import decode
+from faircount.protocol.wire.messages import Rejected, Signed, addressee
+from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
+from faircount.testing.devices import CLIENTS, Device, goes_on
+from faircount.testing.watch import Watch
+
+T = TypeVar("T")
+
+MOST_TALK = 400  # messages between the servers before we say that they never stop
+ROUNDS = 25  # in which a recovered network must bring every survey to an end
+
+
+class Trouble(StrEnum):
+    """What goes wrong when a user says something to S1."""
+
+    NONE = "none"
+    REQUEST_LOST = "request lost"
+    ANSWER_LOST = "answer lost"
+    S1_CRASH_BEFORE = "S1 crashes before its write"
+    S1_CRASH_AFTER = "S1 crashes after its write"
+    DELAYED = "delayed"
+    DUPLICATED = "duplicated"
+    NOISE = "changed on the way to S1"
+    CORRUPTED = "the device sends something else than it made, well-formed or not"
+    TAMPERED = "S1 shows this user another roster or set"
+
+
+class World:
+    """All parties of one survey, what is on the way between them, and their backups."""
+
+    def __init__(self, topology: Topology, users: int = 6, seed: int = 0, *, real: bool = False) -> None:
+        sealing: Sealing = RealSealing() if real else IdealSealing()
+        self.cast = small_survey(topology, users, seed % 2)
+        self.client, self.entropy, self.sealing = CLIENTS[topology], SeededStream(seed), sealing
+        self.s1 = self.client.open(replace(snapshot(self.cast.s1), sealing=sealing))
+        self.s2 = replace(self.cast.s2, sealing=sealing)
+        self.devices: list[Device | None] = [Device(i, each) for i, each in enumerate(self.cast.invitations)]
+        self.generation = [0] * users
+        self.wire: list[Message] = []
+        self.mail: list[Message] = []
+        self.sent: list[Message] = []
+        self.backups_s1, self.backups_s2 = [snapshot(self.s1)], [self.s2]
+        self.watch = Watch(self.cast.params)
+
+    # --- the servers
+
+    def post(self, out: Iterable[Message]) -> None:
+        """Put what a server said on the wire; answers to users of whom nobody waits are dropped."""
+        for message in out:
+            if isinstance(message, Signed):
+                self.sent.append(message)
+                self.watch.said(message)
+                self.wire.append(message)
+
+    def tell_s1(self, message: Message) -> tuple[Message, ...]:
+        """S1 handles a message. One that is rejected must leave no trace."""
+        before = snapshot(self.s1)
+        self.watch.reached_s1(message)
+        self.s1, out = coordinate(self.s1, message)
+        if out and all(isinstance(each, Rejected) for each in out) and self.s1 != before:
+            self.watch.problems.append("a rejected message changed S1")
+        self.post(out)
+        return out
+
+    def tell_s2(self, message: Message) -> tuple[Message, ...]:
+        """S2 handles a message."""
+        self.s2, out = aggregate(self.s2, message)
+        self.post(out)
+        return out
+
+    def arrive(self, message: Message) -> None:
+        """A message reaches whom it is for."""
+        if addressee(message) is Party.S2:
+            self.tell_s2(message)
+        else:
+            self.tell_s1(message)
+
+    def converse(self) -> None:
+        """Everything between the servers arrives, in order."""
+        for _ in range(MOST_TALK):
+            if not self.wire:
+                return
+            self.arrive(self.wire.pop(0))
+        self.watch.problems.append("the servers never stop talking")
+
+    # --- the users
+
+    def exchange(self, at: int, trouble: Trouble = Trouble.NONE, how: int = 0) -> bool:
+        """One thing that a device says to S1, and what it makes of the answer; whether it may have more to say."""
+        device = self._begun(at)
+        asked = None if device is None else self.client.ask(device)
+        if device is None or asked is None:
+            return False
+        self._note_body(at, asked)
+        answer = self._through(asked, trouble, how)
+        if answer is None:
+            return False
+        after = self.client.hear(device, asked, answer, self.entropy)
+        self.devices[at] = after
+        self.watch.items |= self.client.counted(after)
+        return goes_on(device, after)
+
+    def _begun(self, at: int) -> Device | None:
+        device = self.devices[at]
+        if device is not None and device.state is None:
+            device = self.client.begin(self.cast.params, device, self.sealing, self.entropy)
+            self.devices[at] = device
+            self.watch.items |= self.client.counted(device)
+        return device
+
+    def _note_body(self, at: int, body: Message) -> None:
+        self.sent.append(body)
+        self.watch.left_device((at, self.generation[at], getattr(body, "attempt", 0)), body)
+
+    def _through(self, asked: Message, trouble: Trouble, how: int) -> Message | None:
+        """What the device hears, if anything."""
+        if trouble is Trouble.REQUEST_LOST:
+            return None
+        if trouble is Trouble.DELAYED:
+            self.mail.append(asked)
+            return None
+        if trouble in (Trouble.CORRUPTED, Trouble.NOISE):
+            self.tell_s1(corrupted(asked, how) if trouble is Trouble.CORRUPTED else noisy(asked, how))
+            return None
+        if trouble is Trouble.S1_CRASH_BEFORE:
+            self.s1, _ = snapshot(self.s1), coordinate(snapshot(self.s1), asked)
+            self.post(resume(self.s1))
+            return None
+        answers = self.tell_s1(asked)
+        if trouble is Trouble.S1_CRASH_AFTER:
+            self.post(resume(self.s1))
+        if trouble is Trouble.DUPLICATED:
+            self.tell_s1(asked)
+        if trouble in (Trouble.ANSWER_LOST, Trouble.S1_CRASH_AFTER) or not answers:
+            return None
+        return tampered(answers[0], how) if trouble is Trouble.TAMPERED else answers[0]
+
+    def visit(self, at: int) -> None:
+        """A device comes and does all that there is to do."""
+        for _ in range(12):
+            if not self.exchange(at):
+                return
+
+    # --- the end
+
+    def finish(self) -> None:
+        """The network recovers, devices that still exist come back, S1 keeps its deadlines: the survey must end."""
+        for _ in range(ROUNDS):
+            for at in range(len(self.devices)):
+                self.visit(at)
+            self.post(resume(self.s1))
+            self.converse()
+            if self.s1.state in FINAL and self.s2.state in FINAL:
+                return
+            self.s1, out = end_phase(self.s1)
+            self.post(out)
+            self.converse()
+        self.watch.problems.append(f"the survey does not end: S1 is {self.s1.state}, S2 is {self.s2.state}")
+
+
+# --- pieces
+
+
+@lru_cache(maxsize=64)
+def small_survey(topology: Topology, users: int, variant: int) -> Cast:
+    """A survey before its first user: noise off, one item per user. A variant has fewer helpers or neighbours."""
+    terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3}
+    mechanism: FrequencyMechanism = DPDS(items=users, users=users, p=1.0)
+    if topology is Topology.TWO_STAGE:
+        mechanism = TSSPrime(items=users, users=users, p=1.0, alpha=(users - 1 - variant) / users, phi=1)
+        terms["k"] = 2 * variant
+    if topology is Topology.MASKED and variant and users > 5:
+        terms |= {"k": 4, "t": 2}
+    return set_up(mechanism, topology, SeededStream(users), **terms)
+
+
+def snapshot(state: T) -> T:
+    """A backup of a state: what is filled in place is copied, the rest is immutable."""
+    if not is_dataclass(state) or isinstance(state, type):
+        return state
+    held = ((each.name, getattr(state, each.name)) for each in fields(state))
+    stores = {name: value.copy() for name, value in held if isinstance(value, WriteOnce)}
+    return replace(state, **stores) if stores else state
+
+
+def corrupted(message: Message, how: int) -> Message:
+    """Another message, made of this one's bytes, if they are one; else the rejection that its reader makes of them."""
+    data = bytearray(encode(message)[:-CHECK])
+    data[2 + how % (len(data) - 2)] ^= 1 + how % 255
+    return decode(framed(bytes(data)))
+
+
+def noisy(message: Message, how: int) -> Message:
+    """What its reader makes of the message when one byte of it was changed."""
+    data = bytearray(encode(message))
+    data[how % len(data)] ^= 1 + how % 255
+    return decode(bytes(data))
+
+
+def rotten(message: Any, how: int) -> Any:
+    """The message with one byte, or one number, of what it carries changed."""
+    carried = [(each.name, getattr(message, each.name)) for each in fields(message)]
+    places = [(name, i) for name, value in carried if isinstance(value, tuple) for i in range(len(value))]
+    places += [(name, -1) for name, value in carried if not isinstance(value, tuple) and value != b""]
+    name, i = places[how % len(places)]
+    value = getattr(message, name)
+    changed = _spoiled(value if i < 0 else value[i], how)
+    return replace(message, **{name: changed if i < 0 else (*value[:i], changed, *value[i + 1 :])})
+
+
+def _spoiled(value: bytes | int, how: int) -> bytes | int:
+    if isinstance(value, int):
+        return value ^ (1 + how % 255)
+    data = bytearray(value)
+    if data:
+        data[how % len(data)] ^= 1 + how % 255
+    return bytes(data)
+
+
+def tampered(answer: Message, how: int) -> Message:
+    """Another roster, or another set, than everybody else is shown."""
+    if isinstance(answer, Roster):
+        return replace(answer, entries=answer.entries[1:] if how % 2 else answer.entries[::-1])
+    if isinstance(answer, Call):
+        bits = bytearray(answer.members)
+        bits[0] ^= 1 << how % 8
+        return replace(answer, members=bytes(bits), blobs=answer.blobs[: max(0, bits[0].bit_count() - 1)])
+    if isinstance(answer, (MaskCall, SumCall)):
+        return replace(answer, members=bytes((answer.members[0] ^ 1 << how % 8, *answer.members[1:])))
+    if isinstance(answer, Assignment):
+        return replace(answer, number=how % 8) if how % 2 else replace(answer, gone=(Gone(2, how % 8),), attempt=2)
+    return answer

@@ -1,0 +1,148 @@
+"""What S1 learns, against enumeration of every set, coin and bit."""
+
+import itertools
+import math
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faircount.accounting import exact, two_stage
+from faircount.accounting.guarantee import Relation
+from faircount.core.errors import ParameterError
+
+Law = dict[tuple[object, ...], float]
+
+
+def reports(item: int | None, N: int, M: int, p: float, gamma: float) -> Law:
+    """Law of one user's (set, counted item or None), straight from the paper's definition; item None responds zero."""
+    subsets = list(itertools.combinations(range(N), M))
+    law: Law = defaultdict(float)
+    if item is None:
+        return {(chosen, None): 1 / len(subsets) for chosen in subsets}
+    scale = gamma * math.comb(N - 1, M - 1) + math.comb(N - 1, M)
+    for chosen in subsets:
+        law[chosen, None] += (1 - p) / len(subsets)
+        weight = p * (gamma if item in chosen else 1) / scale
+        law[chosen, item if item in chosen else None] += weight
+    return law
+
+
+def view_of_s1(holders: list[int | None], N: int, M: int, p: float, gamma: float) -> Law:
+    """Law of all sets and the published counts."""
+    law: Law = {((), (0,) * N): 1.0}
+    for item in holders:
+        after: Law = defaultdict(float)
+        for (sets, counts), before in law.items():
+            for (chosen, counted), chance in reports(item, N, M, p, gamma).items():
+                new = tuple(count + (j == counted) for j, count in enumerate(counts))
+                after[(*sets, chosen), new] += before * chance
+        law = after
+    return law
+
+
+def divergence(left: Law, right: Law, eps: float) -> float:
+    return math.fsum(max(0.0, chance - math.exp(eps) * right.get(view, 0.0)) for view, chance in left.items())
+
+
+CASES = [(3, 1, 0.4, 1.0, 1, 0.3), (3, 2, 0.5, 2.0, 1, 0.5), (2, 1, 0.7, 3.0, 2, 0.2), (4, 2, 0.3, 2.0, 1, 0.1)]
+
+
+@pytest.mark.parametrize(("N", "M", "p", "gamma", "k", "eps"), CASES)
+def test_s1_sees_exactly_this(N: int, M: int, p: float, gamma: float, k: int, eps: float) -> None:
+    others: list[int | None] = [0] * k + [1] * k
+    first = view_of_s1([*others, 0], N, M, p, gamma)
+    second = view_of_s1([*others, 1], N, M, p, gamma)
+    truth = divergence(first, second, eps)
+    assert two_stage.s1_delta(N, M, p, gamma, k, eps) == pytest.approx(truth, rel=1e-9)
+    assert divergence(second, first, eps) == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize(("N", "M", "p", "gamma", "k", "eps"), CASES)
+def test_s1_sees_exactly_this_of_a_zero_response(N: int, M: int, p: float, gamma: float, k: int, eps: float) -> None:
+    others: list[int | None] = [0] * k
+    with_user = view_of_s1([*others, 0], N, M, p, gamma)
+    without = view_of_s1([*others, None], N, M, p, gamma)
+    truth = max(divergence(with_user, without, eps), divergence(without, with_user, eps))
+    assert two_stage.s1_delta(N, M, p, gamma, k, eps, Relation.ZERO_OUT) == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "gamma"), [(0.5, 2.0), (0.9, 3.0), (1.0, 1.5), (0.3, 1.0)])
+def test_the_sets_alone(p: float, gamma: float) -> None:
+    N, M = 5, 2
+    laws = []
+    for item in (0, 1):
+        sets: dict[object, float] = defaultdict(float)
+        for (chosen, _), chance in reports(item, N, M, p, gamma).items():
+            sets[chosen] += chance
+        laws.append(sets)
+    worst = max(math.log(laws[0][chosen] / laws[1][chosen]) for chosen in laws[0])
+    assert two_stage.s1_epsilon(p, M / N, gamma) == pytest.approx(worst, abs=1e-12)
+    assert two_stage.s1_epsilon(p, M / N, gamma) <= two_stage.s1_epsilon_paper(gamma) + 1e-12
+
+
+def test_known_answers_of_the_mathematics_page() -> None:
+    values = [two_stage.s1_delta(30, 12, 0.5, gamma, 100, 0.5) for gamma in (1, 2, math.e)]
+    assert [float(f"{value:.2g}") for value in values] == [3.9e-4, 7.3e-3, 2.2e-2]
+
+
+def uniform_by_the_page(N: int, M: int, p: float, k: int, eps: float) -> float:
+    """The expectation over both crowds, written out."""
+    both = M * (M - 1) / (N * (N - 1))
+    one, chance = M / N - both, M / N
+    total, factor = 0.0, math.exp(eps)
+    for a, b in itertools.product(range(k + 1), repeat=2):
+        weight = math.prod(math.comb(k, each) * chance**each * (1 - chance) ** (k - each) for each in (a, b))
+        up, down, low, high = pmf(a + 1, p, k), pmf(a, p, k), pmf(b, p, k), pmf(b + 1, p, k)
+        pairs = itertools.product(range(k + 2), repeat=2)
+        joint = math.fsum(max(0.0, up[x] * low[y] - factor * down[x] * high[y]) for x, y in pairs)
+        single = math.fsum(max(0.0, up[x] - factor * down[x]) for x in range(k + 2))
+        single += math.fsum(max(0.0, low[y] - factor * high[y]) for y in range(k + 2))
+        total += weight * (both * joint + one * single)
+    return total
+
+
+def pmf(n: int, p: float, k: int) -> list[float]:
+    return [math.comb(n, x) * p**x * (1 - p) ** (n - x) if x <= n else 0.0 for x in range(k + 2)]
+
+
+def test_uniform_reporting_is_the_formula_of_the_page() -> None:
+    value = two_stage.s1_delta(10, 4, 0.5, 1.0, 8, 0.5)
+    assert value == pytest.approx(uniform_by_the_page(10, 4, 0.5, 8, 0.5), rel=1e-9)
+
+
+def test_reporting_every_item_is_plain_sampling() -> None:
+    for gamma in (1.0, 2.0):
+        assert two_stage.s1_delta(6, 6, 0.5, gamma, 50, 0.5) == pytest.approx(
+            exact.sampling_delta(50, 0.5, 0.5), rel=1e-9
+        )
+        assert two_stage.s1_epsilon(0.5, 1.0, gamma) == 0.0
+
+
+def test_edges() -> None:
+    assert two_stage.s1_delta(4, 2, 0.3, 1.0, 0, 1.0) == pytest.approx(0.3 * 0.5, rel=1e-9)
+    assert two_stage.s1_delta(4, 4, 1.0, 1.0, 20, 1.0) == pytest.approx(1, rel=1e-9)
+    for bad in (0.5, math.inf):
+        with pytest.raises(ParameterError):
+            two_stage.s1_delta(4, 2, 0.3, bad, 5, 1.0)
+    with pytest.raises(ParameterError):
+        two_stage.s1_epsilon_paper(0.5)
+    with pytest.raises(ParameterError):
+        two_stage.s1_delta(4, 5, 0.3, 1.0, 5, 1.0)
+
+
+@given(st.integers(0, 120), st.floats(0.1, 0.9), st.floats(1, 3), st.floats(0.05, 1.5))
+@settings(max_examples=40, deadline=None)
+def test_s1_learns_less_with_larger_floors_and_more_than_a_reader(k: int, p: float, gamma: float, eps: float) -> None:
+    here = two_stage.s1_delta(12, 5, p, gamma, k, eps)
+    assert two_stage.s1_delta(12, 5, p, gamma, k + 3, eps) <= here * (1 + 1e-9)
+    assert two_stage.s1_delta(12, 5, p, gamma, k, eps + 0.1) <= here * (1 + 1e-9)
+    assert here >= two_stage.s1_delta(12, 5, p, 1.0, k, eps) * (1 - 1e-9)
+
+
+def test_rounding_large_crowds_down_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse = two_stage.s1_delta(30, 12, 0.5, 1.0, 3000, 0.08)
+    monkeypatch.setattr(two_stage, "_ROWS", 10**6)
+    fine = two_stage.s1_delta(30, 12, 0.5, 1.0, 3000, 0.08)
+    assert fine <= coarse <= fine * 1.02

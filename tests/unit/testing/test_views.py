@@ -1,0 +1,271 @@
+"""What S1, S2 and colluding users see, exactly: all runs of tiny surveys, through the real roles.
+
+Cryptography and masks are ideal. The law of a view may depend on the answers only as the stated guarantee allows; a
+user who was dropped must leave no trace at all. Signatures are replaced by hashes: they hide nothing.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from hashlib import sha512
+from itertools import permutations, product
+
+import pytest
+
+from faircount.accounting.guarantee import S1, S2, insiders
+from faircount.accounting.two_stage import sets_delta
+from faircount.mechanisms.noise import Decoys
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.peers.messages import SumUpload
+from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.topologies.two_stage import coordinator as two_stage
+from faircount.protocol.wire import signing
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Batch
+from faircount.protocol.wire.packed_rows import sum_packed
+from faircount.protocol.wire.signing import sign
+from faircount.sharing.packing import pack
+from faircount.testing.views import Ideal, every_run, excess, uniform
+from faircount.testing.views_play import Theatre, responses
+
+EPSILONS = (0.0, 0.3, 1.0)
+SAME = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiny(DPDS):
+    """DPDS in a field so small that everything can be enumerated; a sum that wraps only says less."""
+
+    q: int = 2
+
+    @property
+    def modulus(self) -> int:
+        return self.q
+
+
+@pytest.fixture(autouse=True)
+def ideal_signatures(monkeypatch) -> None:
+    """As long as real ones, and checked; they take most of the time otherwise."""
+    monkeypatch.setattr(signing.SigningKey, "sign", lambda key, data: sha512(key.public + data).digest())
+    monkeypatch.setattr(signing, "verify", lambda public, signature, data: sha512(public + data).digest() == signature)
+
+
+# --- stories ------------------------------------------------------------------------------------------------------
+
+
+def everybody(play: Theatre) -> None:
+    """Nobody fails."""
+    phases = {Topology.SERVERS: 1, Topology.TWO_STAGE: 3}.get(play.params.topology, 2)
+    for _ in range(phases):
+        play.visit(*range(play.params.n_max))
+        play.deadline()
+    assert play.s1.state.state is State.PUBLISHED
+
+
+def comes_late(play: Theatre):
+    """The last user's body arrives after the deadline: it is dropped. Returns the body."""
+    *others, late = range(play.params.n_max)
+    if play.params.topology is not Topology.SERVERS:
+        play.visit(*others, late)
+        play.deadline()
+    play.visit(*others)
+    body = play.prepare(late)
+    play.deadline()
+    play.tell_s1(body)
+    helpers = (late,) if play.params.topology is Topology.TWO_STAGE else ()  # no reporter, but elected
+    for _ in range(2):  # `explicit` adds up once more, `masked` recovers the key
+        play.visit(*others, *helpers)
+        play.deadline()
+    assert play.s1.state.state is State.PUBLISHED
+    return body
+
+
+def is_forwarded(play: Theatre) -> None:
+    """The planted hole: S1 sends S2 what came too late, and what belongs to it."""
+    late, s1, params = comes_late(play), play.s1.state, play.params
+    blobs = [late.blob]
+    if params.topology is Topology.EXPLICIT:
+        blobs += [s1.uploads[SumUpload.tag, late.set_digest, j].blob for j in range(params.n_max) if j != late.index]
+    play.tell_s2(sign(s1.key, Party.S1, Batch(params.survey, s1.claim_hash, tuple(blobs))))
+    if params.topology is Topology.SERVERS:
+        shares = [s1.bodies[user].share for user in sorted(s1.bodies.keys())] + [late.share]
+        total = pack(sum_packed(shares, params.q, params.N), params.q)
+        play.tell_s2(sign(s1.key, Party.S1, ShareSum(params.survey, bytes(32), total)))
+
+
+def theatre(topology: Topology, mechanism, **terms) -> Theatre:
+    if topology is Topology.MASKED:
+        terms = {"k": mechanism.n - 1, "t": 2, **terms}
+    return Theatre(mechanism, topology, **{"attempts": 2, **terms})
+
+
+# --- everybody comes ----------------------------------------------------------------------------------------------
+
+SIZES = [(Topology.SERVERS, 3), (Topology.MASKED, 3), pytest.param(Topology.EXPLICIT, 2, marks=pytest.mark.slow)]
+"""Topologies and moduli: explicit users draw twelve elements between them, the others six."""
+
+
+@pytest.mark.parametrize(("topology", "q"), SIZES)
+def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -> None:
+    """Sampling, every item with another holder: users 1 and 2 hold one item each, user 0 either. phi = 1."""
+    mechanism = Tiny(items=2, users=3, p=0.25, floor=1, q=q)
+    play = theatre(topology, mechanism)
+    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    for epsilon in EPSILONS:
+        allowed = {who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta for who in (S1, S2, insiders(1))}
+        assert excess(one.s1, other.s1, epsilon) <= allowed[S1] + SAME
+        assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
+        for who, law in one.coalitions.items():
+            assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+        # the servers see no more than any reader of the result, and the bound is not idle
+        seen = excess(one.reader, other.reader, epsilon)
+        assert seen > 0 or epsilon > 0
+        assert excess(one.s1, other.s1, epsilon) == pytest.approx(seen, abs=SAME)
+        assert excess(one.s2, other.s2, epsilon) == pytest.approx(seen, abs=SAME)
+
+
+@pytest.mark.slow
+def test_decoys_hide_all_neighbours_from_everybody() -> None:
+    """No floor: all answers of two users, each of whom may collude against the other. The field is the real one."""
+    mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
+    play = theatre(Topology.SERVERS, mechanism)
+    laws = {answers: play.law(answers, everybody, [(0,), (1,)]) for answers in product(range(2), repeat=2)}
+    for answers, changed in product(laws, repeat=2):
+        differ = [i for i in range(2) if answers[i] != changed[i]]
+        if len(differ) == 1:
+            (user,), one, other = differ, laws[answers], laws[changed]
+            for epsilon in EPSILONS:
+                outside = mechanism.realized(2, coins=2, epsilon=epsilon, insiders=0).delta
+                inside = mechanism.realized(2, coins=2, epsilon=epsilon, insiders=1).delta
+                assert excess(one.s1, other.s1, epsilon) <= outside + SAME
+                assert excess(one.s2, other.s2, epsilon) <= outside + SAME
+                peer = (1 - user,)
+                assert excess(one.coalitions[peer], other.coalitions[peer], epsilon) <= inside + SAME
+
+
+# --- somebody is dropped ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("topology", "q"), SIZES)
+def test_a_dropped_user_leaves_no_trace(topology, q) -> None:
+    """Noise off: even so, nobody's view depends on the answer of a user whose body came too late."""
+    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+    assert one.s1 == other.s1
+    assert one.s2 == other.s2
+    assert one.coalitions == other.coalitions
+    assert len(one.reader) == 1  # noise is off: the others' sum is what it is
+
+
+@pytest.mark.parametrize(("topology", "q"), SIZES)
+def test_a_late_body_that_is_forwarded_is_found(topology, q) -> None:
+    """The planted hole: the same run, but S1 forwards the late body. S2 then knows the dropped user's answer."""
+    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (play.law((0, 1, item), is_forwarded) for item in (0, 1))
+    assert excess(one.s2, other.s2, 10.0) == pytest.approx(1, abs=SAME)
+    assert one.reader == other.reader
+
+
+@pytest.mark.parametrize(("topology", "q"), SIZES[:2])
+def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
+    mechanism = Tiny(items=2, users=3, p=0.25, floor=1, insiders=0, q=q)
+    play = theatre(topology, mechanism)
+    one, other = (play.law((item, 0, 1), comes_late) for item in (0, 1))
+    for epsilon in EPSILONS:
+        left = replace(mechanism, dropouts=1).guarantee(epsilon=epsilon).delta
+        assert excess(one.s1, other.s1, epsilon) <= left + SAME
+        assert excess(one.s2, other.s2, epsilon) <= left + SAME
+
+
+# --- two stages ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TinyTwoStage(TSSPrime):
+    """TSS' in a small field."""
+
+    q: int = 2
+
+    @property
+    def modulus(self) -> int:
+        return self.q
+
+
+def two_stages(monkeypatch, mechanism, **terms) -> Theatre:
+    """S1 numbers the reporters in an order that nobody else knows: each is as likely as any other."""
+    play = theatre(Topology.TWO_STAGE, mechanism, **terms)
+    orders = list(permutations(range(mechanism.n)))
+
+    def shuffled(_, eligible):
+        drawn = play.world.ask("draw", ("order",), uniform(len(orders)))
+        return tuple(eligible[i] for i in orders[drawn])
+
+    monkeypatch.setattr(two_stage, "shuffled", shuffled)
+    return play
+
+
+@pytest.mark.parametrize(("k", "q"), [(2, 3), pytest.param(0, 2, marks=pytest.mark.slow)], ids=["phi+1", "m'_j"])
+def test_two_stage_views(monkeypatch, k, q) -> None:
+    """One of two items is reported; S1 sees the sets and the result, helpers see shares under numbers."""
+    mechanism = TinyTwoStage(items=2, users=3, p=0.5, alpha=0.5, floor=1, phi=1, insiders=1, q=q)
+    play = two_stages(monkeypatch, mechanism, k=k)
+    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    for epsilon in EPSILONS:
+        allowed = {who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta for who in (S1, S2, insiders(1))}
+        assert excess(one.s1, other.s1, epsilon) <= allowed[S1] + SAME
+        assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
+        for who, law in one.coalitions.items():
+            assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
+        # S1 learns the sets, and what S1 can do with them is known exactly
+        if q > 2:
+            assert excess(one.s1, other.s1, epsilon) == pytest.approx(allowed[S1], abs=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 2.0])
+def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamma) -> None:
+    """Noise off. The set says nothing about the answer if it is uniform, and as much as was stated if it is not."""
+    mechanism = TinyTwoStage(items=2, users=3, p=1.0, alpha=0.5, gamma=gamma, phi=1, insiders=1, q=2)
+    play = two_stages(monkeypatch, mechanism, k=2)
+    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+    for epsilon in EPSILONS:
+        stated = sets_delta(mechanism.N, mechanism.reported, mechanism.rate, gamma, epsilon)
+        assert excess(one.s1, other.s1, epsilon) <= stated + SAME
+        assert excess(one.s2, other.s2, epsilon) <= stated + SAME
+        for who, law in one.coalitions.items():
+            assert excess(law, other.coalitions[who], epsilon) <= stated + SAME
+
+
+# --- the enumeration itself ---------------------------------------------------------------------------------------
+
+
+def test_every_run_is_counted_with_its_probability() -> None:
+    def play(chance):
+        first = chance.draw("first", (1, 3))
+        return first + (chance.draw("second", uniform(3)) if first else 0) + 0 * chance.draw("first", (1, 3))
+
+    quarter = Fraction(1, 4)
+    assert every_run(play) == {0: quarter, 1: quarter, 2: quarter, 3: quarter}
+    assert excess({0: quarter, 1: 3 * quarter}, {0: 3 * quarter, 1: quarter}, 0.0) == pytest.approx(0.5)
+    assert excess({0: Fraction(1)}, {1: Fraction(1)}, 20.0) == 1
+
+
+def test_remembered_roles_see_what_real_ones_see(monkeypatch) -> None:
+    laws = []
+    for _ in range(2):
+        play = theatre(Topology.SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
+        laws.append(play.law((0, 1), everybody, [(0,), (1,)]))
+        monkeypatch.setattr(Ideal, "call", lambda world, role, node, *what: world._really(role, node, what))
+    assert laws[0] == laws[1]
+
+
+def test_responses_are_those_of_the_mechanism() -> None:
+    assert dict(responses(Tiny(items=2, p=0.25), 1)) == {(0, 1): 1, (0, 0): 3}
+    noisy = responses(Decoys(items=2, users=2, coins=2), 0)
+    assert sorted(drawn for drawn, _ in noisy) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    made = TSSPrime(items=3, p=0.5, alpha=1 / 3, gamma=2.0, phi=1)
+    law = dict(responses(made, 0))
+    whole = sum(law.values())
+    assert Fraction(law[1, 0], whole) == Fraction(1, 4)  # active, and the set is its own item: 1/2 times 2/(2+1+1)
+    assert Fraction(law[0, 2], whole) == Fraction(1, 8) + Fraction(1, 6)
