@@ -12,12 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import integer, probability, real
-
-Floats = NDArray[np.float64]
 
 LARGEST_EPSILON = 500.0
 """No epsilon beyond this is looked at: it would protect nobody."""

@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 
 from faircount.accounting.divergence import (
-    Floats,
     LossPair,
     binomial_window,
     delta_bound,
@@ -23,6 +22,7 @@ from faircount.accounting.divergence import (
     smallest_whole,
 )
 from faircount.accounting.guarantee import Relation
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive, probability

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faircount.accounting.divergence import Floats, LossPair, binomial_window, delta_bound, hockey_stick
+from faircount.accounting.divergence import LossPair, binomial_window, delta_bound, hockey_stick
 from faircount.accounting.guarantee import Relation
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability, real

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircount.accounting.composition import parallel
 from faircount.accounting.guarantee import Adversary, Guarantee
-from faircount.analysis.prepare import Ints, is_missing, text_of
+from faircount.analysis.prepare import is_missing, text_of
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import fraction, positive
 from faircount.estimation import weighting
@@ -24,8 +24,6 @@ from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weigh
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import Result, in_words
 from faircount.mechanisms.count_law import Channel
-
-Floats = NDArray[np.float64]
 
 WEIGHTS = ("total", "vwa", "uwa")
 _CELLS = 2048  # points of the grid on which the groups' noise is added up

@@ -11,9 +11,10 @@ from typing import Any
 from faircount.accounting.composition import MEMBERSHIP
 from faircount.accounting.guarantee import Guarantee
 from faircount.analysis.groups import WEIGHTS, GroupedHistogram, combined, levels_of
-from faircount.analysis.prepare import Ints, Prepared, Rules, prepare
+from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import columns
 from faircount.analysis.run import run
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result

@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faircount.core.arrays import Ints
 from faircount.core.domain import Domain
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
 REFUSE, DROP, OTHER = RULES = ("refuse", "drop", "other")
-
-Ints = NDArray[np.int64]
 
 
 KINDS = {"missing": (-1, "no answer"), "outside": (-2, "an answer outside the list")}

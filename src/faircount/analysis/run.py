@@ -12,11 +12,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
-from faircount.mechanisms.base import FrequencyMechanism, Mechanism, Residues
+from faircount.mechanisms.base import FrequencyMechanism, Mechanism
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.secret_shared import FieldMechanism, SharedMechanism

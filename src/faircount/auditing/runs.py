@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.auditing.statistics import Finding, find
+from faircount.core.arrays import Floats
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import epsilon as checked_epsilon
@@ -23,7 +24,6 @@ from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.secret_shared import NoiseMechanism, SharedMechanism
 from faircount.mechanisms.two_stage import TSS
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int], None]
 
 BATCH = 500_000  # responses made at a time

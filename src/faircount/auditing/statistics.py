@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer
-
-Floats = NDArray[np.float64]
 
 
 def clopper_pearson(hits: ArrayLike, runs: int, tail: float) -> tuple[Floats, Floats]:

@@ -7,13 +7,12 @@ independently of the inversions in intervals.py that it checks.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Floats
 from faircount.core.validation import integer
 from faircount.estimation.intervals import holds, interval, normal_quantile
 from faircount.mechanisms.count_law import Channel, NoiseLaw
-
-Floats = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-13  # sums less likely than this are left out of the enumeration
 

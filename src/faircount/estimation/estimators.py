@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import frequencies, integer, numbers, probability
 from faircount.estimation.intervals import COVERS, ESTIMATORS, require_sampling
-from faircount.estimation.laws import Floats, binomial_rows
+from faircount.estimation.laws import binomial_rows
 from faircount.mechanisms.count_law import Channel
 
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, numbers
 from faircount.estimation.consistency import consistent
 from faircount.estimation.weighting import combine, group_variance, total_variance, uwa
 from faircount.mechanisms.count_law import Channel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DRAWS = 999
 """Simulated tables of the null hypothesis: p-values are multiples of 1/1000."""

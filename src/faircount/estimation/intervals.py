@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, integer, numbers, positive, real
 from faircount.estimation.laws import (
-    Floats,
-    Ints,
     Rows,
     binomial_below,
     binomial_rows,

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.mechanisms.count_law import NoiseLaw
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _SPREAD, _MARGIN = 9.0, 25.0  # half a window: 9 standard deviations, and 25 more for the long tail of small counts
 _TINY = 2.0**-53

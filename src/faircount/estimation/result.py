@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import Guarantee
+from faircount.core.arrays import Floats
 from faircount.core.domain import shown
 from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
@@ -18,8 +19,6 @@ from faircount.mechanisms.local_mean import Duchi, LocalMean
 from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.secret_shared import NoiseMechanism
-
-Floats = NDArray[np.float64]
 
 DEFAULT_DELTA = 1e-6
 """delta at which a mechanism's epsilon is stated when its parameters do not fix one."""

@@ -9,13 +9,12 @@ The same functions serve means: V_g is then the noise variance of one report and
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.validation import integer, numbers, real
 from faircount.mechanisms.count_law import Channel
-
-Floats = NDArray[np.float64]
 
 AGAINST = ("noise", "population", "distribution")
 

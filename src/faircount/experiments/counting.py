@@ -8,9 +8,9 @@ from collections import Counter
 
 import numpy as np
 
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import CorruptSumError
-from faircount.mechanisms.base import Ints, Residues
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS
 from faircount.sharing.additive import combine, split

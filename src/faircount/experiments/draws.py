@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.analysis.run import run
+from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import SeededStream
-from faircount.experiments.study import ACTING, Expected, Floats, Ints
+from faircount.experiments.study import ACTING, Expected
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.secret_shared import FieldMechanism

@@ -6,9 +6,10 @@ no such knowledge. Local mechanisms and Laplace have delta 0 (Laplace up to the 
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.fig1 import EPSILONS
-from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Floats, Study, held
+from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Study, held
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.local_frequency import GRR, OUE

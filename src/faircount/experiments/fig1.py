@@ -12,9 +12,10 @@ import numpy as np
 from faircount.accounting import exact
 from faircount.accounting.gaussian import analytic_sigma, classical_sigma
 from faircount.accounting.paper import theorem1_delta, theorem1_p
+from faircount.core.arrays import Floats
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import AGREES, DIFFERS, Verdict, everywhere, number, readings, scaled, share
-from faircount.experiments.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Floats, Line, Study, held, one
+from faircount.experiments.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Line, Study, held, one
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import SharedMechanism

@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 
 from faircount.accounting.paper import theorem1_p
+from faircount.core.arrays import Floats
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import Verdict, everywhere, number, share
-from faircount.experiments.study import ACTING, COUNTS, DATA, Expected, Floats, Line, Study, held, one, select
+from faircount.experiments.study import ACTING, COUNTS, DATA, Expected, Line, Study, held, one, select
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.experiments.draws import expected_error, squared_errors
 from faircount.experiments.judging import Verdict, everywhere, share
-from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Floats, Line, Study, held, one
+from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, held, one
 from faircount.mechanisms.two_stage import TSS
 from faircount.sweep.sweep import Point
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from faircount.accounting.paper import theorem1_p
+from faircount.core.arrays import Floats
 from faircount.estimation import weighting
 from faircount.experiments import weighted
 from faircount.experiments.judging import Verdict, everywhere, share
-from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Floats, Line, Study, held, one
+from faircount.experiments.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, held, one
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 

@@ -10,12 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from faircount.analysis.run import run
+from faircount.core.arrays import Floats
 from faircount.core.entropy import SeededStream
 from faircount.estimation import weighting
 from faircount.experiments import weighted
 from faircount.experiments.draws import blend
 from faircount.experiments.judging import Verdict, everywhere
-from faircount.experiments.study import ACTING, COUNTS, DATA_SEED, Expected, Floats, Line, Study, held, one
+from faircount.experiments.study import ACTING, COUNTS, DATA_SEED, Expected, Line, Study, held, one
 from faircount.experiments.weighted import GROUPS, NOISE, POPULATION, SETTINGS
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi, LocalMean

@@ -17,12 +17,10 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import InputError
 from faircount.experiments.counts import BOX, CELLS_12
 from faircount.experiments.populations import Population, gowalla_cells, wages_full, wages_merged
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LINES = 250_000
 """Lines read at a time."""

@@ -12,12 +12,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Ints
 from faircount.core.errors import ParameterError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import integer, same_length
 from faircount.experiments import counts as facts
-
-Ints = NDArray[np.int64]
 
 SYNTHETIC_ITEMS = 30
 NORMAL_EDGES = tuple(round(-3 + 0.2 * cut, 1) for cut in range(SYNTHETIC_ITEMS + 1))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.experiments import equal_privacy, fig1, fig2, fig3, fig4, fig5, table1, table2
-from faircount.experiments.study import Floats, Line, Study, beside
+from faircount.experiments.study import Line, Study, beside
 from faircount.sweep.sweep import Point, Progress, sweep
 
 STUDIES: dict[str, Study] = {

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.experiments.populations import population, sample
 from faircount.sweep.sweep import Measured, Point
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Value = str | int | float
 Task = Callable[[Point, np.random.Generator, int], dict[str, Floats]]
 

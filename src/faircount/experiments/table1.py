@@ -8,11 +8,12 @@ import math
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.core.entropy import SeededStream
 from faircount.experiments.costs import CELLS, Cell, Size
 from faircount.experiments.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
 from faircount.experiments.judging import Verdict, everywhere
-from faircount.experiments.study import ACTING, Expected, Floats, Line, Study, one
+from faircount.experiments.study import ACTING, Expected, Line, Study, one
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
 from faircount.sweep.sweep import Point

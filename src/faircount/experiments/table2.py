@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.experiments import weighted
 from faircount.experiments.fig4 import sampling
 from faircount.experiments.judging import DIFFERS, Verdict, everywhere, number, with_measured_spread
-from faircount.experiments.study import ACTING, COUNTS, USERS, Expected, Floats, Line, Study, held, one
+from faircount.experiments.study import ACTING, COUNTS, USERS, Expected, Line, Study, held, one
 from faircount.sweep.sweep import Point
 
 DATA = ("uniform", "normal")

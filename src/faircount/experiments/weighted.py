@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from faircount.core.arrays import Floats, Ints
 from faircount.estimation import weighting
 from faircount.experiments.draws import blend, cumulants, estimates, summed
-from faircount.experiments.study import Expected, Floats, Ints
+from faircount.experiments.study import Expected
 from faircount.mechanisms.base import FrequencyMechanism
 
 SETTINGS: Mapping[str, tuple[float, ...]] = {

@@ -18,15 +18,12 @@ from numpy.typing import NDArray
 
 from faircount.accounting.exact import epsilon_for
 from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
+from faircount.core.arrays import Floats, Ints
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
 from faircount.core.validation import MOST_USERS, frequencies, integer
 from faircount.mechanisms.count_law import Channel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Residues = NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

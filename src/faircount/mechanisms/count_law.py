@@ -12,10 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import real
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

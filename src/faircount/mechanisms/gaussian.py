@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from faircount.accounting.exact import shift_delta
 from faircount.accounting.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
+from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive
-from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
+from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, DrawTable
 from faircount.mechanisms.secret_shared import WRAP, NoiseMechanism, noise_bound, one_hot

@@ -20,11 +20,12 @@ from functools import cached_property
 import numpy as np
 
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import positive
-from faircount.mechanisms.base import Ints, Mechanism, keep
+from faircount.mechanisms.base import Mechanism, keep
 from faircount.mechanisms.exact_draws import ONE, PRECISE, flips
 from faircount.sharing.field import uniform
 

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import integer
-from faircount.mechanisms.base import FrequencyMechanism, Ints, check_range
+from faircount.mechanisms.base import FrequencyMechanism, check_range
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, flips
 from faircount.mechanisms.local import LocalMechanism, Window, exp_below

@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
 from faircount.core.validation import integer, real
-from faircount.mechanisms.base import Floats, Ints, keep
+from faircount.mechanisms.base import keep
 from faircount.mechanisms.local import LocalMechanism, Window, exp_below
 
 MOST_CELLS = 1 << 16  # squares of 2^31 reports still add up below 2^63

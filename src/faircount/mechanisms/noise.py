@@ -24,10 +24,11 @@ from faircount.accounting.exact import (
     log_binomial,
 )
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
+from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, frequencies, integer, positive
-from faircount.mechanisms.base import Floats, Ints, Residues, check_range, keep
+from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
 from faircount.mechanisms.secret_shared import WRAP, NoiseMechanism, noise_bound, one_hot

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from faircount.accounting import exact, paper
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability
-from faircount.mechanisms.base import FrequencyMechanism, Ints, Residues, check_range, keep
+from faircount.mechanisms.base import FrequencyMechanism, check_range, keep
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot

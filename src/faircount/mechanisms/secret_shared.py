@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, insiders
+from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts, integer
-from faircount.mechanisms.base import Floats, FrequencyMechanism, Ints, Residues, keep
+from faircount.mechanisms.base import FrequencyMechanism, keep
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
 from faircount.sharing.primes import smallest_prime_above
 

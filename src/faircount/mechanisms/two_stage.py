@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from faircount.accounting import exact, two_stage
 from faircount.accounting.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, real
-from faircount.mechanisms.base import Ints, Residues, check_range, keep
+from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable
 from faircount.mechanisms.sampling import Sampling

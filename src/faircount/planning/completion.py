@@ -9,17 +9,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 from faircount.planning.question import Question
 from faircount.protocol.survey.parameters import ATTEMPTS, VISITS, Topology
 from faircount.protocol.topologies.masked.graph import COLLUDING, DROPOUT, PRIVATE_BITS
 from faircount.protocol.topologies.masked.graph import plan as plan_graph
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LOSS = 0.05
 """The probability of a missed visit that we plan for, unless told."""

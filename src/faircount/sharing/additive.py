@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
-from faircount.sharing.field import Residues, UniformDraws, add, check, fold, subtract, sum_rows, uniform
+from faircount.sharing.field import UniformDraws, add, check, fold, subtract, sum_rows, uniform
 
 _TILE_BYTES = 1 << 20  # shares held at a time by `exchange`: they are added up while still in the cache
 _TILE_USERS = 16

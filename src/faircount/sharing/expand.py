@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import fill_from, key_stream
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
-from faircount.sharing.field import BLOCK_BYTES, Residues, dtype_for, last_accepted, reduced, word_for
+from faircount.sharing.field import BLOCK_BYTES, dtype_for, last_accepted, reduced, word_for
 
 KEY_BYTES = 32
 

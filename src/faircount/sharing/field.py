@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
 
-Residues = NDArray[np.unsignedinteger[Any]]
 Unsigned = np.dtype[np.unsignedinteger[Any]]
 
 LARGEST_MODULUS = 1 << 62

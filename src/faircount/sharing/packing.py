@@ -7,9 +7,10 @@ A vector has exactly one encoding, and `unpack` refuses everything else.
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Residues
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
-from faircount.sharing.field import Residues, check, dtype_for
+from faircount.sharing.field import check, dtype_for
 
 
 def packed_size(q: int, count: int) -> int:

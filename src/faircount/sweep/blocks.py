@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 
-Floats = NDArray[np.float64]
 Point = Mapping[str, str | int | float]
 Task = Callable[[Point, np.random.Generator, int], Mapping[str, NDArray[Any]]]
 

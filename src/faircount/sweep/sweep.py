@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction
-from faircount.sweep.blocks import Block, Floats, Job, Point, Task, jobs_of, task_name
+from faircount.sweep.blocks import Block, Job, Point, Task, jobs_of, task_name
 from faircount.sweep.engines import ENGINES
 from faircount.sweep.journal import Journal
 

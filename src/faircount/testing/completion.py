@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from faircount.core.arrays import Marks
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import FrequencyMechanism
@@ -20,7 +21,7 @@ from faircount.protocol.roles.entrances import coordinate, end_phase
 from faircount.protocol.survey.parameters import ATTEMPTS, Topology
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.topologies.masked.aggregator import needed
-from faircount.protocol.topologies.masked.graph import COLLUDING, Marks, draw, plan
+from faircount.protocol.topologies.masked.graph import COLLUDING, draw, plan
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.messages import Aborted, Published

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
 from faircount.protocol.wire.codec import Message, parse
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair, Sealing
-from faircount.sharing.field import Residues, dtype_for
+from faircount.sharing.field import dtype_for
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 from faircount.testing.world import snapshot
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.noise import Decoys
@@ -27,7 +28,7 @@ from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Rejected, addressee
 from faircount.protocol.wire.sealing import KeyPair, Sealing
-from faircount.sharing.field import Residues, dtype_for
+from faircount.sharing.field import dtype_for
 from faircount.testing.devices import (
     Client,
     Device,

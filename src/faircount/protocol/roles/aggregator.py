@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
 from faircount.protocol.survey.budget import Charge, Ledger, Shown
 from faircount.protocol.survey.invitations import entry_holds
@@ -42,7 +43,6 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
 from faircount.protocol.wire.signing import SigningKey, sign, unwrap
-from faircount.sharing.field import Residues
 
 
 @dataclass(frozen=True)

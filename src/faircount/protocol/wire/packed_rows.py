@@ -6,8 +6,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Residues
 from faircount.core.errors import ShareError
-from faircount.sharing.field import Residues, add, dtype_for, sum_rows
+from faircount.sharing.field import add, dtype_for, sum_rows
 from faircount.sharing.packing import packed_size, unpack
 
 _AT_ONCE = 1 << 12

@@ -19,11 +19,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.protocol.wire.digests import labelled
 from faircount.sharing.expand import expand, expand_rows
-from faircount.sharing.field import Residues, dtype_for
+from faircount.sharing.field import dtype_for
 from faircount.sharing.keys import canonical_public_key
 
 NONCE = 12

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -29,7 +30,7 @@ from faircount.protocol.topologies.peers.sums import S2, adopt, complete, curren
 from faircount.protocol.wire.messages import BadBlobs, Reason, Rejected, Signed, Visit, Wait, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD
-from faircount.sharing.field import Residues, add, subtract, sum_rows, uniform
+from faircount.sharing.field import add, subtract, sum_rows, uniform
 from faircount.sharing.keys import Purpose, key_info
 from faircount.sharing.packing import pack, packed_size
 

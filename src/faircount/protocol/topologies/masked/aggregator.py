@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from faircount.core.arrays import Marks, Residues
 from faircount.core.errors import ShareError
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.topologies.masked.graph import Graph, Marks, draw
+from faircount.protocol.topologies.masked.graph import Graph, draw
 from faircount.protocol.topologies.masked.masks import Round, help_info, masks_of
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, Recovery
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
@@ -24,7 +25,7 @@ from faircount.protocol.wire.digests import members_of
 from faircount.protocol.wire.messages import BadBlobs, Batch, Reason, Rejected, rejected
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.sealing import KeyPair
-from faircount.sharing.field import Residues, add
+from faircount.sharing.field import add
 from faircount.sharing.keys import canonical_key
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 

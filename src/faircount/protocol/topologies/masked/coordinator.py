@@ -20,12 +20,13 @@ from hashlib import sha256
 
 import numpy as np
 
+from faircount.core.arrays import Ints, Marks
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.masked.aggregator import S2, needed
-from faircount.protocol.topologies.masked.graph import Graph, Ints, Marks, draw
+from faircount.protocol.topologies.masked.graph import Graph, draw
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import (
     Help,

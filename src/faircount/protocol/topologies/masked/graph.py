@@ -13,13 +13,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.core.arrays import Marks
 from faircount.core.entropy import fill_from, key_stream
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 from faircount.protocol.wire.digests import labelled
 
-Ints = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 """Which users of the roster are meant."""
 
 COLLUDING, DROPOUT = 0.05, 0.30

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircount.core.arrays import Residues
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.digests import labelled
 from faircount.protocol.wire.sealing import KeyPair, Sealing
-from faircount.sharing.field import Residues, subtract, sum_rows
+from faircount.sharing.field import subtract, sum_rows
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 
 

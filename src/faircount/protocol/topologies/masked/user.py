@@ -11,6 +11,7 @@ Everything drawn is drawn once and kept before it is sent; asked again, a user s
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -34,7 +35,7 @@ from faircount.protocol.wire.digests import leaf, members_of, root_from
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, Visit, rejected
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
-from faircount.sharing.field import Residues, add
+from faircount.sharing.field import add
 from faircount.sharing.packing import pack
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, split_key
 

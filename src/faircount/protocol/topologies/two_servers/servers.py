@@ -17,6 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -47,7 +48,7 @@ from faircount.protocol.wire.messages import Batch, Inquiry, Reason, Rejected, S
 from faircount.protocol.wire.packed_rows import is_vector, sum_packed, sum_vectors
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair, RealSealing, Sealing
 from faircount.protocol.wire.signing import unwrap
-from faircount.sharing.field import Residues, add, check, subtract
+from faircount.sharing.field import add, check, subtract
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 from faircount.sharing.packing import pack, unpack
 

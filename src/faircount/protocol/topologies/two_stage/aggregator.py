@@ -15,6 +15,7 @@ import numpy as np
 
 from faircount.accounting import guarantee
 from faircount.accounting.guarantee import Adversary
+from faircount.core.arrays import Residues
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS, TwoStageSum
 from faircount.protocol.roles import aggregator
@@ -36,7 +37,7 @@ from faircount.protocol.wire.codec import Message, Party, encode, parse
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Against, BadBlobs, Batch, Reason, Rejected, rejected
 from faircount.protocol.wire.packed_rows import unpack_rows
-from faircount.sharing.field import Residues, sum_rows
+from faircount.sharing.field import sum_rows
 
 
 def on_announcement(s: Aggregator, message: Announcement) -> aggregator.Step:

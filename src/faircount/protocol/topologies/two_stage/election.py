@@ -16,8 +16,8 @@ from hashlib import sha256
 from itertools import groupby, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from faircount.core.arrays import Ints
 from faircount.core.entropy import fill_from, key_stream
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -28,7 +28,6 @@ from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.signing import unwrap
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 
-Ints = NDArray[np.int64]
 TAG = 16
 """Bytes of the tags by which an item's order is sorted."""
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from faircount.core.arrays import Ints
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.topologies.two_servers.messages import Inclusion
-from faircount.protocol.topologies.two_stage.election import Ballot, Ints, Slots, draw
+from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Bundle,

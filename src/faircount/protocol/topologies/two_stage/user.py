@@ -15,12 +15,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol.topologies.peers.member import Member, counts_in
 from faircount.protocol.topologies.two_servers.messages import Inclusion
-from faircount.protocol.topologies.two_stage.election import Ballot, Ints, Slots, believe, share_info, sum_info
+from faircount.protocol.topologies.two_stage.election import Ballot, Slots, believe, share_info, sum_info
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Bundle,
@@ -37,7 +38,7 @@ from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.sharing.additive import split
-from faircount.sharing.field import Residues, sum_rows
+from faircount.sharing.field import sum_rows
 from faircount.sharing.packing import pack
 
 NOBODY = bytes(16)
