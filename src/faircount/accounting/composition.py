@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from faircount.accounting.divergence import (
+    LARGEST_EPSILON,
     LossPair,
     binomial_window,
     delta_bound,
@@ -30,7 +31,7 @@ from faircount.accounting.exact import decoys_needed, sampling_probability, shif
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import fraction, integer, positive
+from faircount.core.validation import fraction, integer, positive, real
 
 STEP = 1e-4
 """Grid of the privacy losses."""
@@ -193,6 +194,21 @@ def sampling_pair(floor: int, p: float) -> LossPair:
     missing = floor + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
     with np.errstate(divide="ignore"):  # all of them sampled is impossible for `floor` holders
         return LossPair(log_p, log_p + np.log(missing / ((floor + 1) * (1 - p))))
+
+
+def dominating_pair(epsilon: float, delta: float) -> LossPair:
+    """The pair that dominates every (epsilon, delta) mechanism (Kairouz, Oh and Viswanath 2015).
+
+    In logarithms: 1 - delta - (1 - delta) / (1 + e^-epsilon) has no digit left from an epsilon of 36 on.
+    """
+    loss = checked_epsilon(epsilon)
+    if loss > LARGEST_EPSILON:
+        raise RefusedError(f"an epsilon of {loss:g} is not composed: beyond {LARGEST_EPSILON:g} epsilons only add up")
+    with np.errstate(divide="ignore"):  # a delta of 0 or 1 leaves outcomes that never happen
+        rest = np.log1p(-real("delta", delta))
+        likely = rest - math.log1p(math.exp(-loss))
+        log_p = np.array([np.log(delta), likely, likely - loss, -np.inf])
+    return LossPair(log_p, log_p[::-1].copy())
 
 
 def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:

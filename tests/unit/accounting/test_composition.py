@@ -8,6 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from faircount.accounting import composition, exact
+from faircount.accounting.composition import compose, dominating_pair
 from faircount.accounting.guarantee import OUTSIDER, S1, Guarantee, Relation
 from faircount.core.errors import ParameterError, RefusedError
 
@@ -182,3 +183,26 @@ def test_unlike_guarantees_do_not_combine() -> None:
             combine([guarantee(1), guarantee(1, adversary=S1)])
         with pytest.raises(ParameterError, match="at least one"):
             combine([])
+
+
+def test_the_dominating_pair_is_as_private_as_it_says() -> None:
+    pair = dominating_pair(0.7, 1e-3)
+    assert compose([[pair]], epsilon=0.7) == pytest.approx(1e-3, rel=1e-3)
+    assert compose([[pair]], epsilon=0.0) > 0.3
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.5, 20.0, 36.7, 45.0, 200.0, 500.0])
+def test_the_dominating_pair_loses_nothing_at_large_epsilons(epsilon: float) -> None:
+    """1 - delta - (1 - delta) / (1 + e^-epsilon) cancels: its loss was short by 0.69 at epsilon 36.7."""
+    for delta in (0.0, 1e-9):
+        mass, loss = dominating_pair(epsilon, delta).losses()
+        finite = np.isfinite(loss)
+        assert loss[finite].max() == pytest.approx(epsilon, rel=1e-14)
+        assert mass[~finite].sum() == pytest.approx(delta, rel=1e-14)
+        assert mass.sum() == pytest.approx(1, rel=1e-14)
+
+
+def test_a_pair_beyond_what_is_looked_at_is_refused() -> None:
+    with pytest.raises(RefusedError, match="only add up"):
+        dominating_pair(501.0, 0.0)
+    assert compose([[dominating_pair(1.0, 1.0)]], epsilon=1.0) == 1.0

@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
 
-import numpy as np
-
-from faircount.accounting.composition import compose
-from faircount.accounting.divergence import LossPair
-from faircount.core.errors import ProtocolError
+from faircount.accounting.composition import STEP, compose, dominating_pair
+from faircount.accounting.divergence import LARGEST_EPSILON
+from faircount.core.errors import ParameterError, ProtocolError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import real
 from faircount.protocol.wire.canonical_json import scaled_up
 from faircount.protocol.wire.digests import labelled
 
 _ROUNDING = 1 + 1e-12  # ten times 0.1 is the budget 1
+_CELLS = 2 * 10**5  # of the grid of losses: very large epsilons get a coarser grid, which only raises delta
 
 
 class Status(StrEnum):
@@ -42,6 +41,11 @@ class Charge:
     budget: str = ""
     group: str = ""
     status: Status = Status.RESERVED
+
+    def __post_init__(self) -> None:
+        checked_epsilon(self.epsilon, "epsilon of a charge")
+        if not 0 <= real("delta of a charge", self.delta) <= 1:
+            raise ParameterError(f"the delta of a charge must lie in [0, 1], not {self.delta:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +184,7 @@ def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adapt
     epsilons, deltas = [each for each, _ in costs], [each for _, each in costs]
     if math.fsum(epsilons) <= epsilon * _ROUNDING and math.fsum(deltas) <= delta * _ROUNDING:
         return True
-    if adaptive or math.fsum(deltas) >= delta:
+    if adaptive or math.fsum(deltas) >= delta or max(epsilons) > LARGEST_EPSILON:
         return False
-    return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon) <= delta
-
-
-def dominating_pair(epsilon: float, delta: float) -> LossPair:
-    """The pair that dominates every (epsilon, delta) mechanism (Kairouz, Oh and Viswanath 2015)."""
-    high = (1 - delta) / (1 + math.exp(-epsilon))
-    with np.errstate(divide="ignore"):
-        log_p = np.log(np.array([delta, high, 1 - delta - high, 0.0]))
-    return LossPair(log_p, log_p[::-1].copy())
+    step = max(STEP, math.fsum(epsilons) / _CELLS)
+    return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon, step=step) <= delta
