@@ -8,11 +8,11 @@ noise whose scale is off by 30%.
 import numpy as np
 import pytest
 
-from faircount.experiments import draws, fig5
-from faircount.experiments.judging import scaled, tail_probability, with_measured_spread
-from faircount.experiments.studies import STUDIES
-from faircount.experiments.study import ACTING, COUNTS, beside
-from faircount.experiments.tables import agreement
+from faircount.experiments.report.tables import agreement
+from faircount.experiments.studies import fig5, squared_errors
+from faircount.experiments.studies.judging import scaled, tail_probability, with_measured_spread
+from faircount.experiments.studies.registry import STUDIES
+from faircount.experiments.studies.study import ACTING, COUNTS, beside
 from faircount.sweep.sweep import sweep
 
 FALSE_ALARM = 1e-6
@@ -51,13 +51,13 @@ def test_the_spread_between_runs_matches_theory_too(name):
 
 
 def test_a_planted_error_in_the_running_code_is_caught_at_every_point(monkeypatch):
-    honest = draws._sums
+    honest = squared_errors._sums
 
     def wide(channel, counts, rng):
         mean = counts * channel.hit + (counts.sum(axis=1, keepdims=True) - counts) * channel.miss
         return mean + 1.3 * (honest(channel, counts, rng) - mean)
 
-    monkeypatch.setattr(draws, "_sums", wide)
+    monkeypatch.setattr(squared_errors, "_sums", wide)
     for name in ("fig2", "fig3"):
         lines = lines_of(name, RUNS[name], COUNTS)
         assert probabilities(lines).max() < FALSE_ALARM / len(lines)

@@ -43,11 +43,11 @@ def reproduce(
     An interrupted run goes on where it stopped when it is started again with the same arguments.
     """
     from faircount.cli.show import console
-    from faircount.experiments import report
+    from faircount.experiments.report.reproduce import reproduce as make_report
 
     screen = console()
     with _bar(screen, which) as progress:
-        report.reproduce(
+        make_report(
             which=which,
             runs=runs,
             out=out,

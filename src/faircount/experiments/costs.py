@@ -14,7 +14,7 @@ import numpy as np
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
-from faircount.experiments.counting import distributed_sampling, seeded_sampling, two_servers, two_stage
+from faircount.experiments.cost_counters import distributed_sampling, seeded_sampling, two_servers, two_stage
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, usual_alpha
 from faircount.sharing.expand import KEY_BYTES

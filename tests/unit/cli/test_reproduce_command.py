@@ -7,7 +7,6 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from faircount import experiments
 from faircount.cli.reproduce import WHICH, reproduce
 
 
@@ -20,10 +19,9 @@ def asked(monkeypatch):
         options.pop("progress")(20, 40)
         calls.append(options)
 
-    report = ModuleType("faircount.experiments.report")
-    report.reproduce = stand_in
-    monkeypatch.setitem(sys.modules, report.__name__, report)
-    monkeypatch.setattr(experiments, "report", report, raising=False)
+    module = ModuleType("faircount.experiments.report.reproduce")
+    module.reproduce = stand_in
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     return calls
 
 

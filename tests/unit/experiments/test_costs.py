@@ -7,7 +7,7 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError
-from faircount.experiments import counting
+from faircount.experiments import cost_counters
 from faircount.experiments.costs import CELLS, CostTable, Size, costs
 from faircount.mechanisms.sampling import DPDS
 
@@ -74,11 +74,11 @@ def test_too_large_and_too_small_are_refused() -> None:
 
 def test_a_protocol_that_opens_another_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted error: S2 expands to other shares than the users did."""
-    real = counting.Tally.expand
+    real = cost_counters.Tally.expand
 
-    def wrong(self: counting.Tally, party: str, key: bytes, q: int, count: int) -> np.ndarray:  # type: ignore[type-arg]
-        return real(self, party, key[::-1] if party == counting.S2 else key, q, count)
+    def wrong(self: cost_counters.Tally, party: str, key: bytes, q: int, count: int) -> np.ndarray:  # type: ignore[type-arg]
+        return real(self, party, key[::-1] if party == cost_counters.S2 else key, q, count)
 
-    monkeypatch.setattr(counting.Tally, "expand", wrong)
+    monkeypatch.setattr(cost_counters.Tally, "expand", wrong)
     with pytest.raises(CorruptSumError):
-        counting.two_servers(DPDS(items=3, users=5, p=0.5), np.arange(5) % 3, SeededStream(1))
+        cost_counters.two_servers(DPDS(items=3, users=5, p=0.5), np.arange(5) % 3, SeededStream(1))

@@ -1,0 +1,1 @@
+"""Who holds what: built-in counts, synthetic distributions, and loaders for the original files."""

@@ -1,0 +1,208 @@
+"""The populations of the paper's experiments, ready to draw users from.
+
+Two come from public data (`counts`, with their limits), two are distributions. Each data set has the view used for the
+figures, in which no item is so rare that the paper's floor is out of reach, and a full view that shows what breaks.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.arrays import Ints
+from faircount.core.errors import ParameterError
+from faircount.core.validation import counts as checked_counts
+from faircount.core.validation import integer, same_length
+from faircount.experiments.data.published_counts import (
+    BOX,
+    CELLS_12,
+    CELLS_25,
+    CENSUS_LIMITS,
+    CENSUS_SOURCE,
+    GOWALLA_12,
+    GOWALLA_25,
+    GOWALLA_LIMITS,
+    GOWALLA_SOURCE,
+    WAGE_ZERO,
+    WAGES,
+)
+
+SYNTHETIC_ITEMS = 30
+NORMAL_EDGES = tuple(round(-3 + 0.2 * cut, 1) for cut in range(SYNTHETIC_ITEMS + 1))
+"""Where the standard normal is cut: 30 intervals of width 0.2 on [-3, 3]; the two outermost also hold the tails."""
+
+RARE = 0.01
+"""Cells with a smaller share of the users are left out of the figures' view of Gowalla."""
+
+LOWEST_WAGE, HIGHEST_WAGE = 4, 21
+"""Intervals of 100 below the first are merged into one item, those from the second on into another."""
+
+_REPAIRABLE = 10**9 - 1  # NumPy draws without replacement from fewer than 10^9 records
+
+
+@dataclass(frozen=True)
+class Population:
+    """Who holds what: one count per item, where it comes from and what it does not show.
+
+    The counts of a `distribution` are weights; those of a data set are records, each of which can be drawn once.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    source: str
+    limits: str
+    distribution: bool = False
+
+    def __post_init__(self) -> None:
+        same_length(labels=self.labels, counts=self.counts)
+        checked_counts(self.counts)
+
+    @property
+    def users(self) -> int:
+        """Records in the data set, or the total weight of a distribution."""
+        return sum(self.counts)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Share of every item; they sum to 1."""
+        return np.array(self.counts, dtype=np.float64) / self.users
+
+
+def names() -> tuple[str, ...]:
+    """Every population there is."""
+    return tuple(_MAKERS)
+
+
+def population(name: str) -> Population:
+    """A population by its name."""
+    if name not in _MAKERS:
+        raise ParameterError(f"there is no population {name!r}: choose one of {', '.join(_MAKERS)}")
+    return _MAKERS[name]()
+
+
+def sample(people: Population, users: int, rng: np.random.Generator, floor: int = 0) -> Ints:
+    """Counts of a group of `users` drawn from a population.
+
+    From a data set records are drawn without replacement, as in the paper; a group larger than the data set, and every
+    group from a distribution, is drawn independently from the frequencies. With a `floor` an item with fewer holders
+    is raised to it: users picked at random among the other items' holders beyond the floor change their answer.
+    """
+    size = integer("users", users, least=1)
+    if people.distribution or size > people.users:
+        drawn = rng.multinomial(size, people.frequencies)
+    else:
+        drawn = rng.multivariate_hypergeometric(people.counts, size, method="marginals")
+    return _raised(drawn.astype(np.int64), integer("floor", floor), rng)
+
+
+def _raised(drawn: Ints, floor: int, rng: np.random.Generator) -> Ints:
+    """The smallest change that gives every item `floor` holders."""
+    missing = np.maximum(floor - drawn, 0)
+    if not missing.any():
+        return drawn
+    size = integer("users of a group with a floor", int(drawn.sum()), most=_REPAIRABLE)
+    if size < floor * drawn.size:
+        raise ParameterError(
+            f"{size} users cannot give each of {drawn.size} items {floor} holders: "
+            f"the floor may be at most {size // drawn.size}"
+        )
+    spare = np.maximum(drawn - floor, 0)
+    moved = rng.multivariate_hypergeometric(spare, int(missing.sum()), method="marginals")
+    return drawn + missing - moved
+
+
+def gowalla_cells(
+    name: str, grid: tuple[int, int], held: tuple[int, ...], *, least: float = 0.0, source: str, limits: str
+) -> Population:
+    """Users by most visited cell of the box; cells with a share of the users below `least` are left out."""
+    total = sum(held)
+    kept = [cell for cell, users in enumerate(held) if users >= least * total]
+    labels = cell_labels(grid)
+    if len(kept) < len(held):
+        share = sum(held[cell] for cell in kept) / total
+        limits = (
+            f"{limits}; only the {len(kept)} cells with at least {least:.0%} of the users, who are {share:.2%} of them"
+        )
+    return Population(name, tuple(labels[c] for c in kept), tuple(held[c] for c in kept), source, limits)
+
+
+def cell_labels(grid: tuple[int, int]) -> tuple[str, ...]:
+    """Corner coordinates of every cell, row by row from the south-west: '30..35N 100..95W'."""
+    south, north, west, east = BOX
+    rows, columns = grid
+    lats = [south + (north - south) * row / rows for row in range(rows + 1)]
+    lons = [-(west + (east - west) * column / columns) for column in range(columns + 1)]
+    return tuple(
+        f"{lats[row]:g}..{lats[row + 1]:g}N {lons[column]:g}..{lons[column + 1]:g}W"
+        for row in range(rows)
+        for column in range(columns)
+    )
+
+
+def wages_full(name: str, zero: int, wages: Mapping[int, int], *, source: str, limits: str) -> Population:
+    """Every interval of 100 up to the highest wage, empty ones too; the first also holds the wages of exactly 0."""
+    intervals = range(max(wages, default=0) + 1)
+    held = [wages.get(each, 0) for each in intervals]
+    held[0] += zero
+    labels = tuple(f"{100 * each}..{100 * each + 99}" for each in intervals)
+    return Population(name, labels, tuple(held), source, limits)
+
+
+def wages_merged(name: str, wages: Mapping[int, int], *, source: str, limits: str) -> Population:
+    """Non-zero wages in 19 items: below 400, intervals of 100 from 400 to 2099, 2100 and more."""
+    held = [0] * (HIGHEST_WAGE - LOWEST_WAGE + 2)
+    for interval, persons in wages.items():
+        held[min(max(interval, LOWEST_WAGE - 1), HIGHEST_WAGE) - LOWEST_WAGE + 1] += persons
+    middle = tuple(f"{100 * each}..{100 * each + 99}" for each in range(LOWEST_WAGE, HIGHEST_WAGE))
+    labels = (f"below {100 * LOWEST_WAGE}", *middle, f"{100 * HIGHEST_WAGE} and more")
+    return Population(name, labels, tuple(held), source, f"{limits}; wages of exactly 0 left out, tails merged")
+
+
+def _gowalla(name: str, grid: tuple[int, int], held: tuple[int, ...], least: float = 0.0) -> Population:
+    return gowalla_cells(name, grid, held, least=least, source=GOWALLA_SOURCE, limits=GOWALLA_LIMITS)
+
+
+def _census() -> Population:
+    return wages_merged("census", WAGES, source=CENSUS_SOURCE, limits=CENSUS_LIMITS)
+
+
+def _census_full() -> Population:
+    limits = CENSUS_LIMITS
+    return wages_full(
+        "census-full",
+        WAGE_ZERO,
+        WAGES,
+        source=CENSUS_SOURCE,
+        limits=limits,
+    )
+
+
+def _uniform() -> Population:
+    labels = tuple(f"item {each}" for each in range(1, SYNTHETIC_ITEMS + 1))
+    return Population("uniform", labels, (1,) * SYNTHETIC_ITEMS, "uniform on 30 items", "synthetic", True)
+
+
+def _normal() -> Population:
+    """Weights to nine digits: the probability of every interval under the standard normal, tails with the outermost."""
+    below = [0.0, *(0.5 * math.erfc(-edge / math.sqrt(2)) for edge in NORMAL_EDGES[1:-1]), 1.0]
+    weights = tuple(round(1e9 * (high - low)) for low, high in pairwise(below))
+    labels = tuple(f"{low:g}..{high:g}" for low, high in pairwise(NORMAL_EDGES))
+    source = "standard normal, 30 intervals of width 0.2 on [-3, 3]; the outermost two also hold the tails"
+    return Population(
+        "normal", labels, weights, source, "synthetic; the paper does not say how it cut the normal", True
+    )
+
+
+_MAKERS: dict[str, Callable[[], Population]] = {
+    "gowalla": lambda: _gowalla("gowalla", CELLS_12, GOWALLA_12, RARE),
+    "gowalla-12": lambda: _gowalla("gowalla-12", CELLS_12, GOWALLA_12),
+    "gowalla-25": lambda: _gowalla("gowalla-25", CELLS_25, GOWALLA_25),
+    "census": _census,
+    "census-full": _census_full,
+    "uniform": _uniform,
+    "normal": _normal,
+}

@@ -1,0 +1,1 @@
+"""What `reproduce` writes: figures, CSV files and one HTML page."""

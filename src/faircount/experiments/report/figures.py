@@ -1,0 +1,229 @@
+"""One function per picture: from measured lines or computed records to a figure at page width."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from faircount.experiments.report.figure_style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SUMMED,
+    VERMILION,
+    Look,
+    Picture,
+    curve,
+    logarithmic,
+    per_item,
+    points,
+    proxies,
+    short,
+    strokes,
+)
+from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig5, table2, weighted_groups
+from faircount.experiments.studies.study import COUNTS, DATA, TITLES, USERS, Line, held, one, select
+
+SHADES = ("#440154", "#31688E", "#35B779", "#8FB032", "#C7B42C")
+"""Dark to light for an ordered parameter: apart in lightness as well as in hue."""
+
+Series = tuple[dict[str, Any], Look]
+"""Which lines, and how they look."""
+
+MARKS = ("o", "s", "^", "D", "v")
+
+
+def _panels(lines: list[Line], height: float = 3.1) -> Picture:
+    """Three panels for the three data sets, logarithmic, both normalizations."""
+    picture = Picture(1, len(DATA), height, sharey=True)
+    for ax, data in zip(picture.axes.flat, DATA, strict=True):
+        items = next(line.items for line in lines if line.point["data"] == data)
+        ax.set_title(f"{TITLES[data]}, N = {items}")
+        logarithmic(ax)
+        per_item(ax, items)
+    picture.axes[0, 0].set_ylabel(SUMMED)
+    return picture
+
+
+def _drawn(picture: Picture, lines: list[Line], series: Sequence[Series], x: Callable[[Line], float]) -> None:
+    for ax, data in zip(picture.axes.flat, DATA, strict=True):
+        for wanted, look in series:
+            curve(ax, select(lines, data=data, how=COUNTS, **wanted), x, look)
+    proxies(picture.axes[0, 0], lines[0].runs)
+
+
+def draw_fig1(lines: list[Line]) -> Picture:
+    """DPDS against DPDG."""
+    picture = _panels(lines, 3.9)
+    series: list[Series] = [({"method": fig1.SAMPLING}, Look("DPDS", BLACK, "o", weight=2.0))]
+    for delta, shade, mark in zip(fig1.DELTAS, SHADES, MARKS, strict=True):
+        series.append(({"method": fig1.GAUSSIAN, "delta": delta}, Look(f"DPDG, δ = {short(delta)}", shade, mark)))
+    for delta, mark, dash in zip(fig1.PRINTED_DELTAS, ("x", "+"), ("--", ":"), strict=True):
+        look = Look(f"DPDG as printed, δ = {short(delta)}", VERMILION, mark, dash)
+        series.append(({"method": fig1.AS_PRINTED, "delta": delta}, look))
+    _drawn(picture, lines, series, lambda line: float(line.point["epsilon"]))
+    for ax in picture.axes.flat:
+        ax.set_xlabel("privacy budget ε")
+    picture.legend(3)
+    return picture
+
+
+def draw_fig2(lines: list[Line]) -> Picture:
+    """DPDS over the number of users."""
+    picture = _panels(lines)
+    series = [
+        ({"epsilon": epsilon}, Look(f"ε = {epsilon:g}", shade, mark))
+        for epsilon, shade, mark in zip(fig2.EPSILONS, SHADES, MARKS, strict=True)
+    ]
+    _drawn(picture, lines, series, lambda line: float(line.point["users"]))
+    for ax in picture.axes.flat:
+        ax.set_xlabel("number of users n")
+        ax.set_xticks(fig2.SIZES, [f"{size:,}" for size in fig2.SIZES], fontsize=6.5)
+    gowalla = picture.axes[0, 0]
+    printed = {users: float(value) for users, value in fig2.PRINTED.items()}
+    gowalla.plot(
+        list(printed), list(printed.values()), "X", color=VERMILION, markersize=7, label="printed, ε = 0.2", zorder=4
+    )
+    picture.legend(4)
+    return picture
+
+
+def draw_fig3(lines: list[Line]) -> Picture:
+    """Uniform and adaptive two-stage sampling over p."""
+    picture = _panels(lines)
+    series: list[Series] = [({"epsilon_star": 0.0}, Look("US (uniform)", BLACK, "o"))]
+    for budget, color, mark in zip(fig3.BUDGETS, (SKY, BLUE, PURPLE), ("s", "^", "D"), strict=True):
+        series.append(({"epsilon_star": budget}, Look(f"AS, ε* = {budget:g}", color, mark)))
+    _drawn(picture, lines, series, lambda line: float(line.point["p"]))
+    for ax in picture.axes.flat:
+        ax.set_xlabel("sampling probability p")
+    picture.legend(3)
+    return picture
+
+
+WEIGHTED_LOOKS = {
+    "owa": Look("OWA", SKY, "s"),
+    "vwa": Look("VWA", BLUE, "o"),
+    "uwa": Look("UWA", ORANGE, "^"),
+    "cpa": Look("CPA (all at the smallest ε)", VERMILION, "v"),
+    "total": Look("total variance (ours)", GREEN, "D"),
+}
+_AGAINST = {
+    weighted_groups.NOISE: "against the groups'\nown truth",
+    weighted_groups.POPULATION: "against the\npopulation",
+}
+
+
+def _settings(ax: Any, lines: list[Line], methods: Sequence[str]) -> None:
+    """Methods side by side in each setting: points measured, short strokes theory."""
+    gap = 0.8 / len(methods)
+    for place, method in enumerate(methods):
+        rows = [one(lines, setting=setting, method=method) for setting in weighted_groups.SETTINGS]
+        at = [index + (place - (len(methods) - 1) / 2) * gap for index in range(len(rows))]
+        look = WEIGHTED_LOOKS[method]
+        points(ax, rows, at, look)
+        strokes(ax, rows, at, gap * 0.95, look)
+        ax.plot([], [], look.marker, color=look.color, label=look.label)
+    ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
+    logarithmic(ax)
+    ax.set_xticks(range(len(weighted_groups.SETTINGS)), list(weighted_groups.SETTINGS))
+    ax.grid(visible=False, axis="x")
+
+
+def draw_fig4(lines: list[Line]) -> Picture:
+    """Weighted aggregation, against both truths."""
+    picture = Picture(2, len(DATA), 4.4, sharey=True)
+    for row, against in zip(picture.axes, _AGAINST, strict=True):
+        for ax, data in zip(row, DATA, strict=True):
+            chosen = select(lines, data=data, against=against, how=COUNTS)
+            _settings(ax, chosen, ("owa", "vwa", "total", "uwa", "cpa"))
+            per_item(ax, chosen[0].items)
+        row[0].set_ylabel(f"{SUMMED},\n{_AGAINST[against]}")
+    for ax, data in zip(picture.axes[0], DATA, strict=True):
+        ax.set_title(f"{TITLES[data]}, N = {len(held(data))}")
+    for ax in picture.axes[1]:
+        ax.set_xlabel("privacy setting")
+    picture.legend(6)
+    return picture
+
+
+def draw_fig5(lines: list[Line]) -> Picture:
+    """Weighted aggregation of local mechanisms, against both truths."""
+    picture = Picture(2, len(fig5.LABELS), 4.2)
+    units = {"grr": "frequencies", "oue": "frequencies", "duchi": "mean", "pm": "mean"}
+    for row, against in zip(picture.axes, _AGAINST, strict=True):
+        for ax, mechanism in zip(row, fig5.LABELS, strict=True):
+            _settings(ax, select(lines, mechanism=mechanism, against=against, how=COUNTS), ("vwa", "total", "uwa"))
+        row[0].set_ylabel(f"mean squared error,\n{_AGAINST[against]}")
+    for ax, (mechanism, label) in zip(picture.axes[0], fig5.LABELS.items(), strict=True):
+        ax.set_title(f"{label} ({units[mechanism]})")
+    for ax in picture.axes[1]:
+        ax.set_xlabel("privacy setting")
+    picture.legend(4)
+    return picture
+
+
+def draw_table2(lines: list[Line]) -> Picture:
+    """Every printed error beside theory and measurement."""
+    picture = Picture(1, 2, 3.0, sharey=True)
+    cells = [(setting, method) for setting in weighted_groups.SETTINGS for method in ("vwa", "uwa")]
+    looks = {
+        weighted_groups.NOISE: Look("against the groups' own truth", BLUE, "o"),
+        weighted_groups.POPULATION: Look("against the population", GREEN, "s"),
+    }
+    for ax, data in zip(picture.axes.flat, table2.DATA, strict=True):
+        for shift, (against, look) in zip((-0.18, 0.18), looks.items(), strict=True):
+            rows = [one(lines, data=data, setting=s, method=m, against=against, how=COUNTS) for s, m in cells]
+            at = [place + shift for place in range(len(cells))]
+            points(ax, rows, at, look)
+            strokes(ax, rows, at, 0.34, look)
+            ax.plot([], [], look.marker, color=look.color, label=look.label)
+        printed = [float(table2.ERRORS[s, data, m]) for s, m in cells]
+        ax.plot(range(len(cells)), printed, "X", color=VERMILION, markersize=6, label="printed in Table II", zorder=4)
+        ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
+        ax.set_xticks(range(len(cells)), [f"{s}\n{m.upper()}" for s, m in cells], fontsize=6.5)
+        ax.set_title(f"{data} data, N = {rows[0].items}")
+        logarithmic(ax)
+        ax.grid(visible=False, axis="x")
+    picture.axes[0, 0].set_ylabel(SUMMED)
+    picture.legend(4)
+    return picture
+
+
+EXACT_LOOKS = {
+    "laplace": Look("Laplace", BLUE, "o"),
+    "decoys": Look("decoys", SKY, "s"),
+    "dpdg": Look("DPDG (exact Gaussian)", GREEN, "^"),
+    "dpds": Look("DPDS at the data's floor", BLACK, "D"),
+    "oue": Look("OUE (local)", ORANGE, "v"),
+    "grr": Look("GRR (local)", VERMILION, "P"),
+}
+
+
+def draw_fig1_exact(lines: list[Line]) -> Picture:
+    """All mechanisms at equal exact privacy; the paper's DPDS as a dashed line without a guarantee."""
+    picture = _panels(lines, 3.6)
+    series = [({"method": method}, EXACT_LOOKS[method]) for method in equal_privacy.METHODS]
+    _drawn(picture, lines, series, lambda line: float(line.point["epsilon"]))
+    real = [exact for _, _, _, exact in fig1.levels()]
+    label = f"DPDS, the paper's p (exact δ {min(real):.1g} to {max(real):.1g})"
+    claimed = [fig1.sampling_error(USERS, epsilon) for epsilon in fig1.EPSILONS]
+    for ax in picture.axes.flat:
+        ax.plot(fig1.EPSILONS, claimed, ":", color=GREY, label=label, linewidth=1.6)
+        ax.set_xlabel("privacy budget ε")
+    picture.legend(3)
+    return picture
+
+
+PICTURES: dict[str, Callable[[list[Line]], Picture]] = {
+    "fig1": draw_fig1,
+    "fig2": draw_fig2,
+    "fig3": draw_fig3,
+    "fig4": draw_fig4,
+    "fig5": draw_fig5,
+    "table2": draw_table2,
+    "fig1_exact": draw_fig1_exact,
+}
+"""Pictures of measured studies by name; Table I has none."""
