@@ -1,7 +1,7 @@
 """Table I: costs of DPDS and TSS, the paper's formulas beside corrected ones and beside counters of running code.
 
-Formulas and counters are `experiments.costs`; here they are run like every other study, and judged. Two cheaper forms of
-DPDS, which the paper does not have, stand beside.
+Formulas and counters are `experiments.costs`; here they are run like every other study, and judged. Two cheaper forms
+of DPDS, which the paper does not have, stand beside.
 """
 
 import math
