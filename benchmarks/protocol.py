@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from faircount.core.entropy import SystemEntropy
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.play import play_explicit, play_servers
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.sharing.keys import Purpose, key_info

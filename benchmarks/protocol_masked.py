@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from faircount.core.entropy import SystemEntropy
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.play import play_masked
 from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.wire.sealing import RealSealing

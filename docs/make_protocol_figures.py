@@ -4,7 +4,7 @@ import numpy as np
 from page import write
 
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.planning.completion import completion

@@ -7,7 +7,7 @@ import numpy as np
 
 from faircount.core.entropy import Entropy
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.survey.parameters import table_digest
 from faircount.protocol.wire.sealing import KeyPair, RealSealing
 from faircount.sharing.expand import expand

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from basics import SURVEY, Case, Listed, pair, secret
 
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol.survey.invitations import Invitation

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from faircount.core.errors import FaircountError as FaircountError
     from faircount.estimation.result import Result as Result
     from faircount.experiments.costs import costs as costs
+    from faircount.mechanisms.decoys import Decoys as Decoys
     from faircount.mechanisms.gaussian import DPDG as DPDG
+    from faircount.mechanisms.laplace import Laplace as Laplace
     from faircount.mechanisms.local_frequency import GRR as GRR
     from faircount.mechanisms.local_frequency import OUE as OUE
     from faircount.mechanisms.local_mean import PM as PM
     from faircount.mechanisms.local_mean import Duchi as Duchi
-    from faircount.mechanisms.noise import Decoys as Decoys
-    from faircount.mechanisms.noise import Laplace as Laplace
     from faircount.mechanisms.sampling import DPCS as DPCS
     from faircount.mechanisms.sampling import DPDS as DPDS
     from faircount.mechanisms.two_stage import TSS as TSS
@@ -39,12 +39,12 @@ _HOMES = {
     "DPCS": "mechanisms.sampling",
     "DPDG": "mechanisms.gaussian",
     "DPDS": "mechanisms.sampling",
-    "Decoys": "mechanisms.noise",
+    "Decoys": "mechanisms.decoys",
     "Duchi": "mechanisms.local_mean",
     "FaircountError": "core.errors",
     "GRR": "mechanisms.local_frequency",
     "Guarantee": "accounting.guarantee",
-    "Laplace": "mechanisms.noise",
+    "Laplace": "mechanisms.laplace",
     "OUE": "mechanisms.local_frequency",
     "PM": "mechanisms.local_mean",
     "Result": "estimation.result",

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from faircount.core.errors import FaircountError, ShareError
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.survey.parameters import SurveyParameters, table_digest
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.decoding import decode

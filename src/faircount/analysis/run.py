@@ -18,8 +18,8 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.local_mean import LocalMean
-from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.secret_shared import FieldMechanism, SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse, TwoStageSum
 from faircount.sharing.additive import combine, exchange

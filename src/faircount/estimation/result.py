@@ -15,8 +15,8 @@ from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
 from faircount.mechanisms.base import FrequencyMechanism, Mechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.local_mean import Duchi, LocalMean
-from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.secret_shared import NoiseMechanism
 

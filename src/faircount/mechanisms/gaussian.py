@@ -23,7 +23,7 @@ from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, DrawTable
-from faircount.mechanisms.secret_shared import WRAP, NoiseMechanism, noise_bound, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
 Calibration = Literal["analytic", "classical"]
@@ -155,12 +155,12 @@ class DPDG(NoiseMechanism):
     @cached_property
     def bound(self) -> int:
         """B: a count's noise stays within +-B steps, for all items together but with probability 2^-60."""
-        return self._bound(self.n, WRAP / self.N)
+        return self._bound(self.n, OVERFLOW_PROBABILITY / self.N)
 
     @cached_property
     def total_bound(self) -> int:
         """The same for the noise of all items added up."""
-        return self._bound(self.n * self.N, WRAP)
+        return self._bound(self.n * self.N, OVERFLOW_PROBABILITY)
 
     @property
     def reach(self) -> int:

@@ -22,7 +22,7 @@ from faircount.mechanisms.base import FrequencyMechanism, keep
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
 from faircount.sharing.primes import smallest_prime_above
 
-WRAP = 2.0**-60
+OVERFLOW_PROBABILITY = 2.0**-60
 """How often an honest sum may leave the range that `decode` accepts, over all items together."""
 
 MOST_BITS = 62

@@ -7,8 +7,8 @@ import numpy as np
 
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.noise import Decoys
 from faircount.mechanisms.secret_shared import NoiseMechanism
 from faircount.planning.calibrate import FAMILIES, Family
 from faircount.planning.question import Question

@@ -15,9 +15,10 @@ from faircount.accounting.divergence import LossPair, binomial_window, largest_w
 from faircount.accounting.guarantee import S1
 from faircount.core.errors import RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.decoys import Decoys, total_coins
 from faircount.mechanisms.gaussian import DPDG, sum_law
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR, OUE
-from faircount.mechanisms.noise import Decoys, Laplace, total_coins
 from faircount.mechanisms.sampling import DPCS, DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.planning.question import Question

@@ -9,9 +9,10 @@ from typing import Any
 from faircount.accounting.guarantee import Adversary, insiders
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import LocalFrequency
-from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.planning.accuracy import errors, users_needed
 from faircount.planning.calibrate import FAMILIES, Family

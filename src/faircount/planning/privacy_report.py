@@ -17,10 +17,10 @@ from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, R
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
-from faircount.mechanisms.noise import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
 from faircount.planning.calibrate import table_delta

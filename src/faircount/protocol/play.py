@@ -16,7 +16,7 @@ from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ProtocolError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.noise import Decoys
+from faircount.mechanisms.decoys import Decoys
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase

@@ -16,7 +16,7 @@ import numpy as np
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.noise import Decoys
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol.play import set_up
 from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase

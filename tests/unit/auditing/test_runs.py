@@ -14,7 +14,7 @@ from faircount.auditing.runs import audit
 from faircount.auditing.statistics import clopper_pearson, epsilon_bound, find
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
-from faircount.mechanisms.noise import laplace_table
+from faircount.mechanisms.laplace import laplace_table
 from faircount.mechanisms.secret_shared import one_hot
 
 SURE = 1 - 1e-6

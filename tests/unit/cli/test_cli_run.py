@@ -15,7 +15,7 @@ from faircount.cli.plots import _label
 from faircount.cli.run import MECHANISMS
 from faircount.cli.show import WIDTH, bars
 from faircount.estimation.result import SIMULATION, Result
-from faircount.mechanisms.noise import Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.planning.calibrate import FAMILIES
 
 Call = Callable[..., Any]

@@ -16,7 +16,7 @@ from faircount.accounting.exact import decoys_needed
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError, RefusedError
-from faircount.mechanisms.noise import Decoys, heads
+from faircount.mechanisms.decoys import Decoys, heads
 from faircount.sharing.primes import is_prime
 
 
@@ -39,7 +39,7 @@ def fits(sample, pmf):
 @given(st.integers(2, 40), st.integers(0, 39), st.integers(1, 500))
 def test_coins_are_the_fewest_that_leave_enough(users, missing, needed):
     missing = min(missing, users - 1)
-    with patch("faircount.mechanisms.noise.decoys_needed", return_value=needed):
+    with patch("faircount.mechanisms.decoys.decoys_needed", return_value=needed):
         mechanism = Decoys(items=2, epsilon=1, delta=0.1, users=users, insiders=missing // 2, dropouts=-(-missing // 2))
         coins = mechanism.D
 
@@ -48,7 +48,7 @@ def test_coins_are_the_fewest_that_leave_enough(users, missing, needed):
 
     assert left(coins) >= needed
     assert coins == 1 or left(coins - 1) < needed
-    with patch("faircount.mechanisms.noise.decoys_delta", side_effect=lambda counted, *_: counted):
+    with patch("faircount.mechanisms.decoys.decoys_delta", side_effect=lambda counted, *_: counted):
         assert mechanism.delta_at(1.0, insiders(mechanism.insiders), Relation.REPLACE_ONE) == left(coins)
 
 

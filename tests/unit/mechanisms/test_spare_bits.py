@@ -7,8 +7,9 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import CorruptSumError, ParameterError
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime, TwoStageSum
 from faircount.protocol.play import play_servers

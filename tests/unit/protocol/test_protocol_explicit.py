@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from faircount.core.entropy import SeededStream
-from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol.play import play_explicit
 from faircount.protocol.roles import aggregator

@@ -8,8 +8,9 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol.play import play_masked, result_of
 from faircount.protocol.roles import aggregator

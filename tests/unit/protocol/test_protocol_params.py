@@ -9,9 +9,10 @@ import pytest
 from faircount.accounting.exact import decoys_delta
 from faircount.accounting.guarantee import Relation
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
-from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol.survey.parameters import KINDS, Keys, SurveyParameters, Topology, propose, table_digest

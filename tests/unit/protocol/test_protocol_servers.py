@@ -7,7 +7,8 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
-from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.play import play_servers, set_up
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.coordinator import backup

@@ -13,7 +13,7 @@ import pytest
 
 from faircount.accounting.guarantee import S1, S2, insiders
 from faircount.accounting.two_stage import sets_delta
-from faircount.mechanisms.noise import Decoys
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol.survey.parameters import Topology

@@ -11,9 +11,10 @@ from faircount.experiments.studies.fig1 import EPSILONS
 from faircount.experiments.studies.squared_errors import expected_error, squared_errors
 from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Study, held
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR, OUE
-from faircount.mechanisms.noise import Decoys, Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 

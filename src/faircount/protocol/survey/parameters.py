@@ -16,9 +16,10 @@ from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.validation import integer
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.noise import Decoys, Laplace
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol.survey.remaining_privacy import alike, made_alike, minimum_set, realized

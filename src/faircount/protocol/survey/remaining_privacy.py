@@ -11,7 +11,7 @@ from faircount.accounting.guarantee import OUTSIDER, Guarantee
 from faircount.accounting.two_stage import sets_delta
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.noise import Decoys
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import Sampling
 from faircount.mechanisms.secret_shared import NoiseMechanism
 from faircount.mechanisms.two_stage import TSS

@@ -14,8 +14,9 @@ from faircount.accounting.exact import laplace_log_pmf
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError, ShareError
+from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.exact_draws import ONE, PRECISE
-from faircount.mechanisms.noise import Decoys, Laplace, half_law, laplace_table
+from faircount.mechanisms.laplace import Laplace, half_law, laplace_table
 from faircount.sharing.primes import is_prime
 
 

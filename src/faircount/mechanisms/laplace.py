@@ -1,0 +1,175 @@
+"""Laplace: integer noise of which no single user knows the sum; unconditional, no floor on the data.
+
+The noise of h users adds up to a two-sided geometric law, which is epsilon-differentially private. Every user counts
+(p = 1), and sums stay small integers in a small field, as the paper wants from sampling.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_log_pmf
+from faircount.accounting.guarantee import Adversary, Guarantee, Relation
+from faircount.core.arrays import Floats, Ints, Residues
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError
+from faircount.core.validation import positive
+from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, noise_bound, one_hot
+from faircount.sharing.field import to_signed
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
+"""What the table can serve: below it would have more than 377,000 entries, above it nobody would be protected."""
+
+_TABLE_BITS = 136  # the table ends where the ratio's power falls below 2^-136, beyond the 128 bits of a draw
+_FIXED = 256  # fractional bits of the integers that stand for probabilities while a table is made
+
+
+def half_law(epsilon: float, h: int, length: int) -> list[Decimal]:
+    """P(X - X' = z) for z = 0..length, X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2), in 80 digits.
+
+    From a(z+1-r) g[z+1] = (1+a^2) z g[z] - a(z-1+r) g[z-1], r = 1/h. The law is the recurrence's vanishing solution,
+    so it is run downward (upward it would be swamped), from twice the length, where an arbitrary start is forgotten.
+    """
+    with localcontext(PRECISE):
+        a, r = (-Decimal(epsilon) / 2).exp(), 1 / Decimal(h)
+        law = [Decimal(0), Decimal(1)]  # g[z+1], g[z] from the far end on
+        for z in range(2 * length, 0, -1):
+            law.append(((1 + a * a) * z * law[-1] - a * (z + 1 - r) * law[-2]) / (a * (z - 1 + r)))
+        law.reverse()
+        whole = law[0] + 2 * sum(law[1:])
+        return [each / whole for each in law[: length + 1]]
+
+
+@lru_cache(maxsize=64)
+def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
+    """The table of one user's noise per entry, and its total variation distance from the ideal law."""
+    length = math.ceil(_TABLE_BITS * math.log(2) / (epsilon / 2))
+    with localcontext(PRECISE):
+        ideal = [int(each * (1 << _FIXED)) for each in half_law(epsilon, h, length)]
+    half, step = 1 << (_FIXED - BITS - 1), 1 << (_FIXED - BITS)
+    table = DrawTable.symmetric([(each + half) // step for each in ideal[1:]])
+    drawn = [weight * step for weight in table.weights[length:]]
+    moved = [abs(one - other) for one, other in zip(drawn, ideal, strict=True)]
+    cut = (1 << _FIXED) - ideal[0] - 2 * sum(ideal[1:])  # the tails outside, and what rounding down lost
+    return table, math.ldexp(float(moved[0] + 2 * sum(moved[1:]) + cut), -_FIXED - 1)
+
+
+@lru_cache(maxsize=64)
+def _laplace_noise(epsilon: float, share: float) -> NoiseLaw:
+    pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), share))
+    return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(NoiseMechanism):
+    """Distributed discrete Laplace noise: pure epsilon, up to the 2^-107 or so of a finite table.
+
+    Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
+    of them add up to noise of law (1-a)/(1+a) a^|z|, which hides a change by one in two entries up to e^epsilon; more
+    only help. Variance of a count (n'/h) 2a/(1-a)^2.
+    """
+
+    name: ClassVar[str] = "laplace"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        epsilon = positive("epsilon", self.epsilon)
+        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+            raise ParameterError(
+                f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}"
+            )
+        keep(self, epsilon=epsilon)
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, None): what delta there is comes from the table alone."""
+        return self.epsilon, None
+
+    @property
+    def table(self) -> DrawTable:
+        """The law that a user draws from for each entry; public, the same for all."""
+        return laplace_table(self.epsilon, self.h)[0]
+
+    @property
+    def delta_r(self) -> float:
+        """What the finite table costs: (1 + e^epsilon) 2 h eta, eta the total variation distance of one draw."""
+        return self._table_delta(self.epsilon, self.h, Relation.REPLACE_ONE)
+
+    def _table_delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
+        entries = 2 if relation is Relation.REPLACE_ONE else 1
+        return (1 + math.exp(epsilon)) * entries * unknown * laplace_table(self.epsilon, self.h)[1]
+
+    def _bound(self, entries: int, tail: float) -> int:
+        """B with P(|noise of all n users in `entries` entries together| > B) <= tail."""
+        a, share = math.exp(-self.epsilon / 2), entries * self.n / self.h
+        top = 2 * math.log(-math.expm1(-self.epsilon / 2))
+
+        def log_mgf(t: Floats) -> Floats:
+            return np.asarray(share * (top - np.log1p(-a * np.exp(t)) - np.log1p(-a * np.exp(-t))))
+
+        return noise_bound(log_mgf, self.epsilon / 2, tail)
+
+    @cached_property
+    def bound(self) -> int:
+        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
+        return self._bound(1, OVERFLOW_PROBABILITY / self.N)
+
+    @cached_property
+    def total_bound(self) -> int:
+        """The same for the noise of all items added up."""
+        return self._bound(self.N, OVERFLOW_PROBABILITY)
+
+    @property
+    def reach(self) -> int:
+        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
+        return self.n + 2 * self.bound
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """One-hot vectors plus a draw from the table in every entry."""
+        noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
+        return one_hot(answers, self.N) + noise
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
+        present, spread = self.takes_part(included), self.total_bound
+        values = to_signed(self.opened(total), self.modulus, -self.bound)
+        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Noisy counts for the counts of those who took part."""
+        held = self.present(population)
+        size, stop = held.sum() / self.h, -math.expm1(-self.epsilon / 2)
+        noise = rng.negative_binomial(size, stop, self.N) - rng.negative_binomial(size, stop, self.N)
+        return np.asarray(held + noise)
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts; the noise is that of all included users."""
+        return Channel(1.0, noise=_laplace_noise(self.epsilon, self.takes_part(included) / self.h))
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact delta of the ideal law plus what the table may add."""
+        return self._delta(epsilon, self.unknown(adversary), relation)
+
+    def _delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
+        if unknown < 1:
+            return 1.0
+        share = unknown / self.h
+        pure = laplace_epsilon(self.epsilon, share) * (1 if relation is Relation.REPLACE_ONE else 0.5)
+        ideal = laplace_delta(self.epsilon, share, epsilon, relation)
+        return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
+
+    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
+        """The guarantee from the noise that went in: with a share of h below 1, 2 ln(P(0)/P(1)) instead of epsilon."""
+        adversary, unknown = self.left(included, insiders)
+        epsilon = laplace_epsilon(self.epsilon, unknown / self.h)
+        delta = self._delta(epsilon, unknown, Relation.REPLACE_ONE)
+        return Guarantee(epsilon, delta, Relation.REPLACE_ONE, adversary)
