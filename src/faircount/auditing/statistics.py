@@ -12,21 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.arrays import Floats
+from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer
-
-
-def clopper_pearson(hits: ArrayLike, runs: int, tail: float) -> tuple[Floats, Floats]:
-    """Bounds on a probability, each wrong with probability at most `tail`."""
-    from scipy.special import betaincinv
-
-    k = np.asarray(hits, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        low = np.where(k > 0, betaincinv(np.maximum(k, 1), runs - np.maximum(k, 1) + 1, tail), 0.0)
-        high = np.where(
-            k < runs, betaincinv(np.minimum(k, runs - 1) + 1, runs - np.minimum(k, runs - 1), 1 - tail), 1.0
-        )
-    return low, high
 
 
 def epsilon_bound(hits_p: ArrayLike, hits_q: ArrayLike, runs: int, delta: float, tail: float) -> Floats:

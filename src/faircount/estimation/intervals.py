@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faircount.core.arrays import Floats, Ints
+from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, integer, numbers, positive, real
 from faircount.estimation.laws import (
@@ -253,7 +254,7 @@ def _noise(channel: Channel) -> NoiseLaw:
 
 
 def _binomial_population(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    low, high = clopper_pearson(points, np.full(points.shape, n, dtype=np.int64), error)
+    low, high = clopper_pearson(points, n, error / 2)
     gain = channel.hit - channel.miss
     return np.clip((low - channel.miss) / gain, 0, 1), np.clip((high - channel.miss) / gain, 0, 1)
 
@@ -265,7 +266,7 @@ def _ratio(points: Ints, n: int, error: float, covers: str) -> tuple[Bounds, str
         raise AnswerError(f"sums add up to more than the {n} users included")
     rows = np.stack([points.ravel(), drawn.ravel()], axis=1)
     if covers == "population":
-        low, high = clopper_pearson(rows[:, 0], rows[:, 1], error)
+        low, high = clopper_pearson(rows[:, 0], rows[:, 1], error / 2)
         method = "Clopper-Pearson given the number sampled, exact: privacy noise and user sampling"
     else:
         low, high = _each_distinct(lambda some: _drawn(some[:, 0], some[:, 1], n, error), rows, n)
@@ -277,16 +278,6 @@ def _drawn(points: Ints, drawn: Ints, n: int, error: float) -> Bounds:
     ends = _from_tails(lambda x, k: hypergeometric_rows(n, k, drawn).below(x), points, n, error / 2)
     low, high = _blaker(lambda k: hypergeometric_rows(n, k, drawn), points, *ends, error)
     return low / n, high / n
-
-
-def clopper_pearson(successes: Ints, trials: Ints, error: float) -> Bounds:
-    """Exact equal-tailed bounds of a binomial probability; [0, 1] without trials."""
-    from scipy.special import betaincinv
-
-    least, most = successes == 0, successes == trials
-    low = betaincinv(np.where(least, 1, successes), trials - successes + 1, error / 2)
-    high = betaincinv(successes + 1, np.where(most, 1, trials - successes), 1 - error / 2)
-    return np.where(least, 0.0, low), np.where(most, 1.0, high)
 
 
 def mean_interval(
@@ -332,7 +323,7 @@ def two_point_interval(estimate: float, magnitude: float, included: int, *, leve
     if not abs(real("estimate", estimate)) <= positive("magnitude", magnitude) * (1 + 1e-9):
         raise AnswerError("the estimate is larger than any report: give the average of reports of this magnitude")
     up = np.clip(np.array([round((estimate / magnitude + 1) / 2 * n)]), 0, n)
-    low, high = clopper_pearson(up, np.array([n]), error)
+    low, high = clopper_pearson(up, n, error / 2)
     return _into_range(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
 
 

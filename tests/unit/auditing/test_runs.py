@@ -11,7 +11,7 @@ import pytest
 
 import faircount as fc
 from faircount.auditing.runs import audit
-from faircount.auditing.statistics import clopper_pearson, epsilon_bound, find
+from faircount.auditing.statistics import epsilon_bound, find
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.laplace import laplace_table
@@ -108,14 +108,6 @@ def test_the_bound_is_clopper_pearson_and_never_exceeds_the_truth_too_often() ->
     wrong = bounds > math.log((p - delta) / q)
     chance = binom.pmf(hits, runs, p) @ wrong @ binom.pmf(hits, runs, q)
     assert 0 < chance <= 2 * tail
-
-
-def test_clopper_pearson_at_the_ends() -> None:
-    low, high = clopper_pearson([0, 10], 10, 0.025)
-    assert low[0] == 0
-    assert high[1] == 1
-    assert high[0] == pytest.approx(1 - 0.025 ** (1 / 10))
-    assert low[1] == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_more_runs_see_smaller_violations() -> None:

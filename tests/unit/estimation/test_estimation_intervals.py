@@ -10,7 +10,6 @@ from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import intervals
 from faircount.estimation.coverage import performance, ratio_performance, sum_law
 from faircount.estimation.intervals import (
-    clopper_pearson,
     error_per_item,
     interval,
     mean_interval,
@@ -231,19 +230,6 @@ def test_score_and_exact_intervals_agree_at_the_change(monkeypatch):
     score = interval(sums, channel, n)
     np.testing.assert_allclose(score.low, exact.low, atol=3 / n)
     np.testing.assert_allclose(score.high, exact.high, atol=3 / n)
-
-
-@settings(deadline=None)
-@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_clopper_pearson_solves_its_equations(case):
-    x, n = case
-    (low,), (high,) = clopper_pearson(np.array([x]), np.array([n]), 0.05)
-    if x:
-        assert binom.sf(x - 1, n, low) == pytest.approx(0.025, rel=1e-6)
-    if x < n:
-        assert binom.cdf(x, n, high) == pytest.approx(0.025, rel=1e-6)
-    assert (low == 0) == (x == 0)
-    assert (high == 1) == (x == n)
 
 
 def test_what_cannot_be_used_is_refused():
