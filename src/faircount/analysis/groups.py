@@ -16,18 +16,41 @@ from faircount.accounting.composition import parallel
 from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.analysis.prepare import is_missing, text_of
 from faircount.core.arrays import Floats, Ints
-from faircount.core.errors import AnswerError, ParameterError
+from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import fraction, positive
 from faircount.estimation import weighting
 from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.result import Result, in_words
+from faircount.estimation.result import AGAIN, Result, in_words
 from faircount.mechanisms.count_law import Channel
 
 WEIGHTS = ("total", "vwa", "uwa")
 _CELLS = 2048  # points of the grid on which the groups' noise is added up
 _TEST_SEED = 2014  # the null law of the test is simulated; a fixed seed keeps its p-value the same for a release
+
+
+def check_groups_public(column: str, groups: str, declared: bool) -> None:
+    """Refuse groups that are the answers themselves, or that nobody declared to be public."""
+    if groups == column:
+        raise RefusedError(
+            f"the column {column!r} cannot be the answers and the groups: the size of every group is published exactly"
+        )
+    if not declared:
+        raise RefusedError(
+            f"who is in which group of {groups!r} is not protected: sizes are published exactly, and each group's "
+            "result apart. If that is public anyway, whatever the answers are, say so: --public-groups "
+            "(public_groups=True in Python); the guarantee then says it too"
+        )
+
+
+def check_groups_hide(groups: str, positions: Ints, members: Sequence[Ints]) -> None:
+    """Refuse groups of which each holds one answer only: their sizes are the exact counts."""
+    if all(np.unique(positions[each]).size == 1 for each in members):
+        raise RefusedError(
+            f"in every group of {groups!r} all users have the same answer, so the sizes of the groups, which are "
+            "published exactly, are the counts of the answers: take another column, or run without groups"
+        )
 
 
 def levels_of(cells: Sequence[object], epsilons: Mapping[Any, float] | None) -> dict[str, tuple[float, Ints]]:
@@ -172,6 +195,7 @@ class GroupedHistogram:
             ],
             "consistent": self.consistent.tolist(),
             "guarantee": self.guarantee.to_dict(),
+            "again": AGAIN,
             "weighting": self.weighting,
             "homogeneity": {"p_value": self.test.p_value, "rejected": self.test.rejected, "words": self.test.words},
             "groups": [

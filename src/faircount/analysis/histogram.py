@@ -10,20 +10,23 @@ from typing import Any
 
 from faircount.accounting.composition import MEMBERSHIP
 from faircount.accounting.guarantee import Guarantee
-from faircount.analysis.groups import WEIGHTS, GroupedHistogram, combined, levels_of
+from faircount.analysis.groups import (
+    WEIGHTS,
+    GroupedHistogram,
+    check_groups_hide,
+    check_groups_public,
+    combined,
+    levels_of,
+)
 from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import columns
 from faircount.analysis.run import run
+from faircount.analysis.terms import AUTO, Planned, Terms, worthwhile
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.calibrate import FAMILIES
-from faircount.planning.plan import plan
-from faircount.planning.question import Question, cautions
 
-AUTO = "auto"
 Progress = Callable[[int, int], None]
 """Told how many users of how many are done."""
 
@@ -51,46 +54,6 @@ def under(guarantee: Guarantee, assumed: Sequence[str]) -> Guarantee:
     return replace(guarantee, condition=" and ".join(said) or None)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What one group of users runs under."""
-
-    epsilon: float
-    delta: float
-    mechanism: str = AUTO
-    floor: int = 0
-    colluding: float = 0.0
-
-    def made(self, users: int, items: int) -> tuple[FrequencyMechanism, tuple[str, ...]]:
-        """The mechanism that spends the budget, and a warning if its error would swamp the answers."""
-        if self.mechanism == AUTO:
-            found = plan(users, items, self.epsilon, self.delta, floor=self.floor, colluding=self.colluding)
-            if found.recommended is None or found.recommended.mechanism is None:
-                raise RefusedError(found.verdict)
-            return found.recommended.mechanism, () if found.worthwhile else (found.verdict,)
-        if self.mechanism not in FAMILIES:
-            raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(FAMILIES)}, not {self.mechanism!r}")
-        question = Question(users, items, self.epsilon, self.delta, self.floor, colluding=self.colluding)
-        try:
-            return FAMILIES[self.mechanism](question).mechanism, ()
-        except RefusedError as refusal:  # families do not say who they are
-            raise RefusedError(f"{self.mechanism}: {refusal}") from refusal
-
-    def cautions(self, result: Result) -> tuple[str, ...]:
-        """What speaks against relying on the guarantee: so large an epsilon, or a floor that seems not to hold."""
-        return (*cautions(self.epsilon), *_below_floor(result, getattr(result.mechanism, "floor", 0)))
-
-
-def _below_floor(result: Result, floor: int) -> tuple[str, ...]:
-    """Names items whose published interval ends below the floor; it looks at nothing else."""
-    if not floor:
-        return ()
-    most = result.interval(simultaneous=True).high * result.included
-    few = ", ".join(str(item) for item, each in zip(result.items, most, strict=True) if round(each) < floor)
-    words = f"the guarantee needs at least {floor} holders of every item, which seems not to hold for {few}"
-    return (f"{words}: 95% intervals of all items together end below that",) if few else ()
-
-
 def histogram(
     table: Any,
     column: str,
@@ -107,7 +70,9 @@ def histogram(
     outside: str = "refuse",
     other: object | None = None,
     groups: str | None = None,
+    public_groups: bool = False,
     weights: str = "total",
+    anyway: bool = False,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Histogram | GroupedHistogram:
@@ -117,9 +82,12 @@ def histogram(
     the column that tells people apart (the first row of each counts). `missing` and `outside` say what becomes of
     rows without an item of the list: "refuse", "drop", or "other" for the item named by `other`. `groups` names a
     column of privacy levels, each run on its own and put together with `weights`: the levels are epsilons, or
-    `epsilon` maps them to epsilons. Entropy other than the operating system's is for simulations
-    only.
+    `epsilon` maps them to epsilons. Who is in which group is not protected: `public_groups` declares that it is public
+    anyway. Where the error would swamp the answers nothing is run, unless `anyway`. Entropy other than the operating
+    system's is for simulations only.
     """
+    if groups is not None:
+        check_groups_public(column, groups, public_groups)
     names = [column, *(each for each in (user, groups) if each is not None)]
     cells = dict(zip(names, columns(table, names), strict=True))
     held = prepare(
@@ -133,10 +101,14 @@ def histogram(
     source = SystemEntropy() if entropy is None else entropy
     if groups is not None:
         levels = levels_of([cells[groups][row] for row in held.kept], _by_level(epsilon))
-        return _grouped(held, levels, terms, weights, source, progress)
+        check_groups_hide(groups, held.positions, [members for _, members in levels.values()])
+        public = replace(held, assumed=(*held.assumed, f"{MEMBERSHIP} (column {groups!r})"))
+        return _grouped(public, levels, terms, weights, anyway, source, progress)
     if epsilon is None or isinstance(epsilon, Mapping):
         raise ParameterError("give epsilon, one number; several of them need groups=, the column that tells which")
-    return _one(held, held.positions, terms(epsilon), source, _counting(progress, 0, held.positions.size))
+    ready = terms(epsilon).planned(held.positions, len(held.domain))
+    warnings = worthwhile([ready], len(held.domain), anyway)
+    return _one(held, ready, warnings, source, _counting(progress, 0, held.positions.size))
 
 
 def _by_level(epsilon: float | Mapping[object, float] | None) -> Mapping[object, float] | None:
@@ -150,34 +122,45 @@ def _grouped(
     levels: Mapping[str, tuple[float, Ints]],
     terms: Callable[[float], Terms],
     weights: str,
+    anyway: bool,
     entropy: Entropy,
     progress: Progress | None,
 ) -> GroupedHistogram:
-    """One survey per level, put together; that levels are public becomes part of the guarantee."""
+    """One survey per level, put together. Every level is planned before anything is drawn."""
     if weights not in WEIGHTS:
         raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
-    parts, done, public = {}, 0, replace(held, assumed=(*held.assumed, MEMBERSHIP))
-    for level, (epsilon, members) in levels.items():
-        said = _counting(progress, done, held.positions.size)
-        try:
-            parts[level] = _one(public, held.positions[members], terms(epsilon), entropy, said)
-        except FaircountError as problem:
-            raise RefusedError(f"privacy level {level!r}: {problem}; merge it with another level") from problem
-        done += members.size
-    own = {level: terms(levels[level][0]).cautions(part) for level, part in parts.items()}
+    ready = {
+        level: _planned_level(level, terms(epsilon), held, members) for level, (epsilon, members) in levels.items()
+    }
+    warnings = worthwhile(list(ready.values()), len(held.domain), anyway)
+    parts, done = {}, 0
+    for level, survey in ready.items():
+        parts[level] = _one(held, survey, (), entropy, _counting(progress, done, held.positions.size))
+        done += survey.users
+    own = {level: ready[level].terms.cautions(part) for level, part in parts.items()}
     against = (f"privacy level {level!r}: {each}" for level, words in own.items() for each in words)
-    return combined(parts, weights, (*held.notes, *against))
+    return combined(parts, weights, (*held.notes, *warnings, *against))
+
+
+def _planned_level(level: str, terms: Terms, held: Prepared, members: Ints) -> Planned:
+    try:
+        return terms.planned(held.positions[members], len(held.domain))
+    except FaircountError as problem:
+        raise RefusedError(f"privacy level {level!r}: {problem}; merge it with another level") from problem
 
 
 def _one(
-    held: Prepared, positions: Ints, terms: Terms, entropy: Entropy, progress: Callable[[int], None] | None
+    held: Prepared,
+    ready: Planned,
+    warnings: tuple[str, ...],
+    entropy: Entropy,
+    progress: Callable[[int], None] | None,
 ) -> Histogram:
     """One survey of these users. Encoded answers go in; the labels are put back on what comes out."""
-    made, warnings = terms.made(positions.size, len(held.domain))
-    result = run(positions, made, entropy=entropy, progress=progress)
+    result = run(ready.positions, ready.mechanism, entropy=entropy, progress=progress)
     labelled = replace(result.mechanism, items=held.domain)
     found = Histogram(labelled, result.aggregate, result.included, result.facts, assumed=held.assumed)
-    return replace(found, notes=(*held.notes, *warnings, *terms.cautions(found)))
+    return replace(found, notes=(*held.notes, *warnings, *ready.terms.cautions(found)))
 
 
 def _counting(progress: Progress | None, before: int, total: int) -> Callable[[int], None] | None:

@@ -1,6 +1,7 @@
 """From raw cells to one item per user, by rules that are stated with the result and part of its guarantee.
 
-    one user      the first row of a user counts, further ones are left out (without a user column every row is a user)
+    one user      the first row of a user counts, further ones are left out; without a user column every row is a user,
+                  and that each row is another person becomes a condition of the guarantee
     missing       nothing, blank text, NaN: refused, or left out, or counted as the item named by `other`
     outside       not on the public list: refused, or left out, or counted as the item named by `other`
     comparing     as text: blanks around it do not count, Unicode in composed form, upper and lower case differ
@@ -20,6 +21,9 @@ import numpy as np
 from faircount.core.arrays import Ints
 from faircount.core.domain import Domain
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
+
+ROWS_ARE_PEOPLE = "each row is another person"
+"""What a guarantee per person needs where no column tells people apart."""
 
 REFUSE, DROP, OTHER = RULES = ("refuse", "drop", "other")
 
@@ -152,8 +156,9 @@ def prepare(
     if not kept.any():
         raise AnswerError("no user has an answer on the list: check the column and the list of items")
     one = () if users is None else ("of users with several rows the first counts",)
+    people = (ROWS_ARE_PEOPLE,) if users is None else ()
     listed = ("the list of items is public (it was taken from the answers)",) if from_data else ()
-    return Prepared(domain, codes[kept], rows[kept], one + how.notes, listed + how.assumed)
+    return Prepared(domain, codes[kept], rows[kept], one + how.notes, listed + how.assumed + people)
 
 
 def _encode(answers: Sequence[object], domain: Domain) -> Ints:

@@ -16,6 +16,7 @@ def demo(epsilon: float) -> None:
 
     import faircount as fc
     from faircount.cli.show import bars, console, notes
+    from faircount.estimation.result import AGAIN
     from faircount.planning.question import cautions
 
     cities = list(CITIES)
@@ -30,6 +31,7 @@ def demo(epsilon: float) -> None:
         result = fc.run(answers, ours)
     bars(out, result, truth=truth)
     out.print(f"\nPrivacy: {result.guarantee}.")
+    out.print(f"Again: {AGAIN}.")
     out.print(
         f"Every answer travelled as two shares over F_{result.facts['modulus']}, each of them random by itself, "
         "sealed; the servers added them up and opened one sum."

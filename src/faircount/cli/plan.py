@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from faircount.planning.groups import GroupsPlan
     from faircount.planning.plan import Option, Plan
 
+DO_NOT_RUN = 3
+"""Exit code of a plan that says not to run it."""
+
 
 @click.command()
 @click.option("--users", type=int, help="Number of users who will be asked.")
@@ -55,7 +58,8 @@ def plan(
 ) -> None:
     """Compare every mechanism at one exact privacy budget, and recommend one.
 
-    Errors are shares of the users, for an average item: privacy noise alone.
+    Errors are shares of the users, for an average item: privacy noise alone. The exit code is 3 where the plan says not
+    to run it.
     """
     from faircount.cli.show import busy, console, print_json
     from faircount.core.errors import ParameterError
@@ -86,6 +90,8 @@ def plan(
         _show(console(), made)
         if plot is not None:
             console().print(f"\nWritten to {plot}", soft_wrap=True)
+    if not made.worthwhile:
+        raise click.exceptions.Exit(DO_NOT_RUN)
 
 
 def _show(out: "Console", made: "Plan") -> None:

@@ -55,6 +55,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--other", metavar="ITEM", help="The item of the list that answers outside it count as.")
 @click.option("--groups", metavar="COLUMN", help="Column of privacy levels: each level is a survey of its own.")
+@click.option(
+    "--public-groups",
+    is_flag=True,
+    help="Declare that it is public who is in which group: sizes of groups are printed exactly.",
+)
 @click.option("--levels", metavar="a=0.5,b=2|@FILE", help="Epsilon of every level; without it the levels are epsilons.")
 @click.option(
     "--weights",
@@ -63,6 +68,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="How groups are put together: by total variance, noise variance, or size.",
 )
+@click.option("--anyway", is_flag=True, help="Run it although the error would swamp the answers.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--out", type=FILE, help="Write the same JSON to a file.")
@@ -155,7 +161,7 @@ def _pair(entry: str) -> tuple[str, float]:
 
 def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float) -> None:
     from faircount.cli.show import bars, notes, promise
-    from faircount.estimation.result import SIMULATION
+    from faircount.estimation.result import AGAIN, SIMULATION
 
     if result.simulation:
         out.print(f"[bold]{SIMULATION}[/bold]\n")
@@ -167,6 +173,7 @@ def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float) 
         _show_groups(out, said)
     out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
     out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
+    out.print(f"Again: {AGAIN}.", markup=False)
 
 
 def _show_groups(out: "Console", said: dict[str, Any]) -> None:

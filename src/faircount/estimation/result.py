@@ -27,6 +27,10 @@ SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by an
 """Stands above every result whose facts say `simulation`."""
 
 
+AGAIN = "running it again on the same people spends that much again: the privacy losses of all runs add up"
+"""Stands below every guarantee: a reader who averages many runs learns what each of them hides."""
+
+
 def stated_guarantees(mechanism: Mechanism, included: int | None = None) -> tuple[Guarantee, ...]:
     """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1.
 
@@ -122,6 +126,7 @@ class Result:
             ],
             "consistent": [float(each) for each in self.consistent],
             "guarantee": self.guarantee.to_dict(),
+            "again": AGAIN,
         }
 
     def __str__(self) -> str:
@@ -139,7 +144,7 @@ def in_words(made: Any, name: str) -> str:
     for label, estimate, low, high in zip(labels, made.estimates, bounds.low, bounds.high, strict=True):
         lines.append(f"  {label:<{width}}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]")
     lines += [f"note: {shown(each)}" for each in getattr(made, "notes", ())]
-    return "\n".join([*lines, f"intervals: 95% each, {bounds.method}", f"privacy: {made.guarantee}"])
+    return "\n".join([*lines, f"intervals: 95% each, {bounds.method}", f"privacy: {made.guarantee}", f"again: {AGAIN}"])
 
 
 @dataclass(frozen=True)
@@ -182,4 +187,6 @@ class MeanResult:
     def __str__(self) -> str:
         low, high = self.interval()
         head = f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}] of {self.included} users"
-        return "\n".join([*([SIMULATION] if self.simulation else []), head, f"privacy: {self.guarantee}"])
+        return "\n".join(
+            [*([SIMULATION] if self.simulation else []), head, f"privacy: {self.guarantee}", f"again: {AGAIN}"]
+        )

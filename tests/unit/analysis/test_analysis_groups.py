@@ -9,8 +9,9 @@ import pytest
 from faircount.accounting.composition import MEMBERSHIP
 from faircount.analysis.groups import GroupedHistogram, combined, levels_of
 from faircount.analysis.histogram import Histogram, histogram
+from faircount.analysis.prepare import ROWS_ARE_PEOPLE
 from faircount.core.entropy import SeededStream
-from faircount.core.errors import AnswerError, FaircountError, ParameterError
+from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
 from faircount.estimation import weighting
 
 ITEMS = ["a", "b", "c", "d"]
@@ -22,8 +23,11 @@ TABLE = {
 }
 
 
+KNOWN: dict[str, Any] = {"domain": ITEMS, "public_groups": True}
+
+
 def made(table: Any = TABLE, groups: str = "level", **known: Any) -> GroupedHistogram:
-    result = histogram(table, "answer", **({"domain": ITEMS, "groups": groups, "entropy": SeededStream(6)} | known))
+    result = histogram(table, "answer", **(KNOWN | {"groups": groups, "entropy": SeededStream(6)} | known))
     assert isinstance(result, GroupedHistogram)
     return result
 
@@ -62,7 +66,7 @@ def test_each_group_has_its_own_epsilon_and_the_weakest_is_stated() -> None:
     result = made()
     assert [round(each.guarantee.epsilon, 9) for each in result.groups.values()] == [0.5, 1.0, 2.0]
     assert result.guarantee.epsilon == 2.0
-    assert result.guarantee.condition == MEMBERSHIP
+    assert result.guarantee.condition == f"{ROWS_ARE_PEOPLE} and {MEMBERSHIP} (column 'level')"
     assert result.included == 900
 
 
@@ -78,7 +82,7 @@ def test_estimates_are_the_weighted_ones() -> None:
 
 
 def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
-    table = {"answer": ["a"] * 300 + ["b"] * 300, "level": ["1"] * 300 + ["2"] * 300}
+    table = {"answer": ["a"] * 290 + ["b"] * 310, "level": ["1"] * 300 + ["2"] * 300}
     result = made(table)
     assert result.test.rejected
     assert result.weighting == "uwa"
@@ -141,7 +145,6 @@ def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
         ({"epsilon": 1.0}, ParameterError, "each level has its own epsilon"),
         ({"weights": "best"}, ParameterError, "weights must be one of total, vwa, uwa"),
         ({"groups": "nothing"}, AnswerError, "no column 'nothing'"),
-        ({"groups": "answer"}, ParameterError, "'a' is not a positive number"),
     ],
     ids=str,
 )
@@ -152,7 +155,7 @@ def test_wrong_use_is_refused(known: dict[str, Any], error: type[Exception], wor
 
 def test_a_group_of_one_is_refused() -> None:
     with pytest.raises(FaircountError, match=r"privacy level '1': 1 user is too few.*merge it"):
-        made({"answer": ["a", "b", "c"], "level": ["1", "2", "2"]})
+        made({"answer": ["a", "b", "c"], "level": ["1", "2", "2"]}, anyway=True)
 
 
 def test_putting_together_needs_no_table() -> None:
@@ -172,3 +175,31 @@ def test_a_seeded_result_prints_as_a_simulation() -> None:
     release = made(entropy=None)
     assert str(release).startswith("laplace: 900 users, 4 items")
     assert "simulation" not in release.to_dict()
+
+
+def test_the_answers_are_no_groups() -> None:
+    """Their sizes were printed, exactly, beside an epsilon of 1."""
+    for column in ("answer", "copy"):
+        with pytest.raises(RefusedError, match="published exactly"):
+            made({**TABLE, "copy": TABLE["answer"]}, groups=column, epsilon=dict.fromkeys(ITEMS, 1.0))
+
+
+def test_a_column_that_determines_the_answer_is_refused() -> None:
+    finer = [f"{answer}{i % 2}" for i, answer in enumerate(TABLE["answer"])]
+    with pytest.raises(RefusedError, match="all users have the same answer"):
+        made({**TABLE, "finer": finer}, groups="finer", epsilon=dict.fromkeys(set(finer), 1.0))
+
+
+def test_groups_are_public_by_declaration_only() -> None:
+    with pytest.raises(RefusedError, match="--public-groups"):
+        made(public_groups=False)
+    said = made(groups="name", epsilon={"strict": 1.0, "open": 2.0}).to_dict()
+    assert "it is public which group a user is in (column 'name')" in said["guarantee"]["condition"]
+
+
+def test_groups_whose_error_swamps_the_answers_run_only_when_told_to() -> None:
+    few = {key: values[:12] for key, values in TABLE.items()}
+    with pytest.raises(RefusedError, match=r"do not run this.*--anyway"):
+        made(few, groups="name", epsilon={"strict": 0.5, "open": 0.5})
+    result = made(few, groups="name", epsilon={"strict": 0.5, "open": 0.5}, anyway=True)
+    assert any(each.startswith("do not run this") for each in result.notes)

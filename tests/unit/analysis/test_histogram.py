@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircount as fc
-from faircount.analysis.histogram import Histogram, Terms, histogram
+from faircount.analysis.histogram import Histogram, histogram
+from faircount.analysis.prepare import ROWS_ARE_PEOPLE
+from faircount.analysis.terms import Terms
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
@@ -36,7 +38,7 @@ def test_every_mechanism_runs_and_keeps_its_budget(mechanism: str) -> None:
     assert result.mechanism.name == ("laplace" if mechanism == "auto" else mechanism)
     assert result.guarantee.epsilon <= 1.0
     assert result.guarantee.delta <= 1e-6
-    assert (result.guarantee.condition is None) == (floor == 0)
+    assert (result.guarantee.condition == ROWS_ARE_PEOPLE) == (floor == 0)
     truth = np.array(COUNTS) / 600
     spread = np.sqrt(result.mechanism.variance(truth, 600))
     assert np.all(np.abs(result.estimates - truth) <= 6 * spread + 1e-12)
@@ -85,9 +87,11 @@ def test_conditions_of_the_rows_join_those_of_the_mechanism() -> None:
     said = result.guarantee.condition
     assert said is not None
     assert said.startswith("every item has at least 50 holders")
-    assert said.endswith("it is public who has no answer and it is public who has an answer outside the list")
+    assert said.endswith(
+        f"it is public who has no answer and it is public who has an answer outside the list and {ROWS_ARE_PEOPLE}"
+    )
     assert made(domain=None, domain_from_data=True).guarantee.condition == (
-        "the list of items is public (it was taken from the answers)"
+        f"the list of items is public (it was taken from the answers) and {ROWS_ARE_PEOPLE}"
     )
 
 
@@ -120,18 +124,23 @@ def test_what_cannot_be_done_is_refused_in_words(known: dict[str, Any], error: t
 def test_one_row_is_too_few_and_two_are_a_result() -> None:
     with pytest.raises(FaircountError, match="1 user is too few"):
         made({"city": ["Aldmoor"]})
-    assert made({"city": ["Aldmoor", "Çarrow"]}).included == 2
+    assert made({"city": ["Aldmoor", "Çarrow"]}, anyway=True).included == 2
 
 
-def test_an_error_that_swamps_the_answers_is_noted() -> None:
-    result = made({"city": TABLE["city"][:8]})
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "grr"])
+def test_an_error_that_swamps_the_answers_stops_the_run(mechanism: str) -> None:
+    """It was run all the same, with a note below the table."""
+    few = {"city": TABLE["city"][:8]}
+    with pytest.raises(RefusedError, match=r"do not run this.*--anyway.*anyway=True"):
+        made(few, mechanism=mechanism)
+    result = made(few, mechanism=mechanism, anyway=True)
     assert any("do not run this" in note for note in result.notes)
     assert not made().notes
 
 
 def test_nothing_serves_a_budget_of_next_to_nothing() -> None:
     with pytest.raises(RefusedError, match="no mechanism meets the budget"):
-        Terms(1e-7, 1e-12).made(800, 12)
+        Terms(1e-7, 1e-12).planned(np.zeros(800, dtype=np.int64), 12)
 
 
 def test_seeded_results_say_that_they_are_no_release() -> None:
@@ -168,13 +177,15 @@ def test_progress_ends_with_everybody() -> None:
     made(progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (600, 600)
     table, told2 = {**TABLE, "level": ["1", "2"] * 300}, []
-    histogram(table, "city", domain=CITIES, groups="level", progress=lambda done, total: told2.append((done, total)))
+    grouped: dict[str, Any] = {"domain": CITIES, "groups": "level", "public_groups": True}
+    histogram(table, "city", **grouped, progress=lambda done, total: told2.append((done, total)))
     assert told2[-1] == (600, 600)
     assert told2 == sorted(told2)
 
 
 def test_mixed_types_are_read_as_text() -> None:
-    result = histogram({"x": [1, "1", 2.0, "2", "two", 2]}, "x", domain=[1, 2, "two"], mechanism="grr", **BUDGET)
+    mixed = {"x": [1, "1", 2.0, "2", "two", 2]}
+    result = histogram(mixed, "x", domain=[1, 2, "two"], mechanism="grr", anyway=True, **BUDGET)
     assert isinstance(result, Histogram)
     assert result.included == 6
     assert result.items == (1, 2, "two")
@@ -189,3 +200,20 @@ def test_a_million_rows(tmp_path: Path) -> None:
     result = histogram(path, "item", user="id", domain=12, entropy=SeededStream(3), **BUDGET)
     assert result.included == 10**6
     np.testing.assert_allclose(result.estimates, np.bincount(answers) / 10**6, atol=1e-4)
+
+
+def test_rows_are_people_only_where_a_column_says_so() -> None:
+    """A person with ten rows was protected ten times less than the guarantee said."""
+    rows = {"city": TABLE["city"], "who": [i // 2 for i in range(600)]}
+    assert made(rows).guarantee.condition == ROWS_ARE_PEOPLE
+    assert f"provided that {ROWS_ARE_PEOPLE}" in str(made(rows))
+    told = made(rows, user="who")
+    assert told.guarantee.condition is None
+    assert told.included == 300
+
+
+def test_every_result_says_that_running_again_spends_again() -> None:
+    release = made(entropy=None)
+    assert "spends that much again" in str(release)
+    assert "spends that much again" in release.to_dict()["again"]
+    assert "spends that much again" in str(fc.run(np.linspace(-1, 1, 50), fc.Duchi(epsilon=1.0)))

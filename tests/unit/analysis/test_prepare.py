@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.analysis.prepare import Prepared, Rules, first_rows, is_missing, prepare, text_of
+from faircount.analysis.prepare import ROWS_ARE_PEOPLE, Prepared, Rules, first_rows, is_missing, prepare, text_of
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
 NOTHING = [None, "", "  ", math.nan, float("nan"), np.float64("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
@@ -59,13 +59,14 @@ def test_left_out_answers_become_a_condition() -> None:
     found = encoded(["a", "x", "", "b"], ["a", "b"], outside="drop", missing="drop")
     assert found.positions.tolist() == [0, 1]
     assert found.kept.tolist() == [0, 3]
-    assert found.assumed == ("it is public who has no answer", "it is public who has an answer outside the list")
+    dropped = ("it is public who has no answer", "it is public who has an answer outside the list")
+    assert found.assumed == (*dropped, ROWS_ARE_PEOPLE)
 
 
 def test_answers_counted_as_another_item_need_no_condition() -> None:
     found = encoded(["a", "x", "", "b"], ["a", "b", "rest"], outside="other", missing="other", other="rest")
     assert found.positions.tolist() == [0, 2, 2, 1]
-    assert found.assumed == ()
+    assert found.assumed == (ROWS_ARE_PEOPLE,)
     with pytest.raises(ParameterError, match="not on the list"):
         encoded(["a", "x"], ["a", "b"], outside="other", other="rest")
     with pytest.raises(ParameterError, match="name it"):

@@ -76,6 +76,8 @@ def test_refusals_name_the_floor(call: Call) -> None:
 def test_a_hopeless_plan_says_do_not_run_this(call: Call) -> None:
     done = call("plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --dropout 0.1 --colluding 0.1")
     assert "Verdict: do not run this" in done.stdout
+    assert done.exit_code == 3
+    assert call("plan --users 50 --items 300 --epsilon 0.3 --delta 1e-6 --json").exit_code == 3
     assert "5 insiders" in done.stdout
     assert "5 may drop out" in done.stdout
 

@@ -32,7 +32,8 @@ def test_json_has_the_promised_keys_and_nothing_else_is_printed(call: Call) -> N
     assert [row["item"] for row in said["estimates"]] == ["Aldmoor", "Brook, Lower", "Zürich", "Nowhere"]
     assert set(said["estimates"][0]) == {"item", "estimate", "low", "high"}
     assert said["guarantee"]["epsilon"] == 1.0
-    assert said["guarantee"]["condition"] is None
+    assert said["guarantee"]["condition"] == "each row is another person"
+    assert "spends that much again" in said["again"]
     assert "simulation" not in said
 
 
@@ -41,7 +42,9 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
     assert "Zürich" in shown
     assert "█" in shown
     assert "Privacy: against 1 colluding participant reading the result, the odds" in shown
-    assert "whatever the answers are." in " ".join(shown.split())
+    assert "provided that each row is another person." in " ".join(shown.split())
+    assert "whatever the answers are." in " ".join(call(f"{RUN} --epsilon 1 --user id").stdout.split())
+    assert "Again: running it again on the same people spends that much again" in shown
     assert "SIMULATION" not in shown
     assert max(map(len, shown.splitlines())) <= WIDTH
 
@@ -92,23 +95,23 @@ def test_a_short_list_in_the_command(call: Call) -> None:
     rest = call("run answers.csv --column city --epsilon 1 --other rest --json --domain", "Aldmoor,Zürich,rest")
     said = json.loads(rest.stdout)
     assert said["notes"] == ["users with an answer outside the list count as rest"]
-    assert said["guarantee"]["condition"] is None
+    assert said["guarantee"]["condition"] == "each row is another person"
     left = call("run answers.csv --column city --epsilon 1 --outside drop --domain", "Aldmoor,Zürich")
     assert "provided that it is public who has an answer outside the list" in " ".join(left.stdout.split())
 
 
 def test_groups_by_name_and_by_number(call: Call) -> None:
-    shown = call(f"{RUN} --groups level --levels strict=0.5,open=2").stdout
+    shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
     assert "Groups, put together with total weights" in shown
     assert "it is public which group a user is in" in " ".join(shown.split())
-    said = json.loads(call(f"{RUN} --groups budget --weights vwa --json").stdout)
+    said = json.loads(call(f"{RUN} --groups budget --public-groups --weights vwa --json").stdout)
     assert [each["epsilon"] for each in said["groups"]] == [1.0, 2.0]
     assert said["weighting"] == "vwa"
 
 
 def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
     (tmp_path / "levels.txt").write_text("strict=0.5\n\nopen = 2\n")
-    said = json.loads(call(f"{RUN} --groups level --levels @levels.txt --json").stdout)
+    said = json.loads(call(f"{RUN} --groups level --public-groups --levels @levels.txt --json").stdout)
     assert [(each["group"], each["epsilon"]) for each in said["groups"]] == [("strict", 0.5), ("open", 2.0)]
 
 
@@ -118,9 +121,12 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         (f"{RUN}", "give --epsilon"),
         (f"{RUN} --epsilon 1 --groups level", "leave --epsilon out"),
         (f"{RUN} --epsilon 1 --levels strict=1", "give --groups too"),
-        (f"{RUN} --groups level", "'open' is not a positive number"),
-        (f"{RUN} --groups level --levels strict", "level=epsilon"),
-        (f"{RUN} --groups level --levels strict=1", "'open' has no epsilon"),
+        (f"{RUN} --groups level --public-groups", "'open' is not a positive number"),
+        (f"{RUN} --groups level --public-groups --levels strict", "level=epsilon"),
+        (f"{RUN} --groups level --levels strict=1,open=2", "say so: --public-groups"),
+        (f"{RUN} --groups city --public-groups --levels a=1", "cannot be the answers and the groups"),
+        (f"{RUN} --epsilon 0.001", "do not run this: laplace has a 95% error"),
+        (f"{RUN} --groups level --public-groups --levels strict=1", "'open' has no epsilon"),
         (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
         (f"{RUN} --epsilon 1 --mechanism dpds", "dpds: needs a floor of 80 holders per item (--floor 80"),
         (f"{RUN} --epsilon 1 --user city --missing other", "name it: --other ITEM"),
@@ -180,7 +186,7 @@ def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
     assert "by at most a factor of e^1000" in shown
     assert "epsilon of 50" in json.loads(call(f"{RUN} --epsilon 50 --json").stdout)["notes"][0]
     assert json.loads(call(f"{RUN} --epsilon 10 --json").stdout)["notes"] == []
-    levels = json.loads(call(f"{RUN} --groups level --levels strict=1,open=11 --json").stdout)["notes"]
+    levels = json.loads(call(f"{RUN} --groups level --public-groups --levels strict=1,open=11 --json").stdout)["notes"]
     assert any(each.startswith("privacy level 'open': an epsilon of 11 protects") for each in levels)
 
 
@@ -224,3 +230,9 @@ def test_a_small_negative_estimate_is_no_negative_zero() -> None:
     assert "\n0         0.0%" in out.export_text()
     assert " 0.0000 " in str(counted(10**6))
     assert "-0.0000" not in str(counted(10**6))
+
+
+def test_what_should_not_be_run_is_run_when_told_to(call: Call) -> None:
+    done = call(f"{RUN} --epsilon 0.001 --anyway")
+    assert done.exit_code == 0
+    assert "Note: do not run this" in done.stdout
