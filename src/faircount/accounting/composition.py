@@ -29,9 +29,10 @@ from faircount.accounting.divergence import (
 )
 from faircount.accounting.exact import decoys_needed, sampling_probability, shift_pair
 from faircount.accounting.guarantee import Guarantee
+from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import fraction, integer, positive, real
+from faircount.core.validation import fraction, integer, positive, probability, real
 
 STEP = 1e-4
 """Grid of the privacy losses."""
@@ -40,6 +41,7 @@ _HIDDEN = 1e-20  # outcomes that P has with less than this in total are counted 
 _TRUNCATED = 1e-15  # the same for the tails of a repeated composition (dp_accounting adds it to delta)
 _FFT_ERROR = 1e-15  # per composed coordinate, added to delta
 _MOST_RESPONSES = 10**7  # randomized responses whose losses are enumerated
+_MOST_PARTLY_INFORMED = 10**5  # the same where a response may say nothing: their leads are found one by one
 _MOST_RELEASES = 10**4
 _LARGEST_FLOOR = 10**7
 
@@ -105,15 +107,17 @@ def _distribution(pair: LossPair, step: float) -> Any:
 
 
 def compose_randomized_response(
-    each: float, count: int, *, epsilon: float | None = None, delta: float | None = None
+    each: float, count: int, *, epsilon: float | None = None, delta: float | None = None, informed: float = 1.0
 ) -> float:
     """`count` independent randomized responses of `each` epsilon: the exact delta at `epsilon`, or epsilon at `delta`.
 
-    A Laplace release for epsilon_0 is two of them with epsilon_0 / 2 under replace-one, one under zero-out.
+    A Laplace release for epsilon_0 is two of them with epsilon_0 / 2 under replace-one, one under zero-out. A response
+    is `informed` with this probability; otherwise it is equally likely for both answers, as most reports of GRR are.
     """
     loss, times = positive("each", each), integer("count", count, least=1, most=_MOST_RESPONSES)
-    log_mass = log_binomial(times, 1 / (1 + math.exp(-loss)))
-    losses = loss * (2 * np.arange(times + 1) - times)
+    share = probability("informed", informed)
+    log_mass = log_binomial(times, 1 / (1 + math.exp(-loss))) if share == 1 else _log_lead(loss, share, times)
+    losses = loss * (np.arange(log_mass.size) if share < 1 else 2 * np.arange(times + 1) - times)
     most, error = Fraction(loss) * times, 4e-16 * loss * times  # of the largest loss in floating point
 
     def delta_at(eps: float) -> float:
@@ -123,6 +127,22 @@ def compose_randomized_response(
         return delta_bound(float((np.exp(log_mass) * -np.expm1(gaps)).sum()))
 
     return _answer(delta_at, epsilon, delta)
+
+
+def _log_lead(loss: float, informed: float, count: int) -> Floats:
+    """Log probabilities that responses for the true answer lead by 0..count over those for the other one.
+
+    Coefficients p_k of (a + b x + c x^2)^n, k = n - lead: a (k+1) p_(k+1) = b (n-k) p_k + c (2n-k+1) p_(k-1), whose
+    terms are positive, so that nothing cancels; carried on as ratios of neighbours, which do not underflow.
+    """
+    n = integer("count", count, most=_MOST_PARTLY_INFORMED)
+    other, silent = math.exp(-loss), (1 - informed) / informed * (1 + math.exp(-loss))  # c / a and b / a
+    ratios, ratio = [], math.inf
+    for k in range(n):
+        ratio = (silent * (n - k) + other * (2 * n - k + 1) / ratio) / (k + 1)
+        ratios.append(ratio)
+    first = n * (math.log(informed) - math.log1p(other))
+    return (first + np.concatenate(([0.0], np.cumsum(np.log(ratios)))))[::-1]
 
 
 def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) -> float:

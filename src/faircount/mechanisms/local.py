@@ -11,6 +11,7 @@ All probabilities are integers over 2^128, rounded so that no ratio of two of th
 for the program, not only for the formula.
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
+from faircount.accounting.composition import compose_randomized_response
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
@@ -81,10 +83,19 @@ class Window:
         inside = starts + rng.integers(self.width, size=starts.size)
         return np.where(informed, inside, rng.integers(self.cells, size=starts.size))
 
+    @property
+    def apart(self) -> int:
+        """Cells of a window that are outside another one, for two windows that overlap least; mixtures do no worse."""
+        return min(self.width, self.cells - self.width)
+
+    @property
+    def informed(self) -> Fraction:
+        """Probability of a cell that is in one of two such windows alone; any other cell fits both alike."""
+        return self.apart * (self.own + self.other)
+
     def divergence(self, growth: Fraction) -> Fraction:
-        """Hockey stick at e^epsilon = growth between two windows that overlap least; mixtures do no worse."""
-        apart = min(self.width, self.cells - self.width)
-        return apart * max(Fraction(0), self.own - growth * self.other)
+        """Hockey stick at e^epsilon = growth between two such windows."""
+        return self.apart * max(Fraction(0), self.own - growth * self.other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +124,20 @@ class LocalMechanism(Mechanism):
     def divergence(self, growth: Fraction) -> Fraction:
         """Largest hockey-stick divergence at e^epsilon = growth between the reports of two answers, exactly."""
 
+    @property
+    @abstractmethod
+    def informed(self) -> Fraction:
+        """Probability that a report is not equally likely for both of the two answers that differ most, exactly."""
+
+    def composed(self, reports: int, *, epsilon: float | None = None, delta: float | None = None) -> float:
+        """The exact delta at `epsilon`, or epsilon at `delta`, of so many reports of one user.
+
+        Each is a randomized response of this mechanism's epsilon, or says nothing about which of two answers it was.
+        """
+        return compose_randomized_response(
+            self.epsilon, reports, epsilon=epsilon, delta=delta, informed=rounded_up(self.informed)
+        )
+
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact against whoever sees the report, from the integers it is drawn with; a bound for all who see less."""
         if relation is not Relation.REPLACE_ONE:
@@ -120,7 +145,13 @@ class LocalMechanism(Mechanism):
                 f"{self.name}: whoever collects reports sees who sent one, so that a user took part is not hidden; "
                 f"ask for the {Relation.REPLACE_ONE} guarantee"
             )
-        return float(self.divergence(exp_below(checked_epsilon(epsilon))))
+        return rounded_up(self.divergence(exp_below(checked_epsilon(epsilon))))
+
+
+def rounded_up(share: Fraction) -> float:
+    """The smallest floating-point number that is not below a probability."""
+    near = float(share)
+    return near if Fraction(near) >= share else math.nextafter(near, math.inf)
 
 
 def _below(bound: int, size: int, entropy: Entropy) -> Ints:

@@ -81,6 +81,11 @@ class GRR(LocalFrequency):
         """s_j = Bin(Pi_j, e^epsilon / (e^epsilon + N - 1)) + Bin(n - Pi_j, 1 / (e^epsilon + N - 1)), dependent."""
         return Channel(float(self.window.own), float(self.window.other), independent=False)
 
+    @property
+    def informed(self) -> Fraction:
+        """A report of one of the two items in question; any other item is equally likely for both."""
+        return self.window.informed
+
     def divergence(self, growth: Fraction) -> Fraction:
         """max(0, hit - growth * miss)."""
         return self.window.divergence(growth)
@@ -132,6 +137,11 @@ class OUE(LocalFrequency):
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, 1/2) + Bin(n - Pi_j, 1 / (e^epsilon + 1)), independent."""
         return Channel(0.5, float(self.miss))
+
+    @property
+    def informed(self) -> Fraction:
+        """Exactly one of the two bits in question is set: 1/2 (1-q) + 1/2 q."""
+        return _HALF
 
     def divergence(self, growth: Fraction) -> Fraction:
         """Own bit set and the other's not is the only pair of bits that can be likelier: 1/2 (1-q) against q 1/2."""

@@ -56,6 +56,11 @@ class LocalMean(LocalMechanism):
         """A: cells by which the mean report moves when x moves by 1, exactly."""
         return self.window.excess * self.window.width * self.steps / 2
 
+    @property
+    def informed(self) -> Fraction:
+        """A report inside one of the two windows that overlap least, and not inside the other."""
+        return self.window.informed
+
     def divergence(self, growth: Fraction) -> Fraction:
         """That of the two windows that overlap least."""
         return self.window.divergence(growth)

@@ -152,10 +152,10 @@ def tss_prime(q: Question) -> Made:
 
 
 def _local(kind: type[GRR] | type[OUE], q: Question) -> Made:
-    """The randomized response of the same epsilon dominates every local randomizer, so R of them compose exactly."""
-    each = q.epsilon if q.releases == 1 else _local_each(q.epsilon, q.delta, q.releases)
+    """Reports of the mechanism's own law compose exactly; one report needs no delta."""
+    each = q.epsilon if q.releases == 1 else _local_each(kind, q.items, q.epsilon, q.delta, q.releases)
     made = kind(items=q.items, users=q.users, epsilon=each)
-    return Made(made, lambda: composition.compose_randomized_response(each, q.releases, epsilon=q.epsilon))
+    return Made(made, lambda: made.composed(q.releases, epsilon=q.epsilon))
 
 
 def grr(q: Question) -> Made:
@@ -204,11 +204,13 @@ def _sampling_spent(crowd: int, p: float, epsilon: float, releases: int) -> floa
 
 
 @lru_cache(64)
-def _local_each(epsilon: float, delta: float, releases: int) -> float:
-    def composed(each: float) -> float:
-        return composition.compose_randomized_response(each, releases, epsilon=epsilon)
+def _local_each(kind: type[GRR] | type[OUE], items: int, epsilon: float, delta: float, releases: int) -> float:
+    """The largest epsilon of each report; a report for a smaller one could be made of it, so delta rises with it."""
 
-    return largest_within(composed, delta, 2 * epsilon + 2)
+    def composed(each: float) -> float:
+        return kind(items=items, epsilon=each).composed(releases, epsilon=epsilon)
+
+    return largest_within(composed, delta, 2 * epsilon + 8 + math.log(items))
 
 
 @lru_cache(64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
-from faircount.core.validation import integer, real
+from faircount.core.validation import integer, real, share_of_users
 from faircount.planning.question import Question
 from faircount.protocol.survey.parameters import ATTEMPTS, VISITS, Topology
 from faircount.protocol.topologies.masked.graph import COLLUDING, DROPOUT, PRIVATE_BITS
@@ -146,7 +146,7 @@ def _words(topology: Topology, users: int, minimum: int, chance: float) -> str:
 def dropout_needed(q: Question, loss: float) -> float | None:
     """The smallest dropout, in whole percent, with which `servers` end often enough; None where nobody could hide."""
     for hundredths in range(100):
-        fewest = q.users - math.floor(hundredths / 100 * q.users)
+        fewest = q.users - share_of_users("dropout", hundredths / 100, q.users)
         if fewest <= max(1, q.insiders):
             return None
         if completion(Topology.SERVERS, q.users, fewest, loss) >= ENOUGH:

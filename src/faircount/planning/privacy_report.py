@@ -270,15 +270,10 @@ def local(name: str, epsilon: float, *, items: int = 2, delta: float | None = No
     about: dict[str, Any] = {"items": items} if name in ("grr", "oue") else {}
     made: LocalMechanism = LOCAL[name](epsilon=epsilon, **about)
     count = integer("releases", releases, least=1)
-    if count == 1 and delta is None:
-        total, value = epsilon, made.guarantee().delta
-    else:
-
-        def curve(eps: float) -> float:
-            return compose_randomized_response(epsilon, count, epsilon=eps)
-
-        total = count * epsilon if delta is None else epsilon_for(curve, delta)
-        value = curve(total)
+    total = count * epsilon
+    if delta is not None:
+        total = made.guarantee(delta=delta).epsilon if count == 1 else made.composed(count, delta=delta)
+    value = made.guarantee(epsilon=total).delta if count == 1 else made.composed(count, epsilon=total)
     return Statement(name, total, value, None, COLLECTOR, releases=count, more={"epsilon_each": epsilon, **about})
 
 

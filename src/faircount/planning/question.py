@@ -1,11 +1,10 @@
 """What an analyst asks before a survey, as a value."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Self
 
 from faircount.core.errors import ParameterError
-from faircount.core.validation import fraction, integer, positive, real
+from faircount.core.validation import fraction, integer, positive, real, share_of_users
 
 WEAK = 10.0
 """Above this epsilon hardly anything is left of privacy."""
@@ -46,9 +45,6 @@ class Question:
         fraction("delta", self.delta)
         integer("floor", self.floor)
         integer("releases", self.releases, least=1)
-        for name in ("dropout", "colluding"):
-            if not 0 <= real(name, getattr(self, name)) < 1:
-                raise ParameterError(f"{name} is a share of the users: give a number from 0 to below 1")
         if self.loss is not None and not 0 <= real("loss", self.loss) < 1:
             raise ParameterError("loss is the probability that a user misses a visit: give a number from 0 to below 1")
         if self.target_error is not None:
@@ -63,12 +59,12 @@ class Question:
     @property
     def insiders(self) -> int:
         """t: colluding participants to be safe against, at least one."""
-        return max(1, math.floor(self.colluding * self.users))
+        return max(1, share_of_users("colluding", self.colluding, self.users))
 
     @property
     def lost(self) -> int:
         """d: users who may vanish before the sum is opened."""
-        return math.floor(self.dropout * self.users)
+        return share_of_users("dropout", self.dropout, self.users)
 
     @property
     def staying(self) -> int:

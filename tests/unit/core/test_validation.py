@@ -68,3 +68,22 @@ def test_lengths_and_items() -> None:
 def test_input_errors_are_also_value_errors() -> None:
     assert issubclass(InputError, ValueError)
     assert issubclass(InputError, FaircountError)
+
+
+@pytest.mark.parametrize("users", [1, 3, 10, 100, 999, 1000, 12_345])
+def test_a_share_of_users_loses_nobody_to_floating_point(users: int) -> None:
+    """Shares typed with up to three digits and shares that are quotients: never fewer users than asked, never one more.
+
+    0.29 * 100 is 28.999999999999996 and 0.07 * 100 is 7.000000000000001 in floating point.
+    """
+    for thousandths in range(1000):
+        exact = -(-thousandths * users // 1000)
+        assert validation.share_of_users("share", thousandths / 1000, users) == exact
+    for some in range(min(users, 1000)):
+        assert validation.share_of_users("share", some / users, users) == some
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 1.5])
+def test_a_share_of_users_lies_from_0_to_below_1(share: float) -> None:
+    with pytest.raises(ParameterError, match="dropout is a share of the users"):
+        validation.share_of_users("dropout", share, 10)

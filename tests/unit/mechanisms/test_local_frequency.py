@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from faircount.accounting.composition import compose_randomized_response
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
@@ -74,8 +75,30 @@ def test_delta_is_the_enumerated_hockey_stick(make: type[LocalFrequency], asked:
     growth = exp_below(asked)
     stick = max(sum(max(Fraction(0), a[x] - growth * b[x]) for x in a) for a in laws for b in laws)
     assert mechanism.divergence(growth) == stick
-    assert mechanism.delta_at(asked, COLLECTOR, Relation.REPLACE_ONE) == float(stick)
+    stated = mechanism.delta_at(asked, COLLECTOR, Relation.REPLACE_ONE)
+    assert float(stick) <= stated
+    assert Fraction(stated) >= stick  # rounded up
+    assert stated == pytest.approx(float(stick), rel=1e-15)
     assert (stick == 0) == (asked >= 1.0)
+
+
+@pytest.mark.parametrize("make", BOTH)
+@pytest.mark.parametrize(("each", "asked"), [(1.0, 0.4), (1.0, 2.7), (0.2, 0.0), (4.0, 5.0)])
+def test_three_reports_of_one_user_compose_to_the_enumerated_delta(
+    make: type[LocalFrequency], each: float, asked: float
+) -> None:
+    """The mechanism's own law, not the randomized response of the same epsilon, which says more."""
+    mechanism = make(items=4, epsilon=each)
+    first, second = law_of(mechanism, 0), law_of(mechanism, 1)
+    growth, truth = exp_below(asked), Fraction(0)
+    for reports in product(first, repeat=3):
+        one, other = (math.prod(law[x] for x in reports) for law in (first, second))
+        truth += max(Fraction(0), one - growth * other)
+    stated = mechanism.composed(3, epsilon=asked)
+    assert truth <= Fraction(stated)
+    assert stated == pytest.approx(float(truth), rel=1e-9)
+    assert stated < 0.995 * compose_randomized_response(each, 3, epsilon=asked)
+    assert mechanism.composed(3, delta=stated) == pytest.approx(asked, abs=1e-9)
 
 
 @pytest.mark.parametrize("make", BOTH)

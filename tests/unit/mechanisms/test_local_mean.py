@@ -80,6 +80,18 @@ def test_two_output_ratio_and_delta_exactly(mechanism: LocalMean) -> None:
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=str)
+@pytest.mark.parametrize("part", [0.0, 0.4, 0.9])
+def test_two_reports_of_one_user_compose_to_the_enumerated_delta(mechanism: LocalMean, part: float) -> None:
+    asked = 2 * mechanism.epsilon * part
+    growth, laws = exp_below(asked), [law_of(mechanism, x) for x in (-1.0, 1.0)]
+    pairs = list(zip(*laws, strict=True))
+    truth = sum(max(Fraction(0), a * c - growth * b * d) for a, b in pairs for c, d in pairs)
+    stated = mechanism.composed(2, epsilon=asked)
+    assert truth <= Fraction(stated)
+    assert stated == pytest.approx(float(truth), rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
 def test_the_estimate_of_two_users_by_enumeration(mechanism: LocalMean) -> None:
     values = np.array([-0.7, 0.4])
     first, second = (law_of(mechanism, x) for x in values)

@@ -56,6 +56,35 @@ def test_coins_are_those_of_the_table_and_one_for_the_insider() -> None:
     assert many.parameters["insiders"] == 100
 
 
+def test_29_percent_of_100_users_are_29_insiders() -> None:
+    """Floating point makes 28.99... of it; made for 28, Laplace would have a delta of 5.4e-3 against 29."""
+    made = plan(100, 12, 1.0, 1e-6, colluding=0.29)
+    assert made.question.insiders == 29
+    laplace = named(made, "laplace").mechanism
+    assert laplace.guarantee(epsilon=1.0, adversary=insiders(29)).delta <= 1e-6
+    one_short = replace(laplace, insiders=28)
+    assert one_short.guarantee(epsilon=1.0, adversary=insiders(29)).delta > 5e-3
+    assert plan(100, 12, 1.0, 1e-6, dropout=0.29).question.staying == 71
+
+
+@pytest.mark.parametrize("name", ["grr", "oue"])
+@pytest.mark.parametrize(("items", "releases", "delta"), [(12, 52, 1e-6), (100, 12, 1e-2)])
+def test_local_mechanisms_spend_the_whole_budget_over_releases(
+    name: str, items: int, releases: int, delta: float
+) -> None:
+    made = named(plan(1000, items, 1.0, delta, releases=releases), name)
+    assert made.delta == made.mechanism.composed(releases, epsilon=1.0)
+    assert 0.999 * delta < made.delta <= delta
+    more = replace(made.mechanism, epsilon=made.mechanism.epsilon * 1.001)
+    assert more.composed(releases, epsilon=1.0) > delta
+
+
+def test_grr_passes_oue_once_both_are_accounted_for_by_their_own_laws() -> None:
+    """12 items, 52 releases: taken for a randomized response of the same epsilon, GRR looked 1.3 times worse."""
+    made = plan(1000, 12, 1.0, 1e-6, releases=52)
+    assert named(made, "grr").standard_error < named(made, "oue").standard_error
+
+
 def test_variances_over_releases_are_those_of_the_table() -> None:
     """Total (1, 1e-6): Laplace 7.84, 31.8, 128; decoys 37, 72, 143, 428.5, in squared counts for many users."""
     n = 10**5  # so that one insider does not show

@@ -177,6 +177,19 @@ def test_local_mechanisms_are_pure(name: str) -> None:
     assert softer.epsilon < 2.0
 
 
+@pytest.mark.parametrize(("name", "items"), [("grr", 1000), ("grr", 3), ("oue", 1000), ("duchi", 2), ("pm", 2)])
+@pytest.mark.parametrize("delta", [0.02, 1e-6])
+def test_a_local_report_and_the_library_agree_at_a_delta(name: str, items: int, delta: float) -> None:
+    """One of 1000 items is reported truthfully 2 times in 100 at epsilon 3: (0, 0.02) holds, and both say so."""
+    about = {"items": items} if name in ("grr", "oue") else {}
+    said = statement.local(name, 3.0, delta=delta, **about)
+    assert said.epsilon == statement.LOCAL[name](epsilon=3.0, **about).guarantee(delta=delta).epsilon
+    assert (said.epsilon == 0) == (items == 1000 and name == "grr" and delta == 0.02)
+    two = statement.local(name, 1.5, releases=2, delta=delta, **about)
+    assert two.delta is not None
+    assert two.delta <= delta
+
+
 def test_exactly_one_of_epsilon_and_delta_is_given() -> None:
     for both in ({}, {"epsilon": 1.0, "delta": 1e-6}):
         with pytest.raises(FaircountError, match="give epsilon"):
