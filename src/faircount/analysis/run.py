@@ -9,23 +9,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
-from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism
 from faircount.mechanisms.local_mean import LocalMean
-from faircount.mechanisms.secret_shared import FieldMechanism, SharedMechanism
-from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse, TwoStageSum
-from faircount.sharing.additive import combine, exchange
-
-EVERY_USER_UP_TO = 2000
-"""Up to this many users a run goes through the protocol, and in "shares" everybody holds shares of everybody."""
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO
 
 TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
@@ -73,8 +65,10 @@ def run(
     source = SystemEntropy() if entropy is None else entropy
     if not isinstance(source, Entropy):
         raise ParameterError("entropy must be a source of random bytes, such as SeededStream(seed); else leave it out")
-    if not isinstance(mechanism, FieldMechanism) and (topology, parties) != (None, None):
-        raise ParameterError(f"{getattr(mechanism, 'name', 'this')} makes no shares: leave topology and parties out")
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError("mechanism must be one of faircount's mechanisms")
+    if not mechanism.makes_shares and (topology, parties) != (None, None):
+        raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
     facts: dict[str, object] = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     if isinstance(mechanism, LocalMean):
         values = numbers("answers", answers)
@@ -82,7 +76,7 @@ def run(
         mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
         return MeanResult(bound, mean, values.size, facts)
     if not isinstance(mechanism, FrequencyMechanism):
-        raise ParameterError("mechanism must be one of faircount's mechanisms")
+        raise ParameterError(f"{mechanism.name} estimates neither frequencies nor a mean: run has no use for it")
     positions = mechanism.domain.encode(answers)
     survey, n = mechanism.bind(positions.size), positions.size
     form = _topology(survey, topology, parties)
@@ -90,7 +84,7 @@ def run(
         found = _play(form, [survey.domain.labels[j] for j in positions], survey, source, progress)
         return replace(found, facts={**found.facts, **facts})
     responses = survey.respond(positions, source)
-    total, seen = _open(survey, responses, parties, source, progress)
+    total, seen = survey.collect(responses, parties, source, progress)
     if progress is not None:
         progress(n)
     return Result(survey, survey.decode(total, n), n, {**seen, **facts})
@@ -104,7 +98,7 @@ def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None
         if parties is not None and asked != "shares":
             raise ParameterError(f"parties is for topology='shares': in {asked!r} the parties are who they are")
         return asked
-    alike = isinstance(survey, SharedMechanism) and not isinstance(survey, Decoys)
+    alike = survey.collected is Collected.SUM and survey.every_user_alike
     promised = survey.promise[0] is not None
     return "servers" if alike and promised and parties is None and 2 <= survey.n <= EVERY_USER_UP_TO else "shares"
 
@@ -120,48 +114,10 @@ def _play(
         "masked": protocol.play_masked,
         "two-stage": protocol.play_two_stage,
     }
-    if isinstance(survey, TSS) != (form == "two-stage"):
-        fitting = "'two-stage'" if isinstance(survey, TSS) else "'servers', 'explicit' or 'masked'"
+    sets = survey.collected is Collected.SETS
+    if sets != (form == "two-stage"):
+        fitting = "'two-stage'" if sets else "'servers', 'explicit' or 'masked'"
         raise ParameterError(f"{survey.name} does not run as {form!r}: choose {fitting}, or 'shares'")
     if survey.promise[0] is None:
         raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
     return plays[form](answers, survey, entropy=entropy, progress=progress)
-
-
-def _open(
-    survey: FrequencyMechanism, responses: Any, parties: int | None, entropy: Entropy, progress: Progress | None
-) -> tuple[Any, dict[str, object]]:
-    if isinstance(survey, SharedMechanism):
-        holders = _holders(survey.n, parties)
-        sums = exchange(responses, holders, survey.modulus, entropy, progress)
-        facts = {"topology": "shares", "share holders": holders, "modulus": survey.modulus}
-        return combine(sums, survey.modulus), facts
-    if isinstance(survey, TSS):
-        facts = {"topology": "shares", "modulus": survey.modulus}
-        return _open_two_stage(survey, responses, parties, entropy), facts
-    return survey.total(responses), {}
-
-
-def _holders(users: int, parties: int | None) -> int:
-    if parties is None:
-        return users if 2 <= users <= EVERY_USER_UP_TO else 2
-    return integer("parties", parties, least=2)
-
-
-def _open_two_stage(survey: TSS, responses: TwoStageResponse, parties: int | None, entropy: Entropy) -> TwoStageSum:
-    """S1 counts the reporters, helpers add the shares of their item, S2 adds the helpers' sums."""
-    reporters = responses.indicators.sum(axis=0).astype(np.int64)
-    sums = np.zeros(survey.N, dtype=responses.bits.dtype)
-    for j, count in enumerate(reporters):
-        bits: Residues = responses.bits[responses.indicators[:, j], j : j + 1]
-        if count:
-            helpers = _helpers(survey, int(count), parties)
-            sums[j] = combine(exchange(bits, helpers, survey.modulus, entropy), survey.modulus)[0]
-    return TwoStageSum(reporters, sums)
-
-
-def _helpers(survey: TSS, reporters: int, parties: int | None) -> int:
-    """m_j helpers as printed (m'_j in TSS'); fewer for crowds too large for that, but never below phi + 1."""
-    least = survey.phi + 1 if isinstance(survey, TSSPrime) else 1
-    wanted = reporters if parties is None and survey.n <= EVERY_USER_UP_TO else min(reporters, parties or 2)
-    return min(survey.n, max(least, wanted))

@@ -1,7 +1,7 @@
 """What an analyst gets: estimates with intervals and the guarantee they were bought with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,50 +11,16 @@ from numpy.typing import NDArray
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.arrays import Floats
 from faircount.core.domain import shown
-from faircount.core.errors import RefusedError
 from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
-from faircount.mechanisms.base import FrequencyMechanism, Mechanism
-from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import Duchi, LocalMean
-from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.secret_shared import NoiseMechanism
-
-DEFAULT_DELTA = 1e-6
-"""delta at which a mechanism's epsilon is stated when its parameters do not fix one."""
 
 SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
 """Stands above every result whose facts say `simulation`."""
 
-
 AGAIN = "running it again on the same people spends that much again: the privacy losses of all runs add up"
 """Stands below every guarantee: a reader who averages many runs learns what each of them hides."""
-
-
-def stated_guarantees(mechanism: Mechanism, included: int | None = None) -> tuple[Guarantee, ...]:
-    """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1.
-
-    If more users are missing than the mechanism was made for, what is left of the guarantee without them.
-    """
-    gone = 0 if included is None or mechanism.users is None else mechanism.users - included
-    if isinstance(mechanism, NoiseMechanism) and gone > mechanism.dropouts:
-        return (_left_of(mechanism, mechanism.n - gone),)
-    if isinstance(mechanism, Sampling) and gone > mechanism.dropouts:
-        mechanism = replace(mechanism, dropouts=gone)
-    if mechanism.promise[0] is not None:
-        return mechanism.guarantees()
-    try:
-        return mechanism.guarantees(delta=DEFAULT_DELTA)
-    except RefusedError:
-        return mechanism.guarantees(epsilon=1.0)
-
-
-def _left_of(mechanism: NoiseMechanism, included: int) -> Guarantee:
-    """From the noise that went in; of decoys the fewest coins that so many users can have."""
-    if isinstance(mechanism, Decoys):
-        fewest, at = mechanism.coins_between(included)[0], mechanism.epsilon
-        return mechanism.realized(included, coins=fewest, epsilon=1.0 if at is None else at)
-    return mechanism.realized(included)
 
 
 @dataclass(frozen=True)
@@ -94,7 +60,7 @@ class Result:
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One guarantee per adversary, the weakest first; users who are missing are accounted for."""
-        return stated_guarantees(self.mechanism, self.included)
+        return self.mechanism.stated(self.included)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -169,7 +135,7 @@ class MeanResult:
     @property
     def guarantee(self) -> Guarantee:
         """Local differential privacy of each report."""
-        return stated_guarantees(self.mechanism)[0]
+        return self.mechanism.stated()[0]
 
     def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
         """Confidence interval of the mean: privacy noise alone, or (`covers="population"`) also the draw of users.

@@ -5,11 +5,16 @@
     counts  --draw-----------------------------------------------+   the same law in O(N), for simulations
 
 `variance` is the theory for `estimate`, `guarantee` the privacy of publishing the aggregate.
+
+A mechanism also says of itself what others need to know: its name and parameters, what a server sees of the responses
+(`collected`), whether all users do the same (`every_user_alike`), whom it protects from (`adversaries`), and what is
+left of the guarantee when users vanish (`stated`, `realized`). It knows no topology and no command.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -21,9 +26,24 @@ from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relat
 from faircount.core.arrays import Floats, Ints
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
-from faircount.core.errors import AnswerError, CorruptSumError, ParameterError
+from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import MOST_USERS, frequencies, integer
 from faircount.mechanisms.count_law import Channel
+
+Progress = Callable[[int], None]
+"""Is told the number of users done."""
+
+DEFAULT_DELTA = 1e-6
+"""delta at which a mechanism's epsilon is stated when its parameters do not fix one."""
+
+
+class Collected(StrEnum):
+    """What the servers see of the users' responses. A topology decides from this whether it can carry them."""
+
+    SUM = "sum"  # each user makes one vector over a field, and only the sum of all vectors is opened
+    SETS = "sets"  # S1 sees which items each user reports; only the sums of what they report are opened
+    REPORTS = "reports"  # the server sees every user's own randomized report
+    ANSWERS = "answers"  # a trusted server sees every answer in the clear
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +51,10 @@ class Mechanism(ABC):
     """A way from private answers to a published estimate, with its exact privacy."""
 
     name: ClassVar[str]
+    collected: ClassVar[Collected]
+    needs: ClassVar[tuple[str, ...]] = ("epsilon",)
+    """Parameters that must be given before its privacy can be tested; epsilon may be that of the claim."""
+
     users: int | None = None
 
     def __post_init__(self) -> None:
@@ -57,6 +81,12 @@ class Mechanism(ABC):
     @abstractmethod
     def total(self, responses: Any) -> Any:
         """The sum that an honest run opens: nothing else of the responses is used."""
+
+    def collect(
+        self, responses: Any, parties: int | None, entropy: Entropy, progress: Progress | None = None
+    ) -> tuple[Any, dict[str, object]]:
+        """The same sum, made as the servers make it, and what is to be remembered of how; `parties` hold shares."""
+        return self.total(responses), {}
 
     @abstractmethod
     def decode(self, total: Any, included: int) -> Any:
@@ -93,6 +123,31 @@ class Mechanism(ABC):
         return (self.default_adversary,)
 
     @property
+    def participants(self) -> Adversary:
+        """The colluding participants that the parameters were made for; else against whom `guarantee` speaks."""
+        return self.default_adversary
+
+    @property
+    def insiders(self) -> int:
+        """Colluding users whom the parameters allow for."""
+        return 0
+
+    @property
+    def dropouts(self) -> int:
+        """Users who may vanish before the sum is opened, as the parameters allow for."""
+        return 0
+
+    @property
+    def makes_shares(self) -> bool:
+        """Whether responses are secret until they are added up; else a server sees each of them."""
+        return self.collected in (Collected.SUM, Collected.SETS)
+
+    @property
+    def every_user_alike(self) -> bool:
+        """Whether every user draws from the same law, so that no user needs a place in a roster."""
+        return True
+
+    @property
     def promise(self) -> tuple[float | None, float | None]:
         """(epsilon, delta) that the parameters were made for; None where they do not fix one."""
         return None, None
@@ -123,6 +178,18 @@ class Mechanism(ABC):
         asked = delta is not None  # then deltas differ by rounding alone, and epsilon says which is the weakest
         return tuple(sorted(each, key=lambda g: (g.epsilon, g.delta) if asked else (g.delta, g.epsilon), reverse=True))
 
+    def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1.
+
+        If more users are missing than the parameters allow for, what is left of the guarantee without them.
+        """
+        if self.promise[0] is not None:
+            return self.guarantees()
+        try:
+            return self.guarantees(delta=DEFAULT_DELTA)
+        except RefusedError:
+            return self.guarantees(epsilon=1.0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyMechanism(Mechanism):
@@ -152,6 +219,11 @@ class FrequencyMechanism(Mechanism):
         if np.any(held < 0) or np.any(held >= self.N):
             raise AnswerError(f"an answer lies outside the {self.N} items: encode answers with the item list")
         return held.astype(np.int64)
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, float]:
+        """What it is run with, by the names used on paper: p, D, gamma, q and the like."""
 
     @abstractmethod
     def channel(self, included: int) -> Channel:

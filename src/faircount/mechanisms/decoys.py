@@ -5,9 +5,10 @@ small field, as the paper wants from sampling.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, frequencies, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, one_hot
 from faircount.sharing.field import to_signed
 
 MOST_COINS = 10**8
@@ -45,6 +46,7 @@ class Decoys(NoiseMechanism):
     """
 
     name: ClassVar[str] = "decoys"
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
     epsilon: float | None = None
     delta: float | None = None
     coins: int | None = None
@@ -71,6 +73,35 @@ class Decoys(NoiseMechanism):
         if self.epsilon is None or self.delta is None:
             return self.coins or 0  # never 0: __post_init__ saw to it
         return total_coins(decoys_needed(self.epsilon, self.delta), self.n, self.h)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """D comes with those of all noise mechanisms."""
+        return {**super().parameters, "D": self.D}
+
+    @property
+    def derived(self) -> Derived:
+        """h and D."""
+        return Derived(h=self.h, D=self.D)
+
+    @property
+    def every_user_alike(self) -> bool:
+        """Whether all users flip equally many coins."""
+        return self.D % self.n == 0
+
+    def made_alike(self) -> Self:
+        """With ceil(D0 / h) coins for every user, where epsilon and delta fix the D0 that must be left."""
+        if self.every_user_alike or self.epsilon is None or self.delta is None:
+            return self
+        each = -(-decoys_needed(self.epsilon, self.delta) // self.h)
+        return replace(self, delta=None, coins=each * self.n)
+
+    def as_included(self, places: Sequence[int]) -> Self:
+        """With the coins of these users alone, where users have unequal numbers of them."""
+        if self.every_user_alike or not len(places):
+            return self
+        coins = self.coins_of(np.asarray(places))
+        return replace(self, users=len(places), dropouts=0, delta=None, coins=coins)
 
     @cached_property
     def allocation(self) -> Ints:
@@ -157,10 +188,18 @@ class Decoys(NoiseMechanism):
         return decoys_delta(self._without(self.n - self.unknown(adversary), self.n, self.D), epsilon, relation)
 
     def realized(
-        self, included: int, insiders: int | None = None, coins: int | None = None, epsilon: float | None = None
+        self,
+        included: int,
+        *,
+        epsilon: float | None = None,
+        places: Sequence[int] | None = None,
+        insiders: int | None = None,
+        coins: int | None = None,
     ) -> Guarantee:
-        """The guarantee from the coins that went in, without those of the insiders; at the epsilon promised."""
+        """From the coins that went in (else the fewest possible), without those of the insiders; at this epsilon."""
         adversary, unknown = self.left(included, insiders)
+        if coins is None:
+            coins = self.coins_between(included)[0] if places is None else self.coins_of(np.asarray(places))
         at = self.epsilon if epsilon is None else epsilon
         if at is None:
             raise ParameterError("decoys: made from coins, so give epsilon=; delta is computed")

@@ -5,6 +5,7 @@ cover what runs. Here the table that a user draws from DEFINES the mechanism, an
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -23,7 +24,7 @@ from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, DrawTable
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, noise_bound, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
 Calibration = Literal["analytic", "classical"]
@@ -79,6 +80,7 @@ class DPDG(NoiseMechanism):
     """
 
     name: ClassVar[str] = "dpdg"
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
     epsilon: float
     delta: float
     calibration: Calibration = "analytic"
@@ -100,6 +102,16 @@ class DPDG(NoiseMechanism):
     def promise(self) -> tuple[float | None, float | None]:
         """(epsilon, delta) as given; `guarantee` says what became of it."""
         return self.epsilon, self.delta
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Epsilon, delta and sigma of one release come with those of all noise mechanisms."""
+        return {**super().parameters, "epsilon": self.epsilon, "delta": self.delta, "sigma": self.planned}
+
+    @property
+    def derived(self) -> Derived:
+        """h and the table of the noise."""
+        return Derived(h=self.h, table=self.table)
 
     @cached_property
     def planned(self) -> float:
@@ -202,8 +214,17 @@ class DPDG(NoiseMechanism):
         exact = shift_delta(sum_law(user_steps, unknown), epsilon, self.steps_per_count, relation)
         return min(1.0, exact * _ROUND_UP + 2 * SUM_TAIL)  # what the second law lost to its tails only raised `exact`
 
-    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
-        """The guarantee, at the epsilon promised, from the pieces of noise that went in."""
+    def realized(
+        self,
+        included: int,
+        *,
+        epsilon: float | None = None,
+        places: Sequence[int] | None = None,
+        insiders: int | None = None,
+    ) -> Guarantee:
+        """From the pieces of noise that went in, whoever made them; at the epsilon promised unless told."""
         adversary, unknown = self.left(included, insiders)
-        delta = self._delta(self.epsilon, self.user_steps, unknown, Relation.REPLACE_ONE)
-        return Guarantee(self.epsilon, delta, Relation.REPLACE_ONE, adversary)
+        at = self.epsilon if epsilon is None else epsilon
+        return Guarantee(
+            at, self._delta(at, self.user_steps, unknown, Relation.REPLACE_ONE), Relation.REPLACE_ONE, adversary
+        )

@@ -5,6 +5,7 @@ The noise of h users adds up to a two-sided geometric law, which is epsilon-diff
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
@@ -22,7 +23,7 @@ from faircount.core.validation import positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, noise_bound, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
@@ -93,6 +94,16 @@ class Laplace(NoiseMechanism):
     def promise(self) -> tuple[float | None, float | None]:
         """(epsilon, None): what delta there is comes from the table alone."""
         return self.epsilon, None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The epsilon of one release comes with those of all noise mechanisms."""
+        return {**super().parameters, "epsilon": self.epsilon}
+
+    @property
+    def derived(self) -> Derived:
+        """h and the table of the noise."""
+        return Derived(h=self.h, table=self.table)
 
     @property
     def table(self) -> DrawTable:
@@ -167,9 +178,15 @@ class Laplace(NoiseMechanism):
         ideal = laplace_delta(self.epsilon, share, epsilon, relation)
         return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
 
-    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
-        """The guarantee from the noise that went in: with a share of h below 1, 2 ln(P(0)/P(1)) instead of epsilon."""
+    def realized(
+        self,
+        included: int,
+        *,
+        epsilon: float | None = None,
+        places: Sequence[int] | None = None,
+        insiders: int | None = None,
+    ) -> Guarantee:
+        """From the noise that went in, whoever made it: with a share of h below 1, 2 ln(P(0)/P(1)) as epsilon."""
         adversary, unknown = self.left(included, insiders)
-        epsilon = laplace_epsilon(self.epsilon, unknown / self.h)
-        delta = self._delta(epsilon, unknown, Relation.REPLACE_ONE)
-        return Guarantee(epsilon, delta, Relation.REPLACE_ONE, adversary)
+        left = laplace_epsilon(self.epsilon, unknown / self.h)
+        return Guarantee(left, self._delta(left, unknown, Relation.REPLACE_ONE), Relation.REPLACE_ONE, adversary)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import positive
-from faircount.mechanisms.base import Mechanism, keep
+from faircount.mechanisms.base import Collected, Mechanism, keep
 from faircount.mechanisms.exact_draws import ONE, PRECISE, flips
 from faircount.sharing.field import uniform
 
@@ -101,6 +102,8 @@ class Window:
 @dataclass(frozen=True, kw_only=True)
 class LocalMechanism(Mechanism):
     """A mechanism whose every report satisfies epsilon local differential privacy."""
+
+    collected: ClassVar[Collected] = Collected.REPORTS
 
     epsilon: float
 

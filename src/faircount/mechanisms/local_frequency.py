@@ -35,6 +35,11 @@ class LocalFrequency(LocalMechanism, FrequencyMechanism):
         """Encoded answers, checked; reports do not depend on how many users there are, so `users` may be left out."""
         return super().positions(answers, size or self.users or max(1, np.size(answers)))
 
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The epsilon of one report."""
+        return {"epsilon": self.epsilon}
+
     def opened(self, total: NDArray[Any], included: int, low: int, high: int) -> Ints:
         """One count per item within [0, included], adding up to a number in [low, high]."""
         if np.shape(total) != (self.N,) or np.asarray(total).dtype.kind not in "iu":

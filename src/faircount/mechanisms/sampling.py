@@ -4,6 +4,7 @@ Every record is counted with probability p. Nothing is added, so the privacy com
 number k of other holders that every item is known to have. Without a floor (k = 0) delta is p at any epsilon.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,10 +20,10 @@ from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability
-from faircount.mechanisms.base import FrequencyMechanism, check_range, keep
+from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range, keep
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
+from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
 
@@ -35,6 +36,8 @@ class Sampling(FrequencyMechanism):
     holders that every item is known to have BESIDES the user in question. `insiders` and `dropouts` are subtracted from
     it when p is calibrated, and in the guarantee of a run; `guarantee()` speaks of an outsider unless told otherwise.
     """
+
+    needs: ClassVar[tuple[str, ...]] = ("p", "epsilon")
 
     p: float | None = None
     epsilon: float | None = None
@@ -66,6 +69,16 @@ class Sampling(FrequencyMechanism):
     def rate(self) -> float:
         """Probability that a record is counted."""
         return self.p or 0.0  # never zero: __post_init__ saw to it
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """p, and who is counted on."""
+        return {"p": self.rate, "floor": self.floor, "insiders": self.insiders, "dropouts": self.dropouts}
+
+    @property
+    def participants(self) -> Adversary:
+        """The insiders that p was calibrated for."""
+        return insiders(self.insiders)
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
@@ -142,10 +155,19 @@ class Sampling(FrequencyMechanism):
     def _beside(self, theorem: str, epsilon: float, delta: float | None, p: float) -> PaperBound:
         return PaperBound(theorem, epsilon, delta, exact.sampling_delta(self.floor, p, epsilon))
 
-    def realized(self, included: int) -> Guarantee:
-        """The weakest guarantee left when only `included` users are in the sum: the others count as dropouts."""
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """The weakest guarantee left when only `included` users are in the sum: the floor loses all the others."""
         gone = self.n - integer("included", included, least=1, most=self.n)
-        return replace(self, dropouts=gone).guarantees(epsilon=1.0 if self.epsilon is None else self.epsilon)[0]
+        promised = 1.0 if self.epsilon is None else self.epsilon
+        return replace(self, dropouts=gone).guarantees(epsilon=promised if epsilon is None else epsilon)[0]
+
+    def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """As for all; if more users are missing than allowed for, the floor loses them."""
+        if included is None or self.users is None or self.users - included <= self.dropouts:
+            return super().stated()
+        return replace(self, dropouts=self.users - included).stated()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +175,7 @@ class DPCS(Sampling):
     """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them."""
 
     name: ClassVar[str] = "dpcs"
+    collected: ClassVar[Collected] = Collected.ANSWERS
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
         """The server's sample: position of each record's item, -1 for a record not sampled."""
@@ -183,6 +206,16 @@ class DPDS(Sampling, SharedMechanism):
     """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
 
     name: ClassVar[str] = "dpds"
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The modulus comes with those of all sampling."""
+        return {**super().parameters, "q": self.modulus}
+
+    @property
+    def derived(self) -> Derived:
+        """p."""
+        return Derived(p=self.rate)
 
     @property
     def reach(self) -> int:

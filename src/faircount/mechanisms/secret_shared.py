@@ -5,10 +5,10 @@ total:   sum of the rows mod q, which is what additive shares of the rows add up
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts, integer
-from faircount.mechanisms.base import FrequencyMechanism, keep
+from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism, Progress, keep
+from faircount.mechanisms.exact_draws import DrawTable
+from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
 from faircount.sharing.primes import smallest_prime_above
 
@@ -28,7 +30,20 @@ OVERFLOW_PROBABILITY = 2.0**-60
 MOST_BITS = 62
 """Of the modulus: two elements must add up in 64 bits."""
 
+EVERY_USER_UP_TO = 2000
+"""Up to this many users everybody holds shares of everybody, unless told otherwise."""
+
 _BLOCK = 1 << 17  # entries made at a time, so that randomness for a million users does not fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What follows from a mechanism's settings, spelled out for clients that cannot compute it."""
+
+    h: int | None = None  # users whose noise is counted on
+    D: int | None = None  # fair coins per item
+    p: float | None = None  # probability that a user is counted
+    table: DrawTable | None = None  # of the noise in one entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +66,51 @@ class FieldMechanism(FrequencyMechanism):
     def reach(self) -> int:
         """The largest minus the smallest honest sum of an item."""
 
+    @abstractmethod
+    def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
+        """The response of the one user at place `user` of the roster: what a device computes on its own."""
+
+    @abstractmethod
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """The weakest guarantee left when only `included` users are in the sum, the planned insiders among them.
+
+        Where users make unequal noise, `places` of the roster says who they are (without it, those who make least).
+        """
+
+    @property
+    @abstractmethod
+    def derived(self) -> Derived:
+        """What follows from the settings."""
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Insiders, dropouts and the modulus."""
+        return {"insiders": self.insiders, "dropouts": self.dropouts, "q": self.modulus}
+
+    @property
+    def steps_per_count(self) -> int:
+        """By how much one holder raises an item's sum."""
+        return 1
+
+    @property
+    def covered_colluders(self) -> int:
+        """Colluding users whom the shares and the promise of a survey keep out."""
+        return self.insiders
+
+    def made_alike(self) -> Self:
+        """The same protection with the same law for every user, for surveys without a roster."""
+        return self
+
+    def for_survey(self) -> Self:
+        """As a survey between devices runs it: the promise covers as many colluding users as the shares do."""
+        return self
+
+    def as_included(self, places: Sequence[int]) -> Self:
+        """As it ran when exactly the users at these places of the roster were in the sum."""
+        return self
+
     @cached_property
     def modulus(self) -> int:
         """The prime q: the smallest that holds every honest sum, or 2^spare_bits times as many."""
@@ -66,6 +126,8 @@ class FieldMechanism(FrequencyMechanism):
 @dataclass(frozen=True, kw_only=True)
 class SharedMechanism(FieldMechanism):
     """A mechanism for additive sharing over F_q: Algorithm 2 and everything that differs in the vectors only."""
+
+    collected: ClassVar[Collected] = Collected.SUM
 
     @abstractmethod
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
@@ -94,6 +156,14 @@ class SharedMechanism(FieldMechanism):
             raise AnswerError(f"responses must be a table with {self.N} columns, one per item")
         check(responses, self.modulus)
         return sum_rows(responses, self.modulus)
+
+    def collect(
+        self, responses: Residues, parties: int | None, entropy: Entropy, progress: Progress | None = None
+    ) -> tuple[Residues, dict[str, object]]:
+        """The sum opened from additive shares of every response."""
+        holders = share_holders(self.n, parties)
+        sums = exchange(responses, holders, self.modulus, entropy, progress)
+        return combine(sums, self.modulus), {"topology": "shares", "share holders": holders, "modulus": self.modulus}
 
     def opened(self, total: Residues) -> Residues:
         """An opened sum, refused unless it is one canonical residue per item."""
@@ -142,6 +212,11 @@ class NoiseMechanism(SharedMechanism):
         return self.n - self.insiders - self.dropouts
 
     @property
+    def parameters(self) -> dict[str, float]:
+        """The number of users counted on comes with those of all shared mechanisms."""
+        return {**super().parameters, "h": self.h}
+
+    @property
     def default_adversary(self) -> Adversary:
         """The insiders that the parameters were made for."""
         return insiders(self.insiders)
@@ -159,8 +234,35 @@ class NoiseMechanism(SharedMechanism):
         return adversary, present - adversary.insiders
 
     @abstractmethod
-    def realized(self, included: int, insiders: int | None = None) -> Guarantee:
+    def realized(
+        self,
+        included: int,
+        *,
+        epsilon: float | None = None,
+        places: Sequence[int] | None = None,
+        insiders: int | None = None,
+    ) -> Guarantee:
         """The guarantee from the noise that went in, without that of the insiders (by default as many as planned)."""
+
+    def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """As for all; if more users are missing than allowed for, from the noise that went in."""
+        if included is None or self.users is None or self.users - included <= self.dropouts:
+            return super().stated()
+        return (self.realized(included, epsilon=1.0 if self.promise[0] is None else None),)
+
+
+def makes_shares(mechanism: Mechanism) -> FieldMechanism:
+    """The mechanism as one that makes shares; refused if it is none."""
+    if not isinstance(mechanism, FieldMechanism):
+        raise ParameterError(f"{mechanism.name} makes no shares, so no protocol runs it: choose one that does")
+    return mechanism
+
+
+def share_holders(users: int, parties: int | None) -> int:
+    """How many hold the shares of one response: as asked, else everybody in small crowds and two servers in others."""
+    if parties is None:
+        return users if 2 <= users <= EVERY_USER_UP_TO else 2
+    return integer("parties", parties, least=2)
 
 
 def one_hot(held: Ints, items: int, height: int = 1) -> Ints:

@@ -5,25 +5,26 @@ the true item gamma times likelier (chi_A). S1 sees the sets and elects helpers,
 the sums. Three parties with three views, so a guarantee is always against one of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, two_stage
-from faircount.accounting.guarantee import OUTSIDER, S1, S2, Adversary, Relation, insiders
+from faircount.accounting.guarantee import OUTSIDER, S1, S2, Adversary, Guarantee, Relation, insiders
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, real
-from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.base import Collected, Progress, check_range, keep
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable
 from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, Derived, FieldMechanism
+from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import dtype_for, sum_rows
 
 ALPHA = 0.4
@@ -65,6 +66,8 @@ class TSS(Sampling, FieldMechanism):
     """
 
     name: ClassVar[str] = "tss"
+    collected: ClassVar[Collected] = Collected.SETS
+    needs: ClassVar[tuple[str, ...]] = ("p", "alpha", "epsilon")
     alpha: float
     gamma: float = 1.0
 
@@ -99,6 +102,26 @@ class TSS(Sampling, FieldMechanism):
         """Probability that an active user reports its own item (the paper's Lemma on p_chi)."""
         odds = self.reported * self.gamma
         return odds / (odds + self.N - self.reported)
+
+    @property
+    def least_helpers(self) -> int:
+        """Users who hold the shares of an item, at least."""
+        return self.covered_colluders + 1
+
+    @property
+    def covered_colluders(self) -> int:
+        """None: Algorithm 3 claims nothing against participants."""
+        return 0
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """alpha, gamma and the modulus come with those of all sampling."""
+        return {**super().parameters, "alpha": self.alpha, "gamma": self.gamma, "q": self.modulus}
+
+    @property
+    def derived(self) -> Derived:
+        """p of the first stage."""
+        return Derived(p=self.rate)
 
     @property
     def reach(self) -> int:
@@ -156,6 +179,23 @@ class TSS(Sampling, FieldMechanism):
         reporters = responses.indicators.sum(axis=0).astype(np.int64)
         return TwoStageSum(reporters, sum_rows(responses.bits, self.modulus))
 
+    def collect(
+        self, responses: TwoStageResponse, parties: int | None, entropy: Entropy, progress: Progress | None = None
+    ) -> tuple[TwoStageSum, dict[str, object]]:
+        """S1 counts the reporters, helpers add the shares of their item, S2 adds the helpers' sums."""
+        reporters = responses.indicators.sum(axis=0).astype(np.int64)
+        sums = np.zeros(self.N, dtype=responses.bits.dtype)
+        for j in np.flatnonzero(reporters):
+            bits: Residues = responses.bits[responses.indicators[:, j], j : j + 1]
+            helpers = self._helpers(int(reporters[j]), parties)
+            sums[j] = combine(exchange(bits, helpers, self.modulus, entropy), self.modulus)[0]
+        return TwoStageSum(reporters, sums), {"topology": "shares", "modulus": self.modulus}
+
+    def _helpers(self, reporters: int, parties: int | None) -> int:
+        """m_j helpers as printed (m'_j in TSS'); fewer for crowds too large for that, but never below phi + 1."""
+        wanted = reporters if parties is None and self.n <= EVERY_USER_UP_TO else min(reporters, parties or 2)
+        return min(self.n, max(self.least_helpers, wanted))
+
     def decode(self, total: TwoStageSum, included: int) -> Ints:
         """The sums as counts: none above the number of its reporters, all together at most n'."""
         present = integer("included", included, least=1)
@@ -190,6 +230,17 @@ class TSS(Sampling, FieldMechanism):
         raise RefusedError(
             "TSS gives no guarantee against participants: the one helper of an item with one reporter sees its bit. "
             "Use TSSPrime with phi at least as large as the number of colluding users"
+        )
+
+    def realized_against(self, included: int, epsilon: float, lost: int) -> tuple[Guarantee, ...]:
+        """What is left against each adversary when only `included` users are in the sum.
+
+        `lost` users indicated and are not in the sum: S2 and helpers may know no more of them than their sets.
+        """
+        sets = two_stage.sets_delta(self.N, self.reported, self.rate, self.gamma, epsilon) if lost else 0.0
+        left = replace(self, dropouts=self.n - included).guarantees(epsilon=epsilon)
+        return tuple(
+            each if each.adversary == OUTSIDER else replace(each, delta=max(each.delta, sets)) for each in left
         )
 
     @property
@@ -231,6 +282,20 @@ class TSSPrime(TSS):
             )
         if self.users is not None and self.phi >= self.users:
             raise ParameterError(f"phi = {self.phi} must be below the number of users ({self.users})")
+
+    @property
+    def covered_colluders(self) -> int:
+        """phi."""
+        return self.phi
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """phi comes with those of TSS."""
+        return {**super().parameters, "phi": self.phi}
+
+    def for_survey(self) -> Self:
+        """With phi insiders: the promise must hold against as many users as the shares do."""
+        return replace(self, insiders=self.phi)
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:

@@ -6,21 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from faircount.accounting.guarantee import Adversary, insiders
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.decoys import Decoys
-from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.local_frequency import LocalFrequency
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.planning.accuracy import errors, users_needed
 from faircount.planning.calibrate import FAMILIES, Family
 from faircount.planning.completion import ENOUGH, LOSS, Ending, dropout_needed, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
 from faircount.planning.question import Question, cautions
-
-PARAMETERS = ("p", "alpha", "gamma", "phi", "floor", "insiders", "dropouts", "h")
 
 TRIES = 4
 """Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
@@ -242,12 +235,12 @@ def option(name: str, family: Family, q: Question) -> Option:
         return Option(name, False, str(refusal), {})
     target = q.target_error
     error, half = errors(mechanism, q)
-    condition = mechanism.condition(_adversary(mechanism, q))
+    condition = mechanism.condition(mechanism.participants)
     return Option(
         name,
         True,
         _reason(name, condition),
-        parameters(mechanism),
+        mechanism.parameters,
         q.epsilon,
         spent,
         error,
@@ -272,25 +265,8 @@ def _within_budget(family: Family, q: Question) -> tuple[FrequencyMechanism, flo
     raise RefusedError(f"what it spends, delta = {spent:.3g}, cannot be brought below the budget: allow a larger delta")
 
 
-def _adversary(mechanism: FrequencyMechanism, q: Question) -> Adversary:
-    return insiders(q.insiders) if hasattr(mechanism, "insiders") else mechanism.default_adversary
-
-
 def _reason(name: str, condition: str | None) -> str:
     who = " for whoever has a server that may see every answer" if name == "dpcs" else ""
     return f"meets the budget{who}, " + (
         "whatever the answers are" if condition is None else f"provided that {condition}"
     )
-
-
-def parameters(mechanism: FrequencyMechanism) -> dict[str, float]:
-    """What the mechanism is run with, each release: p, D, gamma, q and the like."""
-    given = {key: getattr(mechanism, key, None) for key in PARAMETERS}
-    given["q"] = getattr(mechanism, "modulus", None)
-    if isinstance(mechanism, Decoys):
-        given["D"] = mechanism.D
-    if isinstance(mechanism, Laplace | LocalFrequency | DPDG):
-        given["epsilon"] = mechanism.epsilon
-    if isinstance(mechanism, DPDG):
-        given |= {"delta": mechanism.delta, "sigma": mechanism.planned}
-    return {key: value for key, value in given.items() if value is not None}

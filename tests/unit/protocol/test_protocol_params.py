@@ -13,10 +13,11 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
+from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.survey.parameters import KINDS, Keys, SurveyParameters, Topology, propose, table_digest
-from faircount.protocol.survey.remaining_privacy import keeps, made_alike, minimum_set, realized
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, Topology, propose, table_digest
+from faircount.protocol.survey.remaining_privacy import keeps, minimum_set, realized
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
 
@@ -51,7 +52,7 @@ def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
 
 
 def test_every_mechanism_of_a_protocol_is_known_by_name() -> None:
-    assert {mechanism.name for mechanism in MECHANISMS} == set(KINDS)
+    assert {mechanism.name for mechanism in MECHANISMS} == set(shared_mechanisms())
 
 
 def changed(params, **change) -> bytes:
@@ -142,7 +143,7 @@ def test_refused_proposals_say_why() -> None:
     with pytest.raises(RefusedError, match="even if all"):
         proposed(laplace, epsilon=0.5, delta=1e-9)
     with pytest.raises(ParameterError, match="no protocol runs"):
-        minimum_set(GRR(items=5, users=10, epsilon=1.0), 1.0, 0.1)
+        propose(GRR(items=5, users=10, epsilon=1.0), KEYS, survey=ID)
     with pytest.raises(ParameterError, match="two-stage"):
         propose(MECHANISMS[5], KEYS, survey=ID, epsilon=1.0)
     with pytest.raises(ParameterError, match="text or whole numbers"):
@@ -175,7 +176,7 @@ def test_laplace_needs_exactly_who_it_expects_to_stay() -> None:
 def test_decoys_of_servers_are_the_same_for_everybody() -> None:
     """c = ceil(D0 / (minimum - phi)) coins each: without phi of the minimum set, still at least D0."""
     mechanism = MECHANISMS[1]
-    alike = made_alike(mechanism)
+    alike = mechanism.made_alike()
     assert set(alike.allocation.tolist()) == {2}
     left = 2 * (80 - 1)
     assert decoys_delta(left, 1.0) <= 1e-6

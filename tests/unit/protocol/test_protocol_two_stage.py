@@ -18,7 +18,6 @@ from faircount.accounting.two_stage import sets_delta
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol.play import play_two_stage
-from faircount.protocol.survey.remaining_privacy import realized_against
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import Assignment, SumCall
@@ -277,8 +276,8 @@ def test_lost_users_raise_what_is_stated_where_sets_say_something() -> None:
     """With a strong preference for the own item, the set of a lost user tells more than the whole result."""
     mechanism = TSSPrime(items=4, users=600, p=0.5, alpha=0.5, gamma=50.0, phi=1, floor=140)
     sets = sets_delta(4, 2, 0.5, 50.0, 0.5)
-    without = {each.adversary: each.delta for each in realized_against(mechanism, 600, 0.5, 0)}
-    lost = {each.adversary: each.delta for each in realized_against(mechanism, 600, 0.5, 1)}
+    without = {each.adversary: each.delta for each in mechanism.realized_against(600, 0.5, 0)}
+    lost = {each.adversary: each.delta for each in mechanism.realized_against(600, 0.5, 1)}
     assert without[AGAINST_S2] < sets == lost[AGAINST_S2] == lost[insiders(1)]
     assert lost[AGAINST_S1] == without[AGAINST_S1] >= sets
 

@@ -15,7 +15,6 @@ from faircount.core.entropy import SeededStream
 from faircount.experiments.studies.study import ACTING, Expected
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.count_law import Channel, NoiseLaw
-from faircount.mechanisms.secret_shared import FieldMechanism
 
 
 def estimates(mechanism: FrequencyMechanism, counts: Ints, how: str, rng: np.random.Generator) -> Floats:
@@ -39,7 +38,7 @@ def acted(mechanism: FrequencyMechanism, counts: Ints, rng: np.random.Generator)
     answers = rng.permutation(np.repeat(np.arange(counts.size), counts))
     labels = mechanism.domain.labels
     entropy = SeededStream(int(rng.integers(2**63)))
-    topology = "shares" if isinstance(mechanism, FieldMechanism) else None
+    topology = "shares" if mechanism.makes_shares else None
     return run([labels[each] for each in answers], mechanism, topology=topology, entropy=entropy).estimates
 
 

@@ -6,7 +6,7 @@ believed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
@@ -15,14 +15,11 @@ from faircount.accounting.guarantee import Relation
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.validation import integer
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.survey.remaining_privacy import alike, made_alike, minimum_set, realized
+from faircount.mechanisms.registry import shared_mechanisms
+from faircount.mechanisms.secret_shared import FieldMechanism, makes_shares
+from faircount.protocol.survey.remaining_privacy import minimum_set, realized
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan
 from faircount.protocol.wire import canonical_json as canonical
@@ -77,7 +74,7 @@ class SurveyParameters:
 
     survey: bytes
     question: str
-    mechanism: FrequencyMechanism
+    mechanism: FieldMechanism
     topology: Topology
     minimum: int
     epsilon: float
@@ -107,7 +104,7 @@ class SurveyParameters:
             raise ParameterError("surveys promise replace-one: the roster is public")
         if self.phases and len(self.phases) != len(VISITS[self.topology]):
             raise ParameterError(f"phases needs one number of seconds for each of {len(VISITS[self.topology])} visits")
-        if isinstance(self.mechanism, TSS) != (self.topology is Topology.TWO_STAGE):
+        if (self.mechanism.collected is Collected.SETS) != (self.topology is Topology.TWO_STAGE):
             raise ParameterError("TSS runs in the two-stage topology, and nothing else does")
         if self.topology is Topology.TWO_STAGE:
             self._check_two_stage()
@@ -120,7 +117,7 @@ class SurveyParameters:
             check_degree(self.n_max, self.k, self.t)
             if self.keys.commitment == NOWHERE:
                 raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
-        if self.topology is Topology.SERVERS and not alike(self.mechanism):
+        if self.topology is Topology.SERVERS and not self.mechanism.every_user_alike:
             raise ParameterError("servers know no roster position: give every user equally many coins")
         if self.minimum < (needed := minimum_set(self.mechanism, self.epsilon, self.delta)):
             raise RefusedError(
@@ -129,7 +126,7 @@ class SurveyParameters:
             )
 
     def _check_two_stage(self) -> None:
-        if self.phi and getattr(self.mechanism, "insiders", 0) != self.phi:
+        if self.phi and self.mechanism.insiders != self.phi:
             raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
         if self.minimum <= self.phi:
             raise ParameterError(f"the minimum must be above phi = {self.phi}: every item needs phi + 1 helpers")
@@ -146,14 +143,12 @@ class SurveyParameters:
     @property
     def phi(self) -> int:
         """Number of colluding users that the promise covers."""
-        if isinstance(self.mechanism, TSS):  # Algorithm 3 claims nothing against participants
-            return int(getattr(self.mechanism, "phi", 0))
-        return int(getattr(self.mechanism, "insiders", 0))
+        return self.mechanism.covered_colluders
 
     @property
     def q(self) -> int:
         """The modulus of the shares."""
-        return int(getattr(self.mechanism, "modulus"))  # noqa: B009 - every mechanism that is shared has one
+        return self.mechanism.modulus
 
     @property
     def N(self) -> int:  # noqa: N802 - the paper's name
@@ -240,10 +235,9 @@ def propose(
     if promised is None:
         raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
     bound = mechanism.promise[1] if delta is None else delta
-    runs = made_alike(mechanism) if topology is Topology.SERVERS else mechanism
-    if isinstance(runs, TSSPrime):
-        runs = replace(runs, insiders=runs.phi)
-    stay = max(2, mechanism.n - int(getattr(mechanism, "dropouts", 0))) if minimum is None else minimum
+    shared = makes_shares(mechanism).for_survey()
+    runs = shared.made_alike() if topology is Topology.SERVERS else shared
+    stay = max(2, mechanism.n - mechanism.dropouts) if minimum is None else minimum
     if bound is None:
         bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
         bound = canonical.unscaled(canonical.scaled_up(bound))
@@ -252,50 +246,45 @@ def propose(
         if ("k" in others) != ("t" in others):
             raise ParameterError("give both k and t, the neighbours and the key shares needed, or neither")
         if "k" not in others:
-            insiders = int(getattr(runs, "insiders", 0))
-            others["k"], others["t"] = plan(runs.n, max(COLLUDING, insiders / runs.n))
+            others["k"], others["t"] = plan(runs.n, max(COLLUDING, runs.insiders / runs.n))
     return SurveyParameters(
         survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
         minimum=stay, keys=keys, **others,
     )  # fmt: skip
 
 
-def settings(mechanism: FrequencyMechanism) -> dict[str, Any]:
+def settings(mechanism: FieldMechanism) -> dict[str, Any]:
     """The mechanism's own fields, but for items and users, as canonical values."""
     real = _real_fields(type(mechanism))
     values = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
     return {name: _plain_value(values[name], name in real) for name in values if name not in ("items", "users")}
 
 
-def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) -> FrequencyMechanism:
+def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) -> FieldMechanism:
     """The mechanism with these settings, bound to this number of users."""
-    kind = KINDS.get(name)
+    kind = shared_mechanisms().get(name)
     if kind is None:
         raise MalformedError(f"no protocol runs a mechanism of the name {name!r:.40}")
     if set(values) != {each.name for each in fields(kind)} - {"items", "users"}:
         raise MalformedError(f"the settings of {name} are not complete, or name something unknown")
     real = _real_fields(kind)
-    own = {
+    own: dict[str, Any] = {
         key: canonical.unscaled(value) if key in real and value is not None else value for key, value in values.items()
     }
     return kind(items=Domain(tuple(items)), users=users, **own)
 
 
-KINDS: dict[str, type[FrequencyMechanism]] = {kind.name: kind for kind in (DPDS, DPDG, Laplace, Decoys, TSS, TSSPrime)}
-"""The mechanisms that a protocol runs, by name."""
-
-
-def derived(mechanism: FrequencyMechanism) -> dict[str, Any]:
+def derived(mechanism: FieldMechanism) -> dict[str, Any]:
     """What follows from the settings, spelled out for clients that cannot compute it."""
-    whole = {name: getattr(mechanism, name, None) for name in ("h", "D")}
-    rate = getattr(mechanism, "rate", None)
+    found = mechanism.derived
     return {
-        **whole,
-        "scale": getattr(mechanism, "steps_per_count", 1),
-        "allocation": "alike" if alike(mechanism) else "first more",
-        "q": str(getattr(mechanism, "modulus")),  # noqa: B009 - every mechanism that is shared has one
-        "p": None if rate is None else canonical.scaled(rate),
-        "tables": table_digest(getattr(mechanism, "table", None)).hex(),
+        "h": found.h,
+        "D": found.D,
+        "scale": mechanism.steps_per_count,
+        "allocation": "alike" if mechanism.every_user_alike else "first more",
+        "q": str(mechanism.modulus),
+        "p": None if found.p is None else canonical.scaled(found.p),
+        "tables": table_digest(found.table).hex(),
     }
 
 
@@ -313,7 +302,7 @@ def _labels(domain: Domain) -> list[str | int]:
     return list(domain.labels)  # type: ignore[arg-type]  # just checked
 
 
-def _real_fields(kind: type[FrequencyMechanism]) -> set[str]:
+def _real_fields(kind: type[FieldMechanism]) -> set[str]:
     hints = get_type_hints(kind)
     return {each.name for each in fields(kind) if float in (hints[each.name], *get_args(hints[each.name]))}
 

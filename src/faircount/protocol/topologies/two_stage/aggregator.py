@@ -20,7 +20,6 @@ from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS, TwoStageSum
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.survey.remaining_privacy import realized_against
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.peers.sums import entry
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw, sum_info, tally_problem
@@ -191,7 +190,7 @@ def _against(s: Aggregator, included: int, lost: int) -> tuple[Against, ...]:
     mechanism = s.params.mechanism
     if not isinstance(mechanism, TSS):
         return ()
-    left = realized_against(mechanism, included, s.params.epsilon, lost)
+    left = mechanism.realized_against(included, s.params.epsilon, lost)
     return tuple(
         Against(_code(each.adversary), scaled_up(each.epsilon).encode(), scaled_up(each.delta).encode())
         for each in left
