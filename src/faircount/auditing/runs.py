@@ -89,7 +89,7 @@ def audit(
     world = _World.of(mechanism, claimed)
     if delta is None:
         made = mechanism if isinstance(mechanism, Sampling) else world.mechanism
-        delta = made.guarantee(epsilon=claimed).delta
+        delta = made.guarantee(epsilon=claimed, adversary=made.default_adversary).delta
     if not 0 <= real("delta", delta) <= 1:
         raise ParameterError(f"delta must lie in [0, 1], not {delta:g}")
     source = SystemEntropy() if entropy is None else entropy

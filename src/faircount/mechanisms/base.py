@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -114,7 +114,7 @@ class Mechanism(ABC):
 
     @property
     def default_adversary(self) -> Adversary:
-        """Against whom `guarantee` speaks unless told otherwise."""
+        """Who reads the published result and nothing else: the adversary that an audit plays."""
         return OUTSIDER
 
     @property
@@ -160,21 +160,33 @@ class Mechanism(ABC):
         adversary: Adversary | None = None,
         relation: Relation = Relation.REPLACE_ONE,
     ) -> Guarantee:
-        """The delta at an epsilon, or the epsilon at a delta; with neither, at the epsilon promised."""
+        """The delta at an epsilon, or the epsilon at a delta; with neither, at the epsilon promised.
+
+        Without an adversary it is the weakest of all guarantees, which names its own.
+        """
         if epsilon is not None and delta is not None:
             raise ParameterError("give epsilon or delta, not both: the other one is computed")
-        against, relation = known(self.default_adversary if adversary is None else adversary), Relation.of(relation)
         if epsilon is None and delta is None:
             epsilon = self.promise[0]
+        if adversary is None:
+            return self.guarantees(epsilon=epsilon, delta=delta, relation=relation)[0]
+        against, relation = known(adversary), Relation.of(relation)
         if epsilon is None:
             if delta is None:
                 raise ParameterError(f"{self.name}: give epsilon= or delta=, the other one is computed")
             epsilon = epsilon_for(lambda each: self.delta_at(each, against, relation), delta)
         return Guarantee(epsilon, self.delta_at(epsilon, against, relation), relation, against, self.condition(against))
 
-    def guarantees(self, *, epsilon: float | None = None, delta: float | None = None) -> tuple[Guarantee, ...]:
+    def guarantees(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        relation: Relation = Relation.REPLACE_ONE,
+    ) -> tuple[Guarantee, ...]:
         """One guarantee per adversary; the weakest comes first."""
-        each = [self.guarantee(epsilon=epsilon, delta=delta, adversary=who) for who in self.adversaries]
+        against = partial(self.guarantee, epsilon=epsilon, delta=delta, relation=relation)
+        each = [against(adversary=who) for who in self.adversaries]
         asked = delta is not None  # then deltas differ by rounding alone, and epsilon says which is the weakest
         return tuple(sorted(each, key=lambda g: (g.epsilon, g.delta) if asked else (g.delta, g.epsilon), reverse=True))
 

@@ -4,6 +4,7 @@ Every record is counted with probability p. Nothing is added, so the privacy com
 number k of other holders that every item is known to have. Without a floor (k = 0) delta is p at any epsilon.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,13 +29,30 @@ from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
 
 
+def floor_needed(epsilon: float, delta: float, lost: int) -> int:
+    """The floor at which the paper's own p = 1 - e^-epsilon meets the budget, `lost` holders of an item aside."""
+    return exact.sampling_floor(-math.expm1(-epsilon), epsilon, delta) + lost
+
+
+def no_crowd(epsilon: float, delta: float, lost: int) -> RefusedError:
+    """Why nothing can be calibrated without a crowd, where `lost` holders of an item may collude or drop out.
+
+    Without one, p would be delta: a survey that counts one user in a million.
+    """
+    needed = floor_needed(epsilon, delta, lost)
+    return RefusedError(
+        f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for a smaller p), "
+        "known without looking at the answers"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling(FrequencyMechanism):
     """What DPCS and DPDS share: the coin, the law of the sum, and its exact privacy.
 
     Give `p`, or give `epsilon` and `delta` and the largest p that meets them at the floor is found. `floor` counts the
     holders that every item is known to have BESIDES the user in question. `insiders` and `dropouts` are subtracted from
-    it when p is calibrated, and in the guarantee of a run; `guarantee()` speaks of an outsider unless told otherwise.
+    it when p is calibrated and in every guarantee against insiders, which is the weakest.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("p", "epsilon")
@@ -63,7 +81,10 @@ class Sampling(FrequencyMechanism):
     def _calibrated(self) -> float:
         if self.epsilon is None or self.delta is None:
             raise ParameterError(f"{self.name}: give p, or epsilon and delta together with a floor to find p")
-        return exact.sampling_probability(self.crowd(insiders(self.insiders)), self.epsilon, self.delta)
+        crowd = self.crowd(insiders(self.insiders))
+        if crowd < 1:
+            raise no_crowd(self.epsilon, self.delta, self.insiders + self.dropouts)
+        return exact.sampling_probability(crowd, self.epsilon, self.delta)
 
     @property
     def rate(self) -> float:

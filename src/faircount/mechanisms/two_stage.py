@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, two_stage
-from faircount.accounting.guarantee import OUTSIDER, S1, S2, Adversary, Guarantee, Relation, insiders
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation, insiders
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
@@ -29,6 +29,9 @@ from faircount.sharing.field import dtype_for, sum_rows
 
 ALPHA = 0.4
 """Share of the items that a user reports unless told otherwise, rounded to whole items: the paper's choice."""
+
+NO_HELPER_LOOKS = "no helper looks at what it gets (the one helper of an item with one reporter sees that user's bit)"
+"""What TSS without phi has to assume of its participants."""
 
 _TYPED = 0.51e-4  # half of the last of four digits: an alpha that was typed as it is printed is meant to be M/N
 
@@ -243,6 +246,13 @@ class TSS(Sampling, FieldMechanism):
             each if each.adversary == OUTSIDER else replace(each, delta=max(each.delta, sets)) for each in left
         )
 
+    def condition(self, adversary: Adversary) -> str | None:
+        """The floor, and what a helper sees: TSS claims nothing against participants."""
+        floor = super().condition(adversary)
+        if adversary == COLLECTOR:  # who sees more than a helper does
+            return floor
+        return NO_HELPER_LOOKS if floor is None else f"{floor} and {NO_HELPER_LOOKS}"
+
     @property
     def s1_epsilon(self) -> float:
         """Tight local epsilon of the set A alone, before any result is published."""
@@ -301,6 +311,10 @@ class TSSPrime(TSS):
     def adversaries(self) -> tuple[Adversary, ...]:
         """The servers, and as many participants as the mechanism was made for."""
         return (S1, S2, *((insiders(self.insiders),) if self.insiders else ()), OUTSIDER)
+
+    def condition(self, adversary: Adversary) -> str | None:
+        """The floor: no helper sees a bit."""
+        return Sampling.condition(self, adversary)
 
     def _admit(self, adversary: Adversary) -> None:
         if adversary.insiders > self.phi:

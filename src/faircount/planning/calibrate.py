@@ -19,7 +19,7 @@ from faircount.mechanisms.decoys import Decoys, total_coins
 from faircount.mechanisms.gaussian import DPDG, sum_law
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR, OUE
-from faircount.mechanisms.sampling import DPCS, DPDS
+from faircount.mechanisms.sampling import DPCS, DPDS, no_crowd
 from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.planning.question import Question
 
@@ -112,18 +112,8 @@ def hidden_by_floor(q: Question) -> int:
             f"{q.users} users cannot give each of {q.items} items {q.floor} other holders: {room} at most"
         )
     if crowd < 1:
-        needed = floor_needed(q)
-        raise RefusedError(
-            f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for a smaller p), "
-            "known without looking at the answers"
-        )
+        raise no_crowd(q.epsilon / q.releases, q.delta / q.releases, q.insiders + q.lost)
     return crowd
-
-
-def floor_needed(q: Question) -> int:
-    """The floor at which the paper's own p = 1 - e^-epsilon meets the budget, insiders and dropouts included."""
-    each = q.epsilon / q.releases
-    return exact.sampling_floor(-math.expm1(-each), each, q.delta / q.releases) + q.insiders + q.lost
 
 
 def dpcs(q: Question) -> Made:

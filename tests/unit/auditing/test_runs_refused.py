@@ -7,6 +7,7 @@ import pytest
 
 import faircount as fc
 from faircount.accounting import exact
+from faircount.accounting.guarantee import OUTSIDER
 from faircount.auditing.runs import _World, audit
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
@@ -18,7 +19,7 @@ from faircount.core.errors import ParameterError
 def test_the_exact_claim_for_two_items_survives(users: int, floor: int, p: float, epsilon: float) -> None:
     """The pair (k+1, k) needs 2k + 1 users: with more of them, and two items, it is no pair of neighbours."""
     made = fc.DPDS(items=2, users=users, p=p, floor=floor)
-    assert made.guarantee(epsilon=epsilon).delta < exact.sampling_delta(floor, p, epsilon)
+    assert made.guarantee(epsilon=epsilon, adversary=OUTSIDER).delta < exact.sampling_delta(floor, p, epsilon)
     assert not audit(made, epsilon=epsilon, runs=20_000, entropy=SeededStream(3)).refuted
 
 
@@ -27,8 +28,9 @@ def test_two_items_are_still_audited_on_their_worst_pair() -> None:
     world = _World.of(made, 0.3)
     a, b = ((world.first[:-1] == item).sum() for item in (0, 1))
     assert a + b == 59
-    assert exact._replaced(int(a), int(b), 0.5, 0.3) == pytest.approx(made.guarantee(epsilon=0.3).delta, rel=1e-9)
-    false = audit(made, epsilon=0.3, delta=made.guarantee(epsilon=0.3).delta / 3, runs=20_000, entropy=SeededStream(4))
+    claim = made.guarantee(epsilon=0.3, adversary=OUTSIDER).delta
+    assert exact._replaced(int(a), int(b), 0.5, 0.3) == pytest.approx(claim, rel=1e-9)
+    false = audit(made, epsilon=0.3, delta=claim / 3, runs=20_000, entropy=SeededStream(4))
     assert false.refuted
 
 

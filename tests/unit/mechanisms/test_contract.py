@@ -15,6 +15,7 @@ import faircount as fc
 from faircount.accounting.guarantee import OUTSIDER, S2, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, ParameterError, RefusedError
+from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -185,7 +186,7 @@ def worst_divergence(law, users: int, items: int, floor: int, epsilon: float) ->
 def test_sampling_guarantee_is_exact_by_enumeration(
     users: int, items: int, floor: int, p: float, epsilon: float
 ) -> None:
-    claim = fc.DPDS(items=items, users=users, p=p, floor=floor).guarantee(epsilon=epsilon).delta
+    claim = fc.DPDS(items=items, users=users, p=p, floor=floor).guarantee(epsilon=epsilon, adversary=OUTSIDER).delta
     truth = worst_divergence(lambda counts: binomial_law(counts, p), users, items, floor, epsilon)
     assert claim == pytest.approx(truth, rel=1e-9, abs=1e-15)
 
@@ -414,6 +415,48 @@ def test_two_stage_refuses_more_counts_than_reports() -> None:
     mechanism = MECHANISMS["tss-uniform"]
     with pytest.raises(CorruptSumError, match="reported"):
         mechanism.decode(TwoStageSum(np.array([1, 9, 9, 9]), np.array([2, 0, 0, 0], dtype=np.uint8)), USERS)
+
+
+@ALL
+def test_without_an_adversary_the_weakest_guarantee_is_stated(mechanism: FrequencyMechanism) -> None:
+    """A reader of the result was named, although a participant reads it too."""
+    made = replace(mechanism, floor=7) if hasattr(mechanism, "floor") else mechanism
+    everybody = [made.guarantee(epsilon=0.6, adversary=who) for who in made.adversaries]
+    stated = made.guarantee(epsilon=0.6)
+    assert stated.delta == max(each.delta for each in everybody)
+    assert stated in everybody
+    promised = made.guarantee(epsilon=made.promise[0] or 1.0)
+    found = Result(made, np.zeros(made.N), USERS).guarantees
+    assert stated.adversary in {each.adversary for each in found}
+    if made.promise[0] is not None:
+        assert found[0] == promised
+
+
+@ALL
+def test_a_guarantee_without_users_is_stated_or_says_what_is_missing(mechanism: FrequencyMechanism) -> None:
+    unbound = replace(mechanism, users=None)
+    try:
+        assert unbound.guarantee(epsilon=0.6).epsilon == 0.6
+    except ParameterError as missing:
+        assert "give users=" in str(missing)  # noqa: PT017 - either is fine, anything else is not
+
+
+def test_tss_without_phi_states_what_a_helper_sees() -> None:
+    made = fc.TSS(items=4, users=100, p=0.5, alpha=0.5, floor=9)
+    for stated in (made.guarantee(epsilon=1.0), *made.guarantees(epsilon=1.0)):
+        assert stated.condition is not None
+        assert "sees that user's bit" in stated.condition
+    prime = fc.TSSPrime(items=4, users=100, p=0.5, alpha=0.5, floor=9)
+    assert "bit" not in str(prime.guarantee(epsilon=1.0))
+
+
+@pytest.mark.parametrize("kind", [fc.DPDS, fc.DPCS])
+@pytest.mark.parametrize("floor", [0, 1, 3])
+def test_without_a_crowd_nothing_is_calibrated(kind: type[fc.DPDS], floor: int) -> None:
+    """It was, at p = delta: a survey that counts one user in a million."""
+    with pytest.raises(RefusedError, match="needs a floor of 82 holders per item"):
+        kind(items=5, users=1000, epsilon=1.0, delta=1e-6, floor=floor, insiders=1, dropouts=2)
+    assert kind(items=5, users=1000, epsilon=1.0, delta=1e-6, floor=4, dropouts=2).rate > 1e-6
 
 
 def test_floor_zero_gives_delta_p_and_insiders_eat_the_floor() -> None:

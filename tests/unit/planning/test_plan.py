@@ -14,8 +14,9 @@ from faircount.accounting import exact
 from faircount.accounting.composition import compose, sampling_pair
 from faircount.accounting.guarantee import S1, insiders
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.mechanisms.sampling import floor_needed
 from faircount.planning.accuracy import curves, errors, half_width, users_needed
-from faircount.planning.calibrate import FAMILIES, floor_needed, hidden_by_floor
+from faircount.planning.calibrate import FAMILIES, hidden_by_floor
 from faircount.planning.completion import ENOUGH, dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.plan import ALIKE, Plan, percent, plan
@@ -160,8 +161,7 @@ def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
 
 
 def test_the_floor_named_in_a_refusal_is_the_smallest_that_serves_the_papers_p() -> None:
-    question = Question(5000, 12, 1.0, 1e-5)
-    k, p = floor_needed(question) - 1, -math.expm1(-1.0)
+    k, p = floor_needed(1.0, 1e-5, lost=1) - 1, -math.expm1(-1.0)
     assert exact.sampling_delta(k, p, 1.0) <= 1e-5 < exact.sampling_delta(k - 1, p, 1.0)
 
 
