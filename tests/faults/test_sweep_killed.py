@@ -47,7 +47,7 @@ def suicidal(point, rng, runs):
 SCRIPT = """
 import sys
 from slow_tasks import slow
-from faircount.simulation.sweep import sweep
+from faircount.sweep.sweep import sweep
 
 if __name__ == "__main__":
     points = [{"epsilon": each} for each in range(5)]

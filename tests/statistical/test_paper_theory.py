@@ -5,14 +5,17 @@ included); the smallest one must exceed 1e-6 over the number of points. The same
 noise whose scale is off by 30%.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from faircount.experiments.report.tables import agreement
 from faircount.experiments.studies import fig5, squared_errors
-from faircount.experiments.studies.judging import scaled, tail_probability, with_measured_spread
+from faircount.experiments.studies.checks import probability
+from faircount.experiments.studies.judging import scaled
 from faircount.experiments.studies.registry import STUDIES
-from faircount.experiments.studies.study import ACTING, COUNTS, beside
+from faircount.experiments.studies.study import ACTING, COUNTS, lines_of
 from faircount.sweep.sweep import sweep
 
 FALSE_ALARM = 1e-6
@@ -20,32 +23,30 @@ RUNS = {"fig1": 300, "fig2": 500, "fig3": 500, "fig4": 1000, "fig5": 500, "table
 SEED = 20
 
 
-def lines_of(name, runs, how, only=None):
+def measured_lines(name, runs, how, only=None):
     study = STUDIES[name]
     points = [point for point in study.named() if point["how"] == how and (only is None or point in only)]
     measured = sweep(study.task, points, runs=runs, seed=SEED, workers=1)
-    return [line for each in measured for line in beside(study, each)]
+    return [line for each in measured for line in lines_of(study, each)]
 
 
 def probabilities(lines, factor=1.0):
     """How likely each average is, were the squared errors `factor` times those of the theory."""
-    return np.array(
-        [tail_probability(line.mean, scaled(with_measured_spread(line), factor), line.runs) for line in lines]
-    )
+    return np.array([probability(replace(line, expected=scaled(line.expected, factor))) for line in lines])
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_point_matches_theory_and_an_error_of_30_percent_is_caught(name):
-    lines = lines_of(name, RUNS[name], COUNTS)
+    lines = measured_lines(name, RUNS[name], COUNTS)
     limit = FALSE_ALARM / len(lines)
     assert probabilities(lines).min() > limit
     for scale in (0.7, 1.3):
         assert probabilities(lines, scale**2).max() < limit
 
 
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3", "table2"])
+@pytest.mark.parametrize("name", RUNS)
 def test_the_spread_between_runs_matches_theory_too(name):
-    lines = [line for line in lines_of(name, RUNS[name], COUNTS) if line.expected.deviation]
+    lines = measured_lines(name, RUNS[name], COUNTS)
     ratios = [line.standard_error * line.runs**0.5 / line.expected.deviation for line in lines]
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.03)
 
@@ -59,7 +60,7 @@ def test_a_planted_error_in_the_running_code_is_caught_at_every_point(monkeypatc
 
     monkeypatch.setattr(squared_errors, "_sums", wide)
     for name in ("fig2", "fig3"):
-        lines = lines_of(name, RUNS[name], COUNTS)
+        lines = measured_lines(name, RUNS[name], COUNTS)
         assert probabilities(lines).max() < FALSE_ALARM / len(lines)
 
 
@@ -72,13 +73,13 @@ def test_a_planted_error_in_a_local_mean_is_caught(monkeypatch):
     monkeypatch.setattr(fig5, "_mean", wide)
     points = [{"mechanism": name, "users": 10_000, "setting": "s2", "how": COUNTS} for name in fig5.MEANS]
     measured = sweep(fig5.task, points, runs=RUNS["fig5"], seed=SEED, workers=1)
-    lines = [line for each in measured for line in beside(fig5.STUDY, each)]
+    lines = [line for each in measured for line in lines_of(fig5.STUDY, each)]
     assert probabilities(lines).max() < FALSE_ALARM / len(lines)
 
 
 def test_real_shares_match_theory_and_the_count_level():
     """Twenty runs as in the paper: every user acts, real shares and real reports."""
-    results = {name: lines_of(name, 20, ACTING) for name in RUNS}
+    results = {name: measured_lines(name, 20, ACTING) for name in RUNS}
     lines = [line for each in results.values() for line in each]
     assert len(lines) > 40
     limit = FALSE_ALARM / len(lines)
@@ -86,14 +87,14 @@ def test_real_shares_match_theory_and_the_count_level():
     for scale in (0.7, 1.3):
         assert probabilities(lines, scale**2).min() < limit  # with 20 runs seen where there are many items
     for name in RUNS:
-        results[name] += lines_of(name, 20, COUNTS, [{**line.point, "how": COUNTS} for line in results[name]])
+        results[name] += measured_lines(name, 20, COUNTS, [{**line.point, "how": COUNTS} for line in results[name]])
     both = agreement(results)
     assert len(both) == len(lines)
     assert max(abs(float(each["z"])) for each in both) < 12  # 19 degrees of freedom: below 1e-9 each
 
 
 def test_counters_of_two_stage_runs_match_their_formulas():
-    lines = lines_of("table1", 40, ACTING)
+    lines = measured_lines("table1", 40, ACTING)
     random = [line for line in lines if line.standard_error > 0]
     fixed = [line for line in lines if line.standard_error == 0]
     assert all(line.mean == pytest.approx(line.expected.mean, rel=1e-12) for line in fixed)

@@ -14,16 +14,31 @@ if TYPE_CHECKING:
 
 WHICH = ("all", "fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
 
+QUIET_SECONDS = 10.0
+"""Where there is no terminal, a line of progress is printed at most this often."""
+
 
 @click.command()
 @click.argument("which", type=click.Choice(WHICH), default="all")
-@click.option("--runs", type=click.IntRange(min=2), default=20, show_default=True, help="Runs of every point.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    help="Runs of every point; at most 20 where every user acts.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out"),
     show_default=True,
     help="Directory for figures, CSV files and the report.",
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory with the original files, plain or .gz: loc-gowalla_totalCheckins.txt, census-income.data and "
+    ".test. Without it, built-in counts of parts of them are used.",
 )
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who does the work."
@@ -36,21 +51,30 @@ WHICH = ("all", "fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same numbers, on any engine."
 )
 def reproduce(
-    which: str, runs: int, out: Path, engine: str, scheduler: str | None, workers: int | None, seed: int
+    which: str,
+    runs: int,
+    out: Path,
+    data: Path | None,
+    engine: str,
+    scheduler: str | None,
+    workers: int | None,
+    seed: int,
 ) -> None:
     """Make the paper's figures and tables again: pictures, data as CSV, and one report to read beside the paper.
 
-    An interrupted run goes on where it stopped when it is started again with the same arguments.
+    An interrupted run goes on where it stopped when it is started again with the same arguments. The command fails
+    when the runs contradict the theory; the report then shows where.
     """
     from faircount.cli.show import console
     from faircount.experiments.report.reproduce import reproduce as make_report
 
     screen = console()
-    with _bar(screen, which) as progress:
+    with _bar(screen, which) if screen.is_terminal else _lines(screen, which) as progress:
         make_report(
             which=which,
             runs=runs,
             out=out,
+            data=data,
             engine=engine,
             scheduler=scheduler,
             workers=workers,
@@ -62,17 +86,38 @@ def reproduce(
 
 @contextmanager
 def _bar(screen: "Console", which: str) -> Iterator["Progress"]:
-    """A bar of runs done, with the time left; where there is no terminal nothing is drawn but the end."""
+    """A bar of the work done, with the time left."""
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=screen) as display:
         line = display.add_task(which, total=None)
         yield lambda done, total: display.update(line, completed=done, total=total)
+
+
+@contextmanager
+def _lines(screen: "Console", which: str) -> Iterator["Progress"]:
+    """Without a terminal: a line now and then, and one at the end of the runs."""
+    from time import monotonic
+
+    started = monotonic()
+    printed = started
+
+    def show(done: float, total: float) -> None:
+        nonlocal printed
+        now = monotonic()
+        if done < total and now - printed < QUIET_SECONDS:
+            return
+        printed = now
+        left = (now - started) * (total - done) / done
+        state = f"{done / total:.0%} of the runs, {left:.0f} s left" if done < total else "runs done, drawing"
+        screen.print(f"{which}: {state}")
+
+    yield show

@@ -7,6 +7,7 @@
     |   +-- ShareError                   field elements, shares or packed bytes are malformed
     +-- RefusedError                     the privacy claim asked for cannot be made
     +-- CorruptSumError                  an opened sum lies outside its possible range
+    +-- ContradictionError               what was measured contradicts the theory beside it
     +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
         +-- IllegalTransitionError       the survey is not in a state from which this step exists
         +-- MalformedError (also InputError)  bytes are not the one canonical encoding of anything
@@ -42,6 +43,10 @@ class RefusedError(FaircountError):
 
 class CorruptSumError(FaircountError):
     """An opened sum lies outside the range that honest responses can reach."""
+
+
+class ContradictionError(FaircountError):
+    """Measured runs contradict the theory that they are compared with: one of the two is wrong."""
 
 
 class ProtocolError(FaircountError):

@@ -21,7 +21,29 @@ Point = Mapping[str, str | int | float]
 Task = Callable[[Point, np.random.Generator, int], Mapping[str, NDArray[Any]]]
 
 BLOCK_RUNS = 1000
-"""Runs in a block, on every engine. It is part of what a seed means: changing it changes every number."""
+"""Runs in a block, on every engine, unless its `Load` says otherwise. It is part of what a seed means: changing it
+changes every number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The work of a point: its runs, how many of them make a block, and what a run costs beside those of other points.
+
+    What is lost when a sweep is killed is the blocks under way, so a point with long runs has small blocks.
+    """
+
+    runs: int
+    block: int = BLOCK_RUNS
+    cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        integer("runs", self.runs, least=1)
+        integer("runs of a block", self.block, least=1)
+        if real("cost of a run", self.cost) <= 0:
+            raise ParameterError(f"the cost of a run must be positive, not {self.cost}")
+
+
+Loads = Callable[[Point], Load]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +56,8 @@ class Job:
     runs: int
     position: int
     number: int
+    cost: float = 1.0
+    """Of the whole block, for the time that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +74,30 @@ class Block:
         return len(next(iter(self.values.values())))
 
 
-def jobs_of(task: Task, points: Iterable[Point], runs: int, seed: int) -> list[Job]:
+def jobs_of(task: Task, points: Iterable[Point], runs: int | Loads, seed: int) -> list[Job]:
     """All blocks of a sweep; the last one of a point may be shorter."""
     task_name(task)
-    whole, total = integer("seed", seed), integer("runs", runs, least=1)
-    clean = [clean_point(point) for point in points]
+    whole, clean = integer("seed", seed), [clean_point(point) for point in points]
     if not clean:
         raise ParameterError("a sweep needs at least one point")
     if len({canonical(point) for point in clean}) < len(clean):
         raise ParameterError("two points of the sweep are the same, and would give the same numbers: remove one")
-    return [
-        Job(task, point, whole, min(BLOCK_RUNS, total - start), position, number)
-        for position, point in enumerate(clean)
-        for number, start in enumerate(range(0, total, BLOCK_RUNS))
-    ]
+    loads = runs if callable(runs) else _same_for_all(runs)
+    jobs = []
+    for position, point in enumerate(clean):
+        load = loads(point)
+        for number, size in enumerate(_sizes(load)):
+            jobs.append(Job(task, point, whole, size, position, number, size * load.cost))
+    return jobs
+
+
+def _same_for_all(runs: int) -> Loads:
+    load = Load(runs)
+    return lambda _: load
+
+
+def _sizes(load: Load) -> list[int]:
+    return [min(load.block, load.runs - start) for start in range(0, load.runs, load.block)]
 
 
 def work(job: Job) -> Block:

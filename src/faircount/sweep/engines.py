@@ -41,14 +41,15 @@ def local(jobs: Sequence[Job], scheduler: str | None, workers: int | None) -> Bl
     started = time.perf_counter()
     for done, job in enumerate(jobs, start=1):
         yield work(job)
-        left = len(jobs) - done
-        if workers is None and left > 1 and _is_large(time.perf_counter() - started, done, left):
-            yield from _pool(jobs[done:], PROCESSES)
+        left = jobs[done:]
+        if workers is None and len(left) > 1 and _is_large(time.perf_counter() - started, jobs[:done], left):
+            yield from _pool(left, PROCESSES)
             return
 
 
-def _is_large(spent: float, done: int, left: int) -> bool:
-    return spent > PATIENCE and spent / done * left > PATIENCE
+def _is_large(spent: float, done: Sequence[Job], left: Sequence[Job]) -> bool:
+    """Whether what is left is worth more processes, at the speed so far."""
+    return spent > PATIENCE and spent / sum(job.cost for job in done) * sum(job.cost for job in left) > PATIENCE
 
 
 def _pool(jobs: Sequence[Job], workers: int) -> Blocks:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,17 +17,20 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from faircount.core.errors import InputError
-from faircount.sweep.blocks import BLOCK_RUNS, Block, Job, canonical, task_name
+from faircount.sweep.blocks import Block, Job, canonical, task_name
 
-FORMAT = "faircount sweep 1"
+FORMAT = "faircount sweep 2"
 
 
 def identity(jobs: Sequence[Job]) -> dict[str, str | int]:
     """What two sweeps must have in common to share a file."""
     points = hashlib.sha256(b"\n".join(canonical(job.point) for job in jobs if job.number == 0)).hexdigest()
-    runs = sum(job.runs for job in jobs if job.position == 0)
+    blocks = hashlib.sha256(b" ".join(b"%d" % job.runs for job in jobs)).hexdigest()
     head: dict[str, str | int] = {"format": FORMAT, "task": task_name(jobs[0].task), "seed": str(jobs[0].seed)}
-    return head | {"runs": runs, "block": BLOCK_RUNS, "numpy": np.__version__, "points": points}
+    by_point: Counter[int] = Counter()
+    for job in jobs:
+        by_point[job.position] += job.runs
+    return head | {"runs": max(by_point.values()), "numpy": np.__version__, "points": points, "blocks": blocks}
 
 
 class Journal:

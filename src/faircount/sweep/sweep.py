@@ -18,14 +18,14 @@ import numpy as np
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction
-from faircount.sweep.blocks import Block, Job, Point, Task, jobs_of, task_name
+from faircount.sweep.blocks import Block, Job, Load, Loads, Point, Task, jobs_of, task_name
 from faircount.sweep.engines import ENGINES
 from faircount.sweep.journal import Journal
 
-__all__ = ["Measured", "Point", "Progress", "Task", "sweep"]
+__all__ = ["Load", "Loads", "Measured", "Point", "Progress", "Task", "sweep"]
 
-Progress = Callable[[int, int], None]
-"""Called with the runs done and the runs of the whole sweep, after every block."""
+Progress = Callable[[float, float], None]
+"""Called with the work done and the work of the whole sweep, after every block: runs, weighted by what they cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def sweep(
     task: Task,
     points: Iterable[Point],
     *,
-    runs: int,
+    runs: int | Loads,
     seed: int,
     engine: str = "local",
     scheduler: str | None = None,
@@ -76,17 +76,19 @@ def sweep(
     The numbers depend on the task, the points, `runs` and `seed`, not on engine, scheduler or workers. 'local' works in
     this process and takes a second one when the work is large (`workers` fixes the number); 'dask' works on the cluster
     at the address `scheduler`, or on a cluster of `workers` processes started here. With `resume`, a file that is made
-    when it is not there, finished blocks are kept and an interrupted sweep goes on where it stopped.
+    when it is not there, finished blocks are kept and an interrupted sweep goes on where it stopped. `runs` may be a
+    function that gives every point its own `Load`.
     """
     if engine not in ENGINES:
         raise ParameterError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
     jobs = jobs_of(task, points, runs, seed)
     blocks: dict[int, list[Block]] = {}
-    done, total = 0, sum(job.runs for job in jobs)
+    costs = {(job.position, job.number): job.cost for job in jobs}
+    done, total = 0.0, math.fsum(costs.values())
     with closing(_blocks(jobs, engine, scheduler, workers, resume)) as stream:
         for block in stream:
             blocks.setdefault(block.position, []).append(block)
-            done += block.runs
+            done += costs[block.position, block.number]
             if progress is not None:
                 progress(done, total)
     return [_row(job, blocks[job.position]) for job in jobs if job.number == 0]

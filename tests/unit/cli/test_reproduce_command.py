@@ -16,7 +16,7 @@ def asked(monkeypatch):
     calls = []
 
     def stand_in(**options):
-        options.pop("progress")(20, 40)
+        options.pop("progress")(40, 40)
         calls.append(options)
 
     module = ModuleType("faircount.experiments.report.reproduce")
@@ -28,14 +28,16 @@ def asked(monkeypatch):
 def test_defaults(asked):
     done = CliRunner().invoke(reproduce, [], catch_exceptions=False)
     assert done.exit_code == 0
-    here = {"engine": "local", "scheduler": None, "workers": None}
+    here = {"engine": "local", "scheduler": None, "workers": None, "data": None}
     assert asked == [{"which": "all", "runs": 20, "out": Path("out"), "seed": 1, **here}]
-    assert "20/40 runs" in done.output
+    assert "all: runs done" in done.output
     assert "Written to out" in done.output
 
 
-def test_every_option_is_handed_on(asked):
+def test_every_option_is_handed_on(asked, tmp_path):
     options = [
+        "--data",
+        str(tmp_path),
         "--runs",
         "50",
         "--out",
@@ -48,7 +50,7 @@ def test_every_option_is_handed_on(asked):
         "3",
     ]
     assert CliRunner().invoke(reproduce, ["fig3", *options, "--workers", "4"], catch_exceptions=False).exit_code == 0
-    there = {"engine": "dask", "scheduler": "tcp://10.0.0.5:8786", "workers": 4}
+    there = {"engine": "dask", "scheduler": "tcp://10.0.0.5:8786", "workers": 4, "data": tmp_path}
     assert asked == [{"which": "fig3", "runs": 50, "out": Path("there"), "seed": 3, **there}]
 
 
@@ -65,3 +67,27 @@ def test_every_figure_and_table_can_be_asked_for(asked):
     for each in WHICH:
         assert CliRunner().invoke(reproduce, [each], catch_exceptions=False).exit_code == 0
     assert [call["which"] for call in asked] == ["all", *(f"fig{each}" for each in range(1, 6)), "table1", "table2"]
+
+
+def test_progress_has_lines_where_there_is_no_terminal(monkeypatch, capsys):
+    from faircount.cli import reproduce as command
+    from faircount.cli.show import console
+
+    monkeypatch.setattr("time.monotonic", iter([0.0, 4.0, 12.0, 13.0, 20.0]).__next__)
+    with command._lines(console(), "fig1") as progress:
+        for done in (1.0, 3.0, 3.5, 4.0):
+            progress(done, 4.0)
+    assert capsys.readouterr().out.splitlines() == ["fig1: 75% of the runs, 4 s left", "fig1: runs done, drawing"]
+
+
+def test_a_contradiction_is_an_exit_code(monkeypatch, tmp_path):
+    """Planted error: every draw of DPDS has three times its deviation."""
+    from faircount.cli import main
+    from faircount.experiments.studies import squared_errors
+
+    honest = squared_errors._sums
+    monkeypatch.setattr(squared_errors, "_sums", lambda c, counts, rng: 3 * honest(c, counts, rng) - 2 * counts * c.hit)
+    done = CliRunner().invoke(main, ["reproduce", "fig2", "--out", str(tmp_path), "--workers", "1"])
+    assert done.exit_code == 2
+    assert "the runs contradict the theory in fig2" in done.output
+    assert (tmp_path / "report.html").exists()

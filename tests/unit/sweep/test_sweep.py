@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy import stats
 
 from faircount.core.errors import InputError, ParameterError
 from faircount.sweep import blocks, engines
-from faircount.sweep.blocks import BLOCK_RUNS, generator, jobs_of
+from faircount.sweep.blocks import BLOCK_RUNS, Load, generator, jobs_of
 from faircount.sweep.sweep import Measured, sweep
 
 FALSE_ALARM = 1e-6
@@ -313,6 +314,44 @@ def test_blocks_do_not_depend_on_what_runs_them(tasks):
     assert [job.runs for job in jobs] == [BLOCK_RUNS, BLOCK_RUNS, 300] * 3
     first, second = (blocks.work(jobs[4]) for _ in range(2))
     assert all(first.values[name].tobytes() == second.values[name].tobytes() for name in first.values)
+
+
+def of_its_own(point):
+    """Long runs at one point: fewer of them, in blocks of two, each as dear as a hundred others."""
+    return Load(5, block=2, cost=100.0) if point["epsilon"] == 0.5 else Load(RUNS)
+
+
+def test_points_can_have_runs_and_blocks_of_their_own(tasks, tmp_path):
+    seen = []
+    rows = sweep(
+        tasks.squared_error,
+        POINTS,
+        runs=of_its_own,
+        seed=7,
+        progress=lambda *work: seen.append(work),
+        resume=tmp_path / "kept",
+        workers=1,
+    )
+    assert [row.runs for row in rows] == [RUNS, 5, RUNS]
+    assert [runs for epsilon, runs in tasks.CALLS if epsilon == 0.5] == [2, 2, 1]
+    assert {total for _, total in seen} == {2 * RUNS + 500}
+    assert [done - before for (before, _), (done, _) in pairwise(seen)][2:5] == [200, 200, 100]
+    assert same(rows, sweep(tasks.squared_error, POINTS, runs=of_its_own, seed=7, workers=2))
+    with pytest.raises(InputError, match="different blocks"):
+        sweep(tasks.squared_error, POINTS, runs=RUNS, seed=7, resume=tmp_path / "kept")
+
+
+def test_a_resume_file_with_other_blocks_is_refused(tasks, tmp_path):
+    """The same runs in other blocks are other numbers."""
+    sweep(tasks.squared_error, POINTS, runs=lambda _: Load(6, block=2), seed=7, resume=tmp_path / "kept")
+    with pytest.raises(InputError, match="different blocks"):
+        sweep(tasks.squared_error, POINTS, runs=lambda _: Load(6, block=3), seed=7, resume=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("wrong", [{"runs": 0}, {"runs": 2, "block": 0}, {"runs": 2, "cost": 0.0}])
+def test_a_load_that_is_none_is_refused(wrong):
+    with pytest.raises(ParameterError, match=r"at least 1|positive"):
+        Load(**wrong)
 
 
 def test_heavy_packages_are_not_loaded():

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import InputError
-from faircount.experiments.data.populations import Population, gowalla_cells, wages_full, wages_merged
-from faircount.experiments.data.published_counts import BOX, CELLS_12
+from faircount.experiments.data.populations import RARE, Population, gowalla_cells, wages_full, wages_merged
+from faircount.experiments.data.published_counts import BOX, CELLS_12, CELLS_25
 
 LINES = 250_000
 """Lines read at a time."""
@@ -58,12 +58,34 @@ def gowalla(path: str | Path, grid: tuple[int, int] = CELLS_12, *, least: float 
     the first counts, row by row from the south-west. Users without a check-in in the box are not there; cells with a
     share of the users below `least` are left out (1% makes the view used for the figures).
     """
-    held = favourites(_visits(Path(path), grid), grid[0] * grid[1])
-    if not held.any():
-        raise InputError(f"{Path(path).name} has no check-in inside the box {BOX}: is it the file meant?")
-    limits = f"all check-ins of {Path(path).name}"
-    source = "SNAP loc-gowalla (Cho, Myers, Leskovec, KDD 2011)"
-    return gowalla_cells("gowalla file", grid, tuple(held.tolist()), least=least, source=source, limits=limits)
+    (counts,) = _favourite_cells(Path(path), (grid,))
+    return _gowalla_file(Path(path), grid, counts, least)
+
+
+def gowalla_views(path: Path) -> dict[str, Population]:
+    """The views of Gowalla that the figures use, by name, from one reading of the file."""
+    literal, other = _favourite_cells(path, (CELLS_12, CELLS_25))
+    return {
+        "gowalla": _gowalla_file(path, CELLS_12, literal, RARE),
+        "gowalla-12": _gowalla_file(path, CELLS_12, literal),
+        "gowalla-25": _gowalla_file(path, CELLS_25, other),
+    }
+
+
+def _gowalla_file(path: Path, grid: tuple[int, int], counts: Ints, least: float = 0.0) -> Population:
+    source, limits = "SNAP loc-gowalla (Cho, Myers, Leskovec, KDD 2011)", f"all check-ins of {path.name}"
+    held = tuple(counts.tolist())
+    return gowalla_cells("gowalla file", grid, held, least=least, source=source, limits=limits)
+
+
+def _favourite_cells(path: Path, grids: Sequence[tuple[int, int]]) -> list[Ints]:
+    """Users by most visited cell, for every grid."""
+    found = [
+        favourites(visits, rows * columns) for visits, (rows, columns) in zip(_visits(path, grids), grids, strict=True)
+    ]
+    if not found[0].any():
+        raise InputError(f"{path.name} has no check-in inside the box {BOX}: is it the file meant?")
+    return found
 
 
 def census(*paths: str | Path, merged: bool = True) -> Population:
@@ -77,6 +99,30 @@ def census(*paths: str | Path, merged: bool = True) -> Population:
         "limits": f"all rows of {', '.join(Path(path).name for path in paths)}",
     }
     return wages_merged("census file", wages, **said) if merged else wages_full("census file", zero, wages, **said)
+
+
+def census_views(paths: Sequence[Path]) -> dict[str, Population]:
+    """The views of Census-Income that the figures use, by name."""
+    return {"census": census(*paths), "census-full": census(*paths, merged=False)}
+
+
+GOWALLA_FILES = ("loc-gowalla_totalCheckins.txt", "loc-gowalla_totalCheckins.txt.gz")
+CENSUS_FILES = tuple(f"census-income.{part}{end}" for part in ("data", "test") for end in ("", ".gz"))
+
+
+def original_data(folder: Path) -> dict[str, Population]:
+    """The populations that the original files in a folder make, by the names of the built-in ones they stand in for.
+
+    The files keep the names under which they are published. Of Census-Income one part or both may be there.
+    """
+    gowalla_file = next((folder / name for name in GOWALLA_FILES if (folder / name).is_file()), None)
+    parts = [folder / name for name in CENSUS_FILES if (folder / name).is_file()]
+    census_files = [path for path in parts if path.suffix != ".gz" or path.with_suffix("") not in parts]
+    if gowalla_file is None and not census_files:
+        wanted = ", ".join((GOWALLA_FILES[0], "census-income.data", "census-income.test"))
+        raise InputError(f"{folder} has none of the original files ({wanted}; plain or .gz): put them there")
+    found = gowalla_views(gowalla_file) if gowalla_file is not None else {}
+    return found | (census_views(census_files) if census_files else {})
 
 
 def wage_histogram(*paths: str | Path) -> tuple[int, dict[int, int]]:
@@ -110,7 +156,7 @@ def cells_of(latitude: Floats, longitude: Floats, grid: tuple[int, int]) -> Ints
     return np.where(inside, cell, -1).astype(np.int64)
 
 
-def favourites(visits: tuple[Ints, Ints, Ints], cells: int) -> Ints:
+def favourites(visits: "Visits", cells: int) -> Ints:
     """Users by most visited cell, from (user, cell, number of visits); of equals the first cell counts."""
     user, cell, number = visits
     order = np.lexsort((cell, -number, user))
@@ -118,18 +164,32 @@ def favourites(visits: tuple[Ints, Ints, Ints], cells: int) -> Ints:
     return np.bincount(cell[order][first], minlength=cells).astype(np.int64)
 
 
-def _visits(path: Path, grid: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-    """Number of visits for every user and cell that occurs."""
-    cells, keys, numbers = grid[0] * grid[1], [], []
+Visits = tuple[Ints, Ints, Ints]
+"""User, cell, and how often the user was there."""
+
+
+def _visits(path: Path, grids: Sequence[tuple[int, int]]) -> list[Visits]:
+    """Number of visits for every user and cell that occurs, for every grid, in one reading."""
+    parts: list[list[tuple[Ints, Ints]]] = [[] for _ in grids]
     for block in _read(path, CHECKINS, _is_checkin):
-        cell = cells_of(block["latitude"], block["longitude"], grid)
-        key, number = np.unique(block["user"][cell >= 0] * cells + cell[cell >= 0], return_counts=True)
-        keys.append(key)
-        numbers.append(number)
-    if not keys:
+        for part, grid in zip(parts, grids, strict=True):
+            part.append(_keyed(block, grid))
+    if not parts[0]:
         raise InputError(f"{path.name} is empty: download it again")
-    key, place = np.unique(np.concatenate(keys), return_inverse=True)
-    total = np.bincount(place, weights=np.concatenate(numbers), minlength=key.size).astype(np.int64)
+    return [_merged(part, rows * columns) for part, (rows, columns) in zip(parts, grids, strict=True)]
+
+
+def _keyed(block: NDArray[np.void], grid: tuple[int, int]) -> tuple[Ints, Ints]:
+    """User and cell in one number, with the number of visits."""
+    cell = cells_of(block["latitude"], block["longitude"], grid)
+    key, number = np.unique(block["user"][cell >= 0] * (grid[0] * grid[1]) + cell[cell >= 0], return_counts=True)
+    return key, number
+
+
+def _merged(parts: Sequence[tuple[Ints, Ints]], cells: int) -> Visits:
+    keys, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+    key, place = np.unique(keys, return_inverse=True)
+    total = np.bincount(place, weights=numbers, minlength=key.size).astype(np.int64)
     return key // cells, key % cells, total
 
 

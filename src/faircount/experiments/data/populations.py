@@ -5,9 +5,12 @@ figures, in which no item is so rare that the paper's floor is out of reach, and
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +81,31 @@ def names() -> tuple[str, ...]:
 
 
 def population(name: str) -> Population:
-    """A population by its name."""
+    """A population by its name: from the files in use (`using`), else as built in."""
     if name not in _MAKERS:
         raise ParameterError(f"there is no population {name!r}: choose one of {', '.join(_MAKERS)}")
-    return _MAKERS[name]()
+    return _in_use.get().get(name) or _MAKERS[name]()
+
+
+_in_use: ContextVar[Mapping[str, Population]] = ContextVar("_in_use", default=MappingProxyType({}))
+
+
+@contextmanager
+def using(replacements: Mapping[str, Population]) -> Iterator[None]:
+    """Let these stand in for the built-in populations of the same names, as long as the block runs."""
+    unknown = set(replacements) - set(_MAKERS)
+    if unknown:
+        raise ParameterError(f"there are no populations {', '.join(sorted(unknown))} to stand in for")
+    token = _in_use.set(replacements)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def in_use() -> Mapping[str, Population]:
+    """The populations that stand in for built-in ones at the moment."""
+    return _in_use.get()
 
 
 def sample(people: Population, users: int, rng: np.random.Generator, floor: int = 0) -> Ints:

@@ -95,13 +95,20 @@ class Picture:
             self.figure.savefig(stem.with_suffix(f".{suffix}"), dpi=DPI, metadata=metadata)
 
 
+def require_matplotlib() -> None:
+    """Ask for matplotlib before anything runs, rather than after."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise ParameterError("pictures need matplotlib: pip install 'faircount[plot]'") from None
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """The look of all pictures, in force while they are drawn and saved."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise ParameterError("pictures need matplotlib: pip install 'faircount[plot]'") from None
+    require_matplotlib()
+    import matplotlib as mpl
+
     settings: Any = STYLE  # matplotlib's type lists every key there is
     with mpl.rc_context(settings):
         yield

@@ -24,7 +24,7 @@ from faircount.experiments.report.figure_style import (
     strokes,
 )
 from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig5, table2, weighted_groups
-from faircount.experiments.studies.study import COUNTS, DATA, TITLES, USERS, Line, held, one, select
+from faircount.experiments.studies.study import COUNTS, DATA, TITLES, USERS, Line, holders, one, select
 
 SHADES = ("#440154", "#31688E", "#35B779", "#8FB032", "#C7B42C")
 """Dark to light for an ordered parameter: apart in lightness as well as in hue."""
@@ -142,7 +142,7 @@ def draw_fig4(lines: list[Line]) -> Picture:
             per_item(ax, chosen[0].items)
         row[0].set_ylabel(f"{SUMMED},\n{_AGAINST[against]}")
     for ax, data in zip(picture.axes[0], DATA, strict=True):
-        ax.set_title(f"{TITLES[data]}, N = {len(held(data))}")
+        ax.set_title(f"{TITLES[data]}, N = {len(holders(data))}")
     for ax in picture.axes[1]:
         ax.set_xlabel("privacy setting")
     picture.legend(6)

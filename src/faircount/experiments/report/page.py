@@ -22,6 +22,13 @@ h3 { font-size: 1.05rem; margin-top: 2rem; }
 figure { margin: 1.5rem 0; }
 figure img { width: 100%; height: auto; }
 figcaption { font-size: .85rem; color: #444; }
+figure a.zoom { display: block; cursor: zoom-in; }
+figure .fit { display: none; font-size: .85rem; }
+figure:target .pan { overflow: auto; max-height: 95vh; border: 1px solid #ccc; }
+figure:target img { width: 1600px; max-width: none; }
+figure:target a.zoom { cursor: default; width: 1600px; }
+figure:target .fit { display: inline; }
+.pan { overflow-x: auto; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .82rem; width: 100%; margin: .8rem 0; }
 th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid #ddd; vertical-align: top; }
@@ -29,11 +36,25 @@ th { background: #f3f3f3; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 caption { text-align: left; font-size: .85rem; color: #444; padding-bottom: .3rem; }
 .badge { font-size: .75rem; font-weight: bold; padding: .1rem .45rem; border-radius: .7rem; white-space: nowrap; }
-.agrees { background: #d5efe6; color: #00543d; }
+.agrees, .passed { background: #d5efe6; color: #00543d; }
 .differs { background: #fbe0cf; color: #7a3300; }
+.failed { background: #b00020; color: #fff; }
 .cannot { background: #e8e8e8; color: #333; }
-nav a { margin-right: 1rem; white-space: nowrap; }
+.banner { padding: .7rem 1rem; border-radius: .4rem; }
+nav a { margin-right: 1rem; white-space: nowrap; line-height: 1.9; }
 .edition { border-left: 4px solid #E69F00; padding-left: 1rem; }
+@media (max-width: 42rem) {
+  body { margin: 1rem auto; padding: 0 .7rem; overflow-wrap: break-word; }
+  h1 { font-size: 1.35rem; }
+  .edition { padding-left: .6rem; }
+  figure img { width: 46rem; max-width: none; }
+  .cards table, .cards tbody, .cards tr, .cards td, .cards caption { display: block; }
+  .cards thead { display: none; }
+  .cards tr { border: 1px solid #ccc; border-radius: .4rem; margin: .6rem 0; padding: .3rem .5rem; }
+  .cards td { border: 0; padding: .15rem 0; font-size: .9rem; text-align: left; white-space: normal; }
+  .cards td:empty { display: none; }
+  .cards td::before { content: attr(data-head) ": "; font: bold .78rem Arial, sans-serif; color: #555; }
+}
 @media print {
   body { max-width: none; font-size: 11px; }
   h2 { break-before: page; }
@@ -91,10 +112,17 @@ def links(targets: Mapping[str, str]) -> str:
 
 
 def figure(path: Path, caption: str, description: str) -> str:
-    """A PNG put into the page."""
-    data = base64.b64encode(path.read_bytes()).decode()
+    """A PNG put into the page; a click makes it large, a link beside it small again, both without a script."""
+    data, anchor = base64.b64encode(path.read_bytes()).decode(), f"large-{path.stem}"
     image = f'<img alt="{typeset(description)}" src="data:image/png;base64,{data}">'
-    return f"<figure>{image}<figcaption>{typeset(caption)}</figcaption></figure>"
+    zoom = f'<div class="pan"><a class="zoom" href="#{anchor}" title="make it larger">{image}</a></div>'
+    back = f'<a class="fit" href="#{escape(path.stem)}">back to the width of the page</a>'
+    return f'<figure id="{anchor}">{zoom}<figcaption>{typeset(caption)} {back}</figcaption></figure>'
+
+
+def banner(text: str, *, passed: bool) -> str:
+    """A line that cannot be overlooked."""
+    return f'<p class="banner {"passed" if passed else "failed"}"><strong>{typeset(text)}</strong></p>'
 
 
 def edition(parts: Iterable[str]) -> str:
@@ -114,29 +142,50 @@ def tally_line(counts: Mapping[str, int]) -> str:
 
 def verdict_table(judged: Sequence[Verdict], caption: str) -> str:
     """One row per claim."""
-    rows = "".join(
-        f"<tr><td>{escape(each.place)}</td><td>{typeset(each.claim)}</td><td>{typeset(each.printed)}</td><td>{typeset(each.ours)}</td><td>{badge(each.verdict)}</td><td>{typeset(each.why)}</td></tr>"
-        for each in judged
-    )
-    return _table(("where", "the paper says", "printed", "here", "verdict", "why"), rows, caption)
+    heads = ("where", "the paper says", "printed", "here", "verdict", "decided by", "why")
+    rows = [
+        [
+            escape(verdict.place),
+            typeset(verdict.claim),
+            typeset(verdict.printed),
+            typeset(verdict.ours),
+            badge(verdict.verdict),
+            escape(verdict.decided_by),
+            typeset(verdict.why),
+        ]
+        for verdict in judged
+    ]
+    cells = [[_td(text, head) for text, head in zip(row, heads, strict=True)] for row in rows]
+    return _table(heads, cells, caption, "cards")
 
 
-def table(records: Sequence[Mapping[str, Value]], columns: Mapping[str, str], caption: str) -> str:
-    """Records with the named columns and their headings; numbers are shown to four digits."""
-    rows = "".join(f"<tr>{''.join(_cell(record.get(name, '')) for name in columns)}</tr>" for record in records)
-    return _table(columns.values(), rows, caption)
+def table(
+    records: Sequence[Mapping[str, Value]], columns: Mapping[str, str], caption: str, *, cards: bool = False
+) -> str:
+    """Records with the named columns and their headings; numbers are shown to four digits.
+
+    On a narrow screen the table is moved sideways, or with `cards` every row becomes a small card of its own.
+    """
+    cells = [[_cell(record.get(name, ""), head) for name, head in columns.items()] for record in records]
+    return _table(columns.values(), cells, caption, "cards" if cards else "scroll")
 
 
-def _table(headings: Iterable[str], rows: str, caption: str) -> str:
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in headings)
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], caption: str, kind: str) -> str:
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return (
-        f'<div class="scroll"><table><caption>{typeset(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+        f'<div class="{kind}"><table><caption>{typeset(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(value: Value) -> str:
+def _td(content: str, heading: str, kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<td{style} data-head="{escape(heading)}">{content}</td>'
+
+
+def _cell(value: Value, heading: str) -> str:
     if isinstance(value, str):
-        return f"<td>{typeset(value)}</td>"
+        return _td(typeset(value), heading)
     whole = float(value).is_integer() and abs(value) < 1e12
-    return f'<td class="number">{value:,.0f}</td>' if whole else f'<td class="number">{typeset(f"{value:.4g}")}</td>'
+    return _td(f"{value:,.0f}" if whole else typeset(f"{value:.4g}"), heading, "number")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from faircount.experiments.data.populations import population
 from faircount.experiments.studies import table1, table2, weighted_groups
-from faircount.experiments.studies.study import ACTING, COUNTS, FLOOR_SHARE, USERS, Line, Value, held, one
+from faircount.experiments.studies.checks import Check
+from faircount.experiments.studies.study import ACTING, COUNTS, FLOOR_SHARE, USERS, Line, Value, holders, one
 
 Record = Mapping[str, Value]
 
@@ -56,6 +57,23 @@ def weights_and_errors(lines: list[Line]) -> list[Record]:
     return records
 
 
+def checks(found: Sequence[Check]) -> list[Record]:
+    """Runs beside theory, one row per study."""
+    return [
+        {
+            "study": check.study,
+            "averages": check.averages,
+            "ratio": check.ratio,
+            "chance_together": check.together,
+            "farthest": f"{_words(check.worst)}, {check.worst.against}",
+            "z": round(check.worst.z, 2),
+            "chance_single": check.single,
+            "result": "agrees" if check.passed else "CONTRADICTS",
+        }
+        for check in found
+    ]
+
+
 def agreement(results: Mapping[str, list[Line]]) -> list[Record]:
     """Points at which users acted beside the same at count level: z is the difference in standard errors."""
     records: list[Record] = []
@@ -102,7 +120,7 @@ def data_sets() -> list[Record]:
         ("normal", 0.0),
         ("gowalla-12", 0.0),
     ):
-        people, drawn = population(name), held(name, USERS, floor)
+        people, drawn = population(name), holders(name, USERS, floor)
         records.append(
             {
                 "data": name,

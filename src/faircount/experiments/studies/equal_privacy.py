@@ -7,9 +7,10 @@ no such knowledge. Local mechanisms and Laplace have delta 0 (Laplace up to the 
 import numpy as np
 
 from faircount.core.arrays import Floats
+from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.fig1 import EPSILONS
-from faircount.experiments.studies.squared_errors import expected_error, squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Study, held
+from faircount.experiments.studies.squared_errors import squared_errors
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Study, holders
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
@@ -54,7 +55,7 @@ def mechanism(method: str, held_by: tuple[int, ...], epsilon: float, delta: floa
 
 
 def _of(point: Point) -> tuple[FrequencyMechanism, tuple[int, ...]]:
-    people = held(str(point["data"]))
+    people = holders(str(point["data"]))
     return mechanism(str(point["method"]), people, float(point["epsilon"]), float(point["delta"])), people
 
 
@@ -78,5 +79,5 @@ STUDY = Study(
     points=points,
     task=task,
     theory=theory,
-    items=lambda point: len(held(str(point["data"]))),
+    items=lambda point: len(holders(str(point["data"]))),
 )

@@ -15,7 +15,7 @@ from faircount.accounting.gaussian import analytic_sigma
 from faircount.estimation import weighting
 from faircount.experiments.studies.equal_privacy import DELTA, METHODS, mechanism
 from faircount.experiments.studies.fig1 import EPSILONS, sampling_error
-from faircount.experiments.studies.study import DATA, USERS, Value, held
+from faircount.experiments.studies.study import DATA, USERS, Value, holders
 from faircount.experiments.studies.weighted_groups import GROUPS, SETTINGS
 
 Record = dict[str, Value]
@@ -108,8 +108,8 @@ def floor_unmet() -> list[Record]:
     somebody would compute who takes for granted that 1% of the users hold every item.
     """
     assumed = math.ceil(0.01 * USERS)
-    cases = [(data, "met", min(held(data)), len(held(data))) for data in DATA]
-    literal = held("gowalla-12", USERS, 0.0)
+    cases = [(data, "met", min(holders(data)), len(holders(data))) for data in DATA]
+    literal = holders("gowalla-12", USERS, 0.0)
     cases += [("gowalla-12", "assumed", assumed, len(literal)), ("gowalla-12", "real", min(literal), len(literal))]
     return [_privacy(*case, epsilon) for case in cases for epsilon in EPSILONS]
 
@@ -173,7 +173,7 @@ def groups_exact() -> list[Record]:
     The paper's p comes with the exact delta of its worst group, in which the rarest item has a quarter of its holders.
     "one laplace survey" has no groups: all users at the smallest epsilon.
     """
-    people, size = held("uniform", USERS, 0.0), USERS // GROUPS
+    people, size = holders("uniform", USERS, 0.0), USERS // GROUPS
     rarest, items = min(people) // GROUPS, len(people)
     group = (*(rarest,) * (items - 1), size - rarest * (items - 1))
     records: list[Record] = []

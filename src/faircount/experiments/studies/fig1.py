@@ -13,9 +13,20 @@ from faircount.accounting import exact
 from faircount.accounting.gaussian import analytic_sigma, classical_sigma
 from faircount.accounting.paper import theorem1_delta, theorem1_p
 from faircount.core.arrays import Floats
-from faircount.experiments.studies.judging import AGREES, DIFFERS, Verdict, everywhere, number, readings, scaled, share
-from faircount.experiments.studies.squared_errors import expected_error, squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Line, Study, held, one
+from faircount.experiments.studies.error_law import expected_error
+from faircount.experiments.studies.judging import (
+    AGREES,
+    DIFFERS,
+    THEORY,
+    Verdict,
+    everywhere,
+    number,
+    readings,
+    scaled,
+    share,
+)
+from faircount.experiments.studies.squared_errors import squared_errors
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Line, Study, holders, one
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -52,7 +63,7 @@ def _acts(point: Point) -> bool:
 
 def mechanism(point: Point) -> SharedMechanism:
     """DPDS with Theorem 1's p, or DPDG with the paper's sigma; nobody is an insider in the paper's comparison."""
-    users, items = int(point["users"]), len(held(str(point["data"])))
+    users, items = int(point["users"]), len(holders(str(point["data"])))
     if point["method"] == SAMPLING:
         return DPDS(items=items, users=users, p=theorem1_p(float(point["epsilon"])))
     return DPDG(
@@ -68,12 +79,12 @@ def mechanism(point: Point) -> SharedMechanism:
 
 def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
     """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(mechanism(point), held(str(point["data"])), runs, str(point["how"]), rng)}
+    return {"noise": squared_errors(mechanism(point), holders(str(point["data"])), runs, str(point["how"]), rng)}
 
 
 def theory(point: Point) -> dict[str, Expected]:
     """(1-p)/(p n) for DPDS; N times the variance of the discretized noise for DPDG."""
-    return {"noise": expected_error(mechanism(point), held(str(point["data"])))}
+    return {"noise": expected_error(mechanism(point), holders(str(point["data"])))}
 
 
 def sampling_error(users: int, epsilon: float) -> float:
@@ -148,9 +159,8 @@ def _over_ninety(lines: list[Line]) -> Verdict:
         f"both errors summed over the items, over 90% needs at least {least} items; the paper does not print how "
         "many it had"
     )
-    return Verdict(
-        "fig1", PLACE, claim, "over 90%", ours, readings({k: v > CLAIMED_GAIN for k, v in gains.items()}), why
-    )
+    verdict = readings({name: found > CLAIMED_GAIN for name, found in gains.items()})
+    return Verdict("fig1", PLACE, claim, "over 90%", ours, verdict, THEORY, why)
 
 
 def _crossing() -> Verdict:
@@ -160,11 +170,11 @@ def _crossing() -> Verdict:
     needed = math.ceil(items_for_crossing(CLAIMED_CROSSING, WEAK_DELTA))
     why = f"like for like, a crossing at 0.6 needs {needed} items; no reading of the paper's cells has so many"
     holds = {name: each >= CLAIMED_CROSSING - 0.05 for name, each in found.items()}
-    return Verdict("fig1", PLACE, claim, "epsilon < 0.6", ours, readings(holds), why)
+    return Verdict("fig1", PLACE, claim, "epsilon < 0.6", ours, readings(holds), THEORY, why)
 
 
 def _similar() -> list[Verdict]:
-    others = {TITLES[data]: len(held(data)) for data in DATA[1:]}
+    others = {TITLES[data]: len(holders(data)) for data in DATA[1:]}
     gains = {name: gain(items, 0.1, STRONG_DELTA) for name, items in others.items()}
     found = {name: crossing(items, WEAK_DELTA) for name, items in others.items()}
     claim = "Similar results can be found over Census-Income and Synthetic"
@@ -176,6 +186,7 @@ def _similar() -> list[Verdict]:
             "over 90%",
             ", ".join(f"{name} {each:.1%}" for name, each in gains.items()),
             everywhere([each > CLAIMED_GAIN for each in gains.values()]),
+            THEORY,
             "summed over 19 and 30 items",
         ),
         Verdict(
@@ -185,6 +196,7 @@ def _similar() -> list[Verdict]:
             "epsilon < 0.6",
             "better below epsilon = " + ", ".join(f"{each:.3f} ({name})" for name, each in found.items()),
             everywhere([each >= CLAIMED_CROSSING - 0.05 for each in found.values()]),
+            THEORY,
             "as on Gowalla",
         ),
     ]
@@ -194,7 +206,7 @@ def levels() -> list[tuple[str, float, float, float]]:
     """(data, epsilon, delta by Theorem 1, exact delta) of DPDS with the paper's p, against an outsider."""
     found = []
     for data in DATA:
-        people = held(data)
+        people = holders(data)
         for epsilon in EPSILONS:
             theorem = theorem1_delta(USERS, len(people), min(people), epsilon) or 1.0
             found.append((data, epsilon, theorem, exact.sampling_delta(min(people) - 1, theorem1_p(epsilon), epsilon)))
@@ -204,7 +216,7 @@ def levels() -> list[tuple[str, float, float, float]]:
 def _same_level() -> Verdict:
     paper, exactly = [], []
     for data, epsilon, theorem, real in levels():
-        items, sampled = len(held(data)), sampling_error(USERS, epsilon)
+        items, sampled = len(holders(data)), sampling_error(USERS, epsilon)
         paper.append(sampled < gaussian_error(USERS, items, epsilon, theorem))
         exactly.append(sampled < items * (analytic_sigma(epsilon, real) / USERS) ** 2)
     ours = f"at Theorem 1's delta at {share(paper)} points; at the exact delta of DPDS at {share(exactly)}"
@@ -213,20 +225,19 @@ def _same_level() -> Verdict:
         "the delta that DPDS really has; errors summed over the items"
     )
     claim = "DPDS performs much better than DPDG for the same privacy level over all three data sets"
-    return Verdict("fig1", PLACE, claim, "at all points", ours, everywhere([*paper, *exactly]), why)
+    return Verdict("fig1", PLACE, claim, "at all points", ours, everywhere([*paper, *exactly]), THEORY, why)
 
 
 def _small_budget() -> Verdict:
-    ratios = [1 / (1 - gain(len(held("gowalla")), epsilon, STRONG_DELTA)) for epsilon in EPSILONS]
+    ratios = [1 / (1 - gain(len(holders("gowalla")), epsilon, STRONG_DELTA)) for epsilon in EPSILONS]
     falls = [left > right for left, right in pairwise(ratios)]
     claim = "It achieves much higher accuracy when the privacy budget is small (than DPDG with the same delta)"
     ours = (
         f"DPDG's error is {ratios[0]:.1f} times that of DPDS at epsilon = 0.1, {ratios[-1]:.1f} times at 1 (delta = "
         "1e-7)"
     )
-    return Verdict(
-        "fig1", PLACE, claim, "", ours, everywhere(falls), "the ratio falls with epsilon; for the paper's calibrations"
-    )
+    why = "the ratio falls with epsilon; for the paper's calibrations"
+    return Verdict("fig1", PLACE, claim, "", ours, everywhere(falls), THEORY, why)
 
 
 def _promised_delta() -> Verdict:
@@ -237,7 +248,7 @@ def _promised_delta() -> Verdict:
     ours += f"{max(each[3] for each in privacy):.1g}, at worst {worst[3] / worst[2]:.0e} times the bound"
     claim = "With p = 1 - e^-epsilon DPDS is (epsilon, delta)-private for the delta that satisfies Eq. (bound)"
     why = "Theorem 1 is false as stated: its delta has exponent N/2 although two counts differ (docs/errata.md)"
-    return Verdict("fig1", PLACE, claim, "delta by Theorem 1", ours, AGREES if all(held_up) else DIFFERS, why)
+    return Verdict("fig1", PLACE, claim, "delta by Theorem 1", ours, AGREES if all(held_up) else DIFFERS, THEORY, why)
 
 
 STUDY = Study(
@@ -251,5 +262,5 @@ STUDY = Study(
     points=points,
     task=task,
     theory=theory,
-    items=lambda point: len(held(str(point["data"]))),
+    items=lambda point: len(holders(str(point["data"]))),
 )

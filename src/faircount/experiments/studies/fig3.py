@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from faircount.core.arrays import Floats
-from faircount.experiments.studies.judging import Verdict, everywhere, share
-from faircount.experiments.studies.squared_errors import expected_error, squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, held, one
+from faircount.experiments.studies.error_law import expected_error
+from faircount.experiments.studies.judging import RUNS, Pair, Verdict, ordered
+from faircount.experiments.studies.squared_errors import squared_errors
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, holders, one
 from faircount.mechanisms.two_stage import TSS
 from faircount.sweep.sweep import Point
 
@@ -45,7 +46,7 @@ def reported(items: int) -> int:
 
 def mechanism(point: Point) -> TSS:
     """TSS with M of N items and gamma = e^epsilon*."""
-    items = len(held(str(point["data"])))
+    items = len(holders(str(point["data"])))
     return TSS(
         items=items,
         users=int(point["users"]),
@@ -57,12 +58,12 @@ def mechanism(point: Point) -> TSS:
 
 def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
     """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(mechanism(point), held(str(point["data"])), runs, str(point["how"]), rng)}
+    return {"noise": squared_errors(mechanism(point), holders(str(point["data"])), runs, str(point["how"]), rng)}
 
 
 def theory(point: Point) -> dict[str, Expected]:
     """(1-q)/(q n), q = p p_chi."""
-    return {"noise": expected_error(mechanism(point), held(str(point["data"])))}
+    return {"noise": expected_error(mechanism(point), holders(str(point["data"])))}
 
 
 # What the paper's text says about the figure.
@@ -94,15 +95,16 @@ def verdicts(lines: list[Line]) -> list[Verdict]:
 
 def _ordered(lines: list[Line], claim: str, steps: list[tuple[float, float]]) -> Verdict:
     """Whether the error falls from the first to the second epsilon* of every step, for all data sets and p."""
-    theory, measured = [], []
-    for data in DATA:
-        for p in PROBABILITIES:
-            for step in steps:
-                worse, better = (one(lines, data=data, p=p, epsilon_star=each, how=COUNTS) for each in step)
-                theory.append(better.expected.mean < worse.expected.mean)
-                measured.append(better.mean < worse.mean)
-    ours = f"theory at {share(theory)} pairs of points, measured at {share(measured)}"
-    return Verdict("fig3", PLACE, claim, "", ours, everywhere(theory), WHY)
+    clusters = [
+        [_pair(lines, step, data=data, p=p) for step in steps] for data in DATA for p in PROBABILITIES
+    ]  # the steps of one cluster share their lines
+    verdict, ours = ordered(clusters)
+    return Verdict("fig3", PLACE, claim, "", ours, verdict, RUNS, WHY)
+
+
+def _pair(lines: list[Line], step: tuple[float, float], **place: str | float) -> Pair:
+    worse, better = (one(lines, epsilon_star=budget, how=COUNTS, **place) for budget in step)
+    return worse, better
 
 
 STUDY = Study(
@@ -115,5 +117,5 @@ STUDY = Study(
     points=points,
     task=task,
     theory=theory,
-    items=lambda point: len(held(str(point["data"]))),
+    items=lambda point: len(holders(str(point["data"]))),
 )

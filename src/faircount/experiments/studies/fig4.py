@@ -4,10 +4,9 @@ import numpy as np
 
 from faircount.accounting.paper import theorem1_p
 from faircount.core.arrays import Floats
-from faircount.estimation import weighting
 from faircount.experiments.studies import weighted_groups
-from faircount.experiments.studies.judging import Verdict, everywhere, share
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, held, one
+from faircount.experiments.studies.judging import RUNS, Pair, Verdict, ordered
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, holders, one
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 
@@ -31,13 +30,13 @@ def sampling(items: int) -> weighted_groups.Maker:
 
 def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
     """Squared errors of every method, against the groups' own truth and against the population."""
-    people, epsilons = held(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
+    people, epsilons = holders(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
     return weighted_groups.errors(sampling(len(people)), people, epsilons, METHODS, runs, str(point["how"]), rng)
 
 
 def theory(point: Point) -> dict[str, Expected]:
     """Sum of W_g^2 V_g / n_g; against the population also what the split into groups adds."""
-    people, epsilons = held(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
+    people, epsilons = holders(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
     return weighted_groups.expected(sampling(len(people)), people, epsilons, METHODS)
 
 
@@ -54,55 +53,21 @@ def verdicts(lines: list[Line]) -> list[Verdict]:
         weighted_groups.POPULATION: "the luck of the split into groups, which weighting adds, is smaller than the "
         "noise it saves",
     }
-    return [_smallest(lines, claim, against, why[against]) for against in why] + [_sizes(), _strictest()]
+    return [_smallest(lines, claim, against, why[against]) for against in why]
 
 
 def _smallest(lines: list[Line], claim: str, against: str, why: str) -> Verdict:
-    theory, measured = [], []
+    clusters: list[list[Pair]] = []
     for data in DATA:
         for setting in weighted_groups.SETTINGS:
-            found = {
-                method: one(lines, data=data, setting=setting, method=method, against=against, how=COUNTS)
-                for method in METHODS
-            }
-            others = [found["uwa"], found[weighted_groups.CPA]]
-            theory.append(all(found["vwa"].expected.mean < each.expected.mean for each in others))
-            measured.append(all(found["vwa"].mean < each.mean for each in others))
-    ours = f"theory at {share(theory)} points, measured at {share(measured)}"
-    return Verdict("fig4", PLACE, f"{claim} (error against the {_NAMES[against]})", "", ours, everywhere(theory), why)
+            here = {"data": data, "setting": setting, "against": against, "how": COUNTS}
+            weighed = one(lines, method="vwa", **here)
+            clusters.append([(one(lines, method=method, **here), weighed) for method in ("uwa", weighted_groups.CPA)])
+    verdict, ours = ordered(clusters)
+    return Verdict("fig4", PLACE, f"{claim} (error against the {_NAMES[against]})", "", ours, verdict, RUNS, why)
 
 
 _NAMES = {weighted_groups.NOISE: "groups' own truth", weighted_groups.POPULATION: "population"}
-
-
-def _sizes() -> Verdict:
-    """Two groups of 250 with one epsilon are one group of 500, to the weights and to the error."""
-    cases = []
-    for setting in ("s2", "s3"):
-        epsilons = weighted_groups.SETTINGS[setting]
-        merged = sorted(set(epsilons))
-        sizes = np.array([250 * epsilons.count(each) for each in merged])
-        apart = weighting.vwa(np.full(4, 250), _variances(epsilons))
-        together = weighting.vwa(sizes, _variances(merged))
-        cases += [
-            abs(float(apart[np.array(epsilons) == each].sum()) - float(w)) < 1e-12
-            for each, w in zip(merged, together, strict=True)
-        ]
-    claim = "Settings s2 and s3 simulate the case where the groups' sizes are not the same"
-    ours = f"the weights of equal groups add up to that of the merged group for {share(cases)} levels"
-    return Verdict("fig4", PLACE, claim, "", ours, everywhere(cases), "groups with the same epsilon have the same V_g")
-
-
-def _variances(epsilons: tuple[float, ...] | list[float]) -> Floats:
-    return np.array([1 / np.expm1(each) for each in epsilons])
-
-
-def _strictest() -> Verdict:
-    smallest = {setting: min(each) for setting, each in weighted_groups.SETTINGS.items()}
-    claim = "CPA: consistent privacy aggregation with epsilon = 0.1 (note of Table II)"
-    ours = ", ".join(f"{setting} {each:g}" for setting, each in smallest.items())
-    cases = [each == 0.1 for each in smallest.values()]
-    return Verdict("fig4", PLACE, claim, "0.1", ours, everywhere(cases), "the smallest epsilon of every setting")
 
 
 STUDY = Study(
@@ -117,5 +82,5 @@ STUDY = Study(
     points=points,
     task=task,
     theory=theory,
-    items=lambda point: len(held(str(point["data"]))),
+    items=lambda point: len(holders(str(point["data"]))),
 )

@@ -1,11 +1,15 @@
 """How a printed number or claim is judged: by theory and by what was measured, never by hand.
 
+Every verdict says what decided it. RUNS: what was measured or counted here. THEORY: the expected error, its law, or an
+exact delta; the runs of the same study must agree with the theory (`checks`), else no such verdict is given.
+ARITHMETIC: the paper's own numbers and formulas, without any run.
+
 A printed number agrees when an average of the paper's 20 runs would lie at least as far from the theory's mean in more
-than one of 100 cases, its last digit's rounding granted. A claim about an order agrees when the theory has that order
-at every point it speaks of. Where the paper leaves open what was run, every reading is judged; readings that disagree
-mean that it cannot be told.
+than one of 100 cases, its last digit's rounding granted. A claim about an order is decided by the runs. Where the paper
+leaves open what was run, every reading is judged; readings that disagree mean that it cannot be told.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -13,8 +17,12 @@ from decimal import Decimal
 from faircount.experiments.studies.study import Expected, Line
 
 AGREES, DIFFERS, CANNOT = "agrees", "differs", "cannot be told"
+RUNS, THEORY, ARITHMETIC = "runs", "theory", "arithmetic"
 PAPER_RUNS = 20
 CHANCE = 0.01
+
+SURE = 4.9
+"""Standard errors that chance exceeds once in a million cases (two-sided, normal)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,7 @@ class Verdict:
     printed: str
     ours: str
     verdict: str
+    decided_by: str
     why: str
 
     def record(self) -> dict[str, str]:
@@ -50,19 +59,26 @@ def tail_probability(average: float, expected: Expected, runs: int) -> float:
     """Two-sided probability that an average of so many runs lies at least so far from the theory's mean.
 
     Averages of squared errors are skewed. They are taken as gamma distributed (Pearson's type III) with the theory's
-    mean, deviation and skewness; where the skewness is not known, as a plain gamma law.
+    mean, deviation and skewness; where the skewness is not known, as a plain gamma law. Type III may begin above
+    0, where no average is impossible: below the mean the larger of the two laws' tails counts.
     """
-    from scipy.special import gammainc, gammaincc
-
     deviation = (expected.deviation or 0.0) / runs**0.5
     if average == expected.mean or not deviation:
         return 1.0 if average == expected.mean else 0.0
-    own = expected.skewness
-    skewness = 2 * deviation / expected.mean if own is None else own / runs**0.5
+    plain = 2 * deviation / expected.mean
+    skewness = plain if expected.skewness is None else expected.skewness / runs**0.5
+    distance = (average - expected.mean) / deviation
+    tail = _gamma_tail(distance, skewness)
+    return min(1.0, 2 * (tail if distance > 0 else max(tail, _gamma_tail(distance, plain))))
+
+
+def _gamma_tail(distance: float, skewness: float) -> float:
+    """Probability beyond so many deviations from the mean, on that side, of a gamma law with this skewness."""
+    from scipy.special import gammainc, gammaincc
+
     shape = 4 / skewness**2
-    place = shape + (average - expected.mean) / deviation * shape**0.5
-    tail = gammainc if average < expected.mean else gammaincc
-    return min(1.0, 2 * float(tail(shape, max(place, 0.0))))
+    place = max(shape + distance * shape**0.5, 0.0)
+    return float((gammainc if distance < 0 else gammaincc)(shape, place))
 
 
 def number(study: str, place: str, claim: str, printed: str, theory: Mapping[str, Expected], ours: str) -> Verdict:
@@ -70,7 +86,9 @@ def number(study: str, place: str, claim: str, printed: str, theory: Mapping[str
     fits = {name: chance(printed, each) for name, each in theory.items()}
     told = "; ".join(f"{name}: theory {each.mean:.3g}, chance {_percent(fits[name])}" for name, each in theory.items())
     verdict = AGREES if max(fits.values()) > CHANCE else DIFFERS
-    return Verdict(study, place, claim, printed, ours, verdict, f"{told} of a 20-run average at least this far off")
+    return Verdict(
+        study, place, claim, printed, ours, verdict, THEORY, f"{told} of a 20-run average at least this far off"
+    )
 
 
 def _percent(probability: float) -> str:
@@ -83,13 +101,6 @@ def scaled(expected: Expected, factor: float) -> Expected:
     """The same error in other units."""
     deviation = expected.deviation
     return Expected(expected.mean * factor, None if deviation is None else deviation * factor, expected.skewness)
-
-
-def with_measured_spread(line: Line) -> Expected:
-    """Theory's mean with the deviation between runs as measured, where the theory does not know it."""
-    if line.expected.deviation is not None:
-        return line.expected
-    return Expected(line.expected.mean, line.standard_error * line.runs**0.5)
 
 
 def everywhere(cases: Sequence[bool]) -> str:
@@ -108,3 +119,35 @@ def readings(holds: Mapping[str, bool]) -> str:
 def share(cases: Sequence[bool]) -> str:
     """'27 of 30'."""
     return f"{sum(cases)} of {len(cases)}"
+
+
+Pair = tuple[Line, Line]
+"""Two lines, the first of which is claimed to have the larger error."""
+
+
+def ordered(clusters: Sequence[Sequence[Pair]], factor: float = 1.0) -> tuple[str, str]:
+    """Whether the runs show that the first error of every pair is more than `factor` times the second: verdict, words.
+
+    Pairs of one cluster may share lines; clusters are independent. One pair that is surely the other way round refutes
+    the claim; all together must surely have the claimed order.
+    """
+    distances = [[_distance(pair, factor) for pair in cluster] for cluster in clusters]
+    together = sum(sum(cluster) / len(cluster) for cluster in distances) / math.sqrt(len(distances))
+    single = [each for cluster in distances for each in cluster]
+    words = f"measured at {share([each > 0 for each in single])} pairs, together {together:.1f} standard errors"
+    if min(single) < -_sure(len(single)) or together < -SURE:
+        return DIFFERS, words
+    return (AGREES if together > SURE else CANNOT), words
+
+
+def _distance(pair: Pair, factor: float) -> float:
+    worse, better = pair
+    error = math.hypot(worse.error_of_mean, factor * better.error_of_mean)
+    return (worse.mean - factor * better.mean) / error
+
+
+def _sure(cases: int) -> float:
+    """Standard errors that not one of so many cases exceeds, but for one in a million times."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(5e-7 / cases))

@@ -1,19 +1,31 @@
 """All studies by name, and one sweep for any of them: one cluster, one progress bar, one file to resume from."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from faircount.core.arrays import Floats
+from faircount.experiments.data.populations import Population, in_use, using
 from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig4, fig5, table1, table2
-from faircount.experiments.studies.study import Line, Study, beside
-from faircount.sweep.sweep import Point, Progress, sweep
+from faircount.experiments.studies.study import ACTING, Line, Study, lines_of
+from faircount.sweep.blocks import BLOCK_RUNS
+from faircount.sweep.sweep import Load, Point, Progress, sweep
 
 STUDIES: dict[str, Study] = {
-    each.STUDY.name: each.STUDY for each in (fig1, fig2, fig3, fig4, fig5, table1, table2, equal_privacy)
+    module.STUDY.name: module.STUDY for module in (fig1, fig2, fig3, fig4, fig5, table1, table2, equal_privacy)
 }
+
+ACTING_RUNS = 20
+"""Runs, at most, of a point at which every user acts: as many as the paper made. A thousand would take hours."""
+
+BLOCK_SECONDS = 2.0
+"""How long a block takes, roughly: what a killed run loses."""
+
+POPULATION = "population"
+"""Name under which a point carries a population that is not built in, so that any worker has it."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +42,29 @@ class Plan:
 
 
 def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """The task of the study that the point names."""
-    return STUDIES[str(point["study"])].task(point, rng, runs)
+    """The task of the study that the point names, on the data that the point carries."""
+    plain = _without_data(point)
+    study = STUDIES[str(point["study"])]
+    if POPULATION not in point:
+        return study.task(plain, rng, runs)
+    with using({str(point["data"]): _unpacked(str(point[POPULATION]))}):
+        return study.task(plain, rng, runs)
+
+
+def load(point: Point, runs: int) -> Load:
+    """How many runs a point gets, in blocks that last about two seconds."""
+    seconds = STUDIES[str(point["study"])].seconds(point)
+    block = max(1, min(BLOCK_RUNS, int(BLOCK_SECONDS / seconds)))
+    return Load(min(runs, ACTING_RUNS) if point["how"] == ACTING else runs, block, seconds)
 
 
 def measure(studies: Sequence[Study], plan: Plan) -> dict[str, list[Line]]:
     """Run all points of these studies in one sweep, and set each measured number beside its theory."""
-    points = [point for study in studies for point in study.named()]
+    points = [_with_data(point) for study in studies for point in study.named()]
     measured = sweep(
         task,
         points,
-        runs=plan.runs,
+        runs=lambda point: load(point, plan.runs),
         seed=plan.seed,
         engine=plan.engine,
         scheduler=plan.scheduler,
@@ -49,7 +73,23 @@ def measure(studies: Sequence[Study], plan: Plan) -> dict[str, list[Line]]:
         resume=plan.resume,
     )
     lines: dict[str, list[Line]] = {study.name: [] for study in studies}
-    for each in measured:
-        name = str(each.point["study"])
-        lines[name] += beside(STUDIES[name], each)
+    for found in measured:
+        study = STUDIES[str(found.point["study"])]
+        lines[study.name] += lines_of(study, replace(found, point=_without_data(found.point)))
     return lines
+
+
+def _with_data(point: Point) -> Point:
+    """The point, with the population that stands in for the built-in one of its data set."""
+    people = in_use().get(str(point.get("data")))
+    return point if people is None else {**point, POPULATION: json.dumps(asdict(people), sort_keys=True)}
+
+
+def _unpacked(text: str) -> Population:
+    values = json.loads(text)
+    values |= {name: tuple(values[name]) for name in ("labels", "counts")}
+    return Population(**values)
+
+
+def _without_data(point: Point) -> Point:
+    return {name: value for name, value in point.items() if name != POPULATION}

@@ -4,15 +4,13 @@ A sweep promises the same bits on every engine. Matrix products round differentl
 none is used on the way from the random numbers to an error.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.analysis.run import run
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import SeededStream
-from faircount.experiments.studies.study import ACTING, Expected
+from faircount.experiments.studies.study import ACTING
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 
@@ -60,41 +58,8 @@ def blend(rows: Floats, w: Floats) -> Floats:
 
 
 def squared_errors(
-    mechanism: FrequencyMechanism, held: tuple[int, ...], runs: int, how: str, rng: np.random.Generator
+    mechanism: FrequencyMechanism, holders: tuple[int, ...], runs: int, how: str, rng: np.random.Generator
 ) -> Floats:
     """Squared error, summed over the items, of each of `runs` surveys of the same users: privacy noise alone."""
-    counts = np.tile(np.array(held, dtype=np.int64), (runs, 1))
+    counts = np.tile(np.array(holders, dtype=np.int64), (runs, 1))
     return np.asarray(((estimates(mechanism, counts, how, rng) - counts / counts.sum(axis=1)[0]) ** 2).sum(axis=1))
-
-
-def expected_error(mechanism: FrequencyMechanism, held: tuple[int, ...]) -> Expected:
-    """Theory of `squared_errors`: mean and standard deviation exactly, where items are independent."""
-    counts = np.array(held, dtype=np.float64)
-    n = int(counts.sum())
-    channel = mechanism.bind(n).channel(n)
-    second, fourth = cumulants(channel, counts, n)
-    return summed(second, fourth) if channel.independent else Expected(float(second.sum()))
-
-
-def summed(second: Floats, fourth: Floats, moved: float = 0.0) -> Expected:
-    """Law of a sum of independent squared errors from their cumulants; the skewness is that of normal errors.
-
-    `moved` is the variance of the second cumulants themselves, where the users' split is random.
-    """
-    deviation = math.sqrt(float((fourth + 2 * second**2).sum()) + 2 * moved)
-    return Expected(float(second.sum()), deviation, float(8 * (second**3).sum()) / deviation**3)
-
-
-def cumulants(channel: Channel, counts: Floats, n: int) -> tuple[Floats, Floats]:
-    """Second and fourth cumulant of each estimated frequency: a squared error has variance k4 + 2 k2^2."""
-    second, fourth = (np.zeros_like(counts), np.zeros_like(counts))
-    for users, coin in ((counts, channel.hit), (n - counts, channel.miss)):
-        spread = coin * (1 - coin)
-        second += users * spread
-        fourth += users * spread * (1 - 6 * spread)
-    if channel.noise is not None:
-        law = channel.noise
-        second += law.variance
-        fourth += law.pmf @ (law.values - law.mean) ** 4 - 3 * law.variance**2
-    scale = n * (channel.hit - channel.miss)
-    return second / scale**2, fourth / scale**4

@@ -13,7 +13,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
-from faircount.experiments.data.populations import population, sample
+from faircount.experiments.data.populations import Population, population, sample
 from faircount.sweep.sweep import Measured, Point
 
 Value = str | int | float
@@ -68,13 +68,16 @@ class Line:
         return self.point.get("how") == ACTING
 
     @property
-    def z(self) -> float:
-        """Measured minus theory, in standard errors: those of the theory where it knows them."""
+    def error_of_mean(self) -> float:
+        """Standard error of the average: by theory where it knows the deviation, else as measured."""
         known = self.expected.deviation
-        error = self.standard_error if known is None else known / math.sqrt(self.runs)
-        return (
-            (self.mean - self.expected.mean) / error if error else 0.0 if self.mean == self.expected.mean else math.inf
-        )
+        return self.standard_error if known is None else known / math.sqrt(self.runs)
+
+    @property
+    def z(self) -> float:
+        """Measured minus theory, in standard errors."""
+        gap, error = self.mean - self.expected.mean, self.error_of_mean
+        return gap / error if error else 0.0 if gap == 0 else math.inf
 
     def record(self) -> dict[str, Value]:
         """One row of the CSV: the point, then measured and expected in both normalizations."""
@@ -83,6 +86,11 @@ class Line:
         for name, divisor in (("summed", 1), ("per_item", self.items)):
             row |= {f"{key}_{name}": value / divisor for key, value in values.items()}
         return row | {"standard_error_summed": self.standard_error, "z": self.z}
+
+
+def usual_seconds(point: Point) -> float:
+    """About how long a run takes: everybody makes shares for everybody, or one draw from the law of the sum."""
+    return 1e-7 * int(point["users"]) ** 2 if point["how"] == ACTING else 1e-3
 
 
 @dataclass(frozen=True)
@@ -97,13 +105,15 @@ class Study:
     task: Task
     theory: Callable[[Point], dict[str, Expected]]
     items: Callable[[Point], int]
+    seconds: Callable[[Point], float] = usual_seconds
+    """Of one run, roughly, on one processor. It decides the size of blocks, so changing it changes numbers."""
 
     def named(self) -> list[Point]:
         """The points with the study's name, so that points of several studies can be run in one sweep."""
         return [{"study": self.name, **point} for point in self.points()]
 
 
-def beside(study: Study, measured: Measured) -> list[Line]:
+def lines_of(study: Study, measured: Measured) -> list[Line]:
     """The lines of one point; a task's keys are "against", or "method|against" where it measures several methods."""
     theory, lines = study.theory(measured.point), []
     for key in measured.values:
@@ -133,8 +143,12 @@ def _value(line: Line, name: str) -> object:
     return getattr(line, name) if name in {"method", "against"} else line.point.get(name)
 
 
-@lru_cache(maxsize=64)
-def held(data: str, users: int = USERS, floor_share: float = FLOOR_SHARE) -> tuple[int, ...]:
+def holders(data: str, users: int = USERS, floor_share: float = FLOOR_SHARE) -> tuple[int, ...]:
     """How many of the users drawn once and for all from a data set hold each item."""
+    return _drawn(population(data), data, users, floor_share)
+
+
+@lru_cache(maxsize=64)
+def _drawn(people: Population, data: str, users: int, floor_share: float) -> tuple[int, ...]:
     rng = np.random.default_rng([DATA_SEED, users, *data.encode()])
-    return tuple(sample(population(data), users, rng, math.ceil(floor_share * users)).tolist())
+    return tuple(sample(people, users, rng, math.ceil(floor_share * users)).tolist())

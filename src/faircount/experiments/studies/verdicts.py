@@ -1,84 +1,91 @@
 """Every number and claim that the paper prints in Section IV, judged: agrees, differs, or cannot be told."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from faircount.experiments.data.populations import population
 from faircount.experiments.studies import fig1, fig2, fig3, fig4, fig5, table1, table2
-from faircount.experiments.studies.judging import AGREES, CANNOT, DIFFERS, Verdict, chance, readings, scaled
-from faircount.experiments.studies.study import COUNTS, USERS, Line, held
-from faircount.experiments.studies.weighted_groups import NOISE
-from faircount.sweep.sweep import Point
+from faircount.experiments.studies.judging import AGREES, ARITHMETIC, CANNOT, DIFFERS, Verdict
+from faircount.experiments.studies.study import FLOOR_SHARE, USERS, Line, holders
 
-JUDGES = {each.STUDY.name: each.verdicts for each in (fig1, fig2, fig3, fig4, fig5, table1, table2)}
+JUDGES = {module.STUDY.name: module.verdicts for module in (fig1, fig2, fig3, fig4, fig5, table1, table2)}
 
 
-def verdicts(results: Mapping[str, list[Line]]) -> list[Verdict]:
-    """The verdicts on the studies that were run; those on the set-up when all were."""
-    judged = [each for name, lines in results.items() if name in JUDGES for each in JUDGES[name](lines)]
-    return [*setup(), *judged] if set(JUDGES) <= set(results) else judged
+def verdicts(results: Mapping[str, list[Line]], contradicted: Collection[str] = ()) -> list[Verdict]:
+    """The verdicts on the studies that were run; those whose runs contradict their theory conclude nothing from it."""
+    return [
+        _void(verdict) if name in contradicted else verdict
+        for name, lines in results.items()
+        if name in JUDGES
+        for verdict in JUDGES[name](lines)
+    ]
+
+
+def _void(verdict: Verdict) -> Verdict:
+    if verdict.decided_by == ARITHMETIC:
+        return verdict
+    why = f"nothing is concluded: the runs of this study contradict its theory. Otherwise: {verdict.why}"
+    return replace(verdict, verdict=CANNOT, why=why)
 
 
 def tally(judged: list[Verdict]) -> dict[str, int]:
     """How many of each verdict."""
-    found = Counter(each.verdict for each in judged)
-    return {name: found[name] for name in (AGREES, DIFFERS, CANNOT)}
+    found = Counter(verdict.verdict for verdict in judged)
+    return {name: found[name] for name in (DIFFERS, CANNOT, AGREES)}
 
 
-def setup() -> list[Verdict]:
-    """What Section IV-A says about data and metric."""
-    return [_metric(), _cells(), _intervals(), _floor()]
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the paper leaves open about its set-up, and what is used here: nothing that could agree or differ."""
+
+    place: str
+    paper: str
+    here: str
 
 
-def _metric() -> Verdict:
-    """Which normalization the printed errors of Table II's uniform rows have."""
-    fits = {"summed over the items": 0, "divided by N": 0}
-    cells = [cell for cell in table2.ERRORS if cell[1] == "uniform"]
-    for setting, data, method in cells:
-        point: Point = {"data": data, "users": USERS, "setting": setting, "how": COUNTS}
-        expected = table2.theory(point)[f"{method}|{NOISE}"]
-        printed = table2.ERRORS[setting, data, method]
-        for name, factor in zip(fits, (1.0, 1 / len(held(data))), strict=True):
-            fits[name] += chance(printed, scaled(expected, factor)) > 0.01
-    told = ", ".join(f"{name} {count}" for name, count in fits.items())
-    claim = "MSE = 1/N sum (psi_i - psihat_i)^2 is what is reported"
-    why = "the printed errors are sums over the items, of the privacy noise alone; so are ours, and CSV files have both"
-    verdict = AGREES if fits["divided by N"] >= fits["summed over the items"] else DIFFERS
-    ours = f"of {len(cells)} printed errors of Table II on uniform data theory fits {told}"
-    return Verdict("set-up", "IV-A2", claim, "1/N", ours, verdict, why)
+def remarks() -> list[Remark]:
+    """What Section IV says about data and groups without saying enough to be judged."""
+    return [_cells(), _intervals(), _floor(), _group_sizes()]
 
 
-def _cells() -> Verdict:
-    shares = {name: population(name) for name in ("gowalla-12", "gowalla-25", "gowalla")}
-    told = "; ".join(f"{len(each.counts)} items, rarest {each.frequencies.min():.2%}" for each in shares.values())
-    claim = "Gowalla: the range [30, 45] x [-100, -80] is partitioned into cells of 5 x 5"
-    why = (
-        "5 by 5 degrees (12 cells) or a grid of 5 by 5 (25)? Neither meets a floor of 1%; the figures use the 9 "
-        "cells that do"
+def _cells() -> Remark:
+    shown = "; ".join(
+        f"{len(people.counts)} items, rarest {people.frequencies.min():.2%}"
+        for people in map(population, ("gowalla-12", "gowalla-25", "gowalla"))
     )
-    distinct = {name: len(each.counts) == 12 for name, each in shares.items()}
-    return Verdict("set-up", "IV-A1", claim, "5 x 5", told, readings(distinct), why)
+    paper = "Gowalla: the range [30, 45] x [-100, -80] is partitioned into cells of 5 x 5"
+    here = (
+        "5 by 5 degrees (12 cells), or a grid of 5 by 5 (25)? Used: the cells of 5 by 5 degrees in which at least 1% "
+        f"of the users are most often. Their items: {shown}"
+    )
+    return Remark("IV-A1", paper, here)
 
 
-def _intervals() -> Verdict:
+def _intervals() -> Remark:
     full, used = population("census-full"), population("census")
-    zero = full.frequencies[0]
-    claim = "Census-Income: the income attribute grouped into disjoint intervals of length 100"
-    ours = (
-        f"{len(full.counts)} intervals of wage per hour, the first with {zero:.1%} of the persons; used: "
-        f"{len(used.counts)} items"
+    paper = "Census-Income: the income attribute is grouped into disjoint intervals of length 100"
+    here = (
+        f"the attribute is not named. Wage per hour has {len(full.counts)} intervals, the first with "
+        f"{full.frequencies[0]:.1%} of the persons; used: wages above 0, tails merged, {len(used.counts)} items"
     )
-    why = "the attribute is not named; with wage per hour nearly everybody is in one interval and most others are empty"
-    return Verdict("set-up", "IV-A1", claim, "length 100", ours, CANNOT if zero > 0.5 else AGREES, why)
+    return Remark("IV-A1", paper, here)
 
 
-def _floor() -> Verdict:
-    names = {"gowalla-12": 0.0, "gowalla-25": 0.0, "gowalla": 0.01, "census": 0.01, "uniform": 0.01}
-    smallest = {name: min(held(name, USERS, share)) for name, share in names.items()}
-    told = ", ".join(f"{name} {count}" for name, count in smallest.items())
-    claim = "Each item occurs at least 1000 beta times in the sample"
-    why = (
+def _floor() -> Remark:
+    shares = {"gowalla-12": 0.0, "gowalla-25": 0.0, **dict.fromkeys(("gowalla", "census", "uniform"), FLOOR_SHARE)}
+    shown = ", ".join(f"{name} {min(holders(name, USERS, share))}" for name, share in shares.items())
+    here = (
         "beta is not printed; with all cells of Gowalla no useful beta can be met. The figures draw samples with "
-        "beta = 1%"
+        f"beta = {FLOOR_SHARE:.0%}. Smallest counts of {USERS:,} users: {shown}"
     )
-    return Verdict("set-up", "IV-B1", claim, "beta", f"smallest counts: {told}", CANNOT, why)
+    return Remark("IV-B1", "Each item occurs at least 1000 beta times in the sample", here)
+
+
+def _group_sizes() -> Remark:
+    paper = "Settings s2 and s3 simulate the case where the groups' sizes are not the same; CPA uses epsilon = 0.1"
+    here = (
+        "two groups of 250 with one epsilon have the weights and the error of one group of 500: an identity. 0.1 is "
+        "the smallest epsilon of every setting"
+    )
+    return Remark("IV-B4", paper, here)

@@ -5,15 +5,19 @@ weighted the same way ("noise": privacy noise alone, what the paper's Table II h
 ("population": what an analyst wants, and what weights away from the groups' sizes make worse).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 
 from faircount.core.arrays import Floats, Ints
 from faircount.estimation import weighting
-from faircount.experiments.studies.squared_errors import blend, cumulants, estimates, summed
+from faircount.experiments.studies.error_law import covariance, cumulants, law
+from faircount.experiments.studies.squared_errors import blend, estimates
 from faircount.experiments.studies.study import Expected
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.count_law import Channel
 
 SETTINGS: Mapping[str, tuple[float, ...]] = {
     "s1": (0.1, 0.4, 0.7, 1.0),
@@ -32,9 +36,9 @@ Maker = Callable[[float], FrequencyMechanism]
 """The mechanism of a group from its epsilon."""
 
 
-def split(held: tuple[int, ...], rng: np.random.Generator, runs: int) -> Ints:
+def split(holders: tuple[int, ...], rng: np.random.Generator, runs: int) -> Ints:
     """Counts (groups, runs, items) of a random split of the users into groups of equal size, for every run."""
-    whole = np.array(held, dtype=np.int64)
+    whole = np.array(holders, dtype=np.int64)
     size = int(whole.sum()) // GROUPS
     parts = np.empty((GROUPS, runs, whole.size), dtype=np.int64)
     for turn in range(runs):
@@ -58,9 +62,9 @@ def weights(method: str, variances: Floats, spread: float, size: int) -> Floats:
     return weighting.uwa(sizes)
 
 
-def spread_of(held: tuple[int, ...]) -> float:
+def spread_of(holders: tuple[int, ...]) -> float:
     """sigma^2 = 1 - sum psi^2 of these users, as the variance of a draw without replacement (factor n / (n-1))."""
-    counts = np.array(held, dtype=np.float64)
+    counts = np.array(holders, dtype=np.float64)
     n = counts.sum()
     return float((1 - ((counts / n) ** 2).sum()) * n / (n - 1))
 
@@ -73,7 +77,7 @@ def group_variances(make: Maker, epsilons: tuple[float, ...], items: int, size: 
 
 def errors(
     make: Maker,
-    held: tuple[int, ...],
+    holders: tuple[int, ...],
     epsilons: tuple[float, ...],
     methods: tuple[str, ...],
     runs: int,
@@ -81,9 +85,9 @@ def errors(
     rng: np.random.Generator,
 ) -> dict[str, Floats]:
     """Squared errors, summed over the items, of every method against both truths; CPA is run on its own coins."""
-    groups = split(held, rng, runs)
-    size = sum(held) // GROUPS
-    variances, spread = group_variances(make, epsilons, len(held), size), spread_of(held)
+    groups = split(holders, rng, runs)
+    size = sum(holders) // GROUPS
+    variances, spread = group_variances(make, epsilons, len(holders), size), spread_of(holders)
     found = np.array([estimates(make(eps), part, how, rng) for eps, part in zip(epsilons, groups, strict=True)])
     measured: dict[str, Floats] = {}
     for method in methods:
@@ -103,35 +107,46 @@ def _compared(method: str, found: Floats, truth: Floats, w: Floats) -> dict[str,
 
 
 def expected(
-    make: Maker, held: tuple[int, ...], epsilons: tuple[float, ...], methods: tuple[str, ...]
+    make: Maker, holders: tuple[int, ...], epsilons: tuple[float, ...], methods: tuple[str, ...]
 ) -> dict[str, Expected]:
     """Theory of `errors`."""
-    size, spread, theory = sum(held) // GROUPS, spread_of(held), {}
-    sizes = np.full(GROUPS, size)
+    size, spread, theory = sum(holders) // GROUPS, spread_of(holders), {}
     for method in methods:
         budgets = (min(epsilons),) * GROUPS if method == CPA else epsilons
-        variances = group_variances(make, budgets, len(held), size)
-        w = weights(method, variances, spread, size)
-        noise = _noise(make, held, budgets, w)
-        whole = weighting.expected_error(w, sizes, variances, spread, against=POPULATION)
-        same = abs(whole - noise.mean) < 1e-9 * whole  # equal weights: the split of the users does not matter
-        theory[f"{method}|{NOISE}"] = noise
-        theory[f"{method}|{POPULATION}"] = noise if same else Expected(whole)
+        channels = [make(epsilon).bind(size).channel(size) for epsilon in budgets]
+        w = weights(method, group_variances(make, budgets, len(holders), size), spread, size)
+        for against in (NOISE, POPULATION):
+            theory[f"{method}|{against}"] = _law(channels, holders, w, against)
     return theory
 
 
-def _noise(make: Maker, held: tuple[int, ...], epsilons: tuple[float, ...], w: Floats) -> Expected:
-    """Law of the noise's squared error from run to run: of the coins, and of the split into groups.
+def _law(channels: Sequence[Channel], holders: tuple[int, ...], w: Floats, against: str) -> Expected:
+    """Law of the squared error from run to run: of the coins, and of the split into groups.
 
-    An error's second cumulant is linear in the groups' counts, which are hypergeometric; so its mean square is known.
+    Against the population the weighted groups' own deviation from all users is a second error, independent of the coins
+    but for the spread of rare items.
     """
-    counts = np.array(held, dtype=np.float64)
-    n, size = counts.sum(), sum(held) // GROUPS
-    channels = [make(epsilon).bind(size).channel(size) for epsilon in epsilons]
-    k2, k4 = (np.array(each) for each in zip(*(cumulants(c, counts / GROUPS, size) for c in channels), strict=True))
-    if not all(each.independent for each in channels):
-        return Expected(float(((w**2) @ k2).sum()))
-    one, none = (np.array([cumulants(c, np.full(1, holders), size)[0][0] for c in channels]) for holders in (1.0, 0.0))
-    slope = w**2 * (one - none)
-    moved = counts * (n - counts) / (n - 1) * (np.mean(slope**2) - np.mean(slope) ** 2)
-    return summed((w**2) @ k2, (w**4) @ k4, float(moved.sum()))
+    counts, size = np.array(holders, dtype=np.float64), sum(holders) // GROUPS
+    each_group = counts / GROUPS
+    weighed = list(zip(channels, w, strict=True))
+    noise = reduce(add, (cumulants(channel, each_group, size).scaled(weight) for channel, weight in weighed))
+    spread = np.sum([weight**2 * covariance(channel, each_group, size) for channel, weight in weighed], axis=0)
+    if against == POPULATION:
+        spread = spread + float(((w - 1 / GROUPS) ** 2).sum()) / size * _split_covariance(counts)
+    return law(noise, spread, _moved(channels, counts, w))
+
+
+def _split_covariance(counts: Floats) -> Floats:
+    """Of a user's answer, drawn without replacement; divided by a group's size, that of the group's frequencies."""
+    n = counts.sum()
+    return np.asarray((np.diag(counts / n) - np.outer(counts / n, counts / n)) * n / (n - 1))
+
+
+def _moved(channels: Sequence[Channel], counts: Floats, w: Floats) -> float:
+    """Variance of the errors' second cumulants, summed: they are linear in the groups' counts, which chance decides."""
+    n, size = counts.sum(), int(counts.sum()) // GROUPS
+    of_one, of_none = (
+        np.array([cumulants(each, np.full(1, number), size).second[0] for each in channels]) for number in (1.0, 0.0)
+    )
+    slope = w**2 * (of_one - of_none)
+    return float((counts * (n - counts) / (n - 1) * (np.mean(slope**2) - np.mean(slope) ** 2)).sum())

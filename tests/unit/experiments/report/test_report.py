@@ -7,16 +7,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from faircount.core.errors import ParameterError
+from faircount.core.errors import ContradictionError, ParameterError
 from faircount.experiments.report import page, reproduce, tables
 from faircount.experiments.report.exact_figures import CURVE_PICTURES
 from faircount.experiments.report.figure_style import short, style
 from faircount.experiments.report.figures import PICTURES
+from faircount.experiments.report.outcome import CURVE_TITLES
 from faircount.experiments.report.sentences import CURVE_FINDINGS, equal_privacy, local
-from faircount.experiments.studies import exact_curves
-from faircount.experiments.studies.judging import AGREES, Verdict
-from faircount.experiments.studies.registry import STUDIES, Plan, measure
-from faircount.experiments.studies.study import ACTING, Expected, Line
+from faircount.experiments.studies import exact_curves, squared_errors
+from faircount.experiments.studies.judging import AGREES, RUNS, Verdict
+from faircount.experiments.studies.registry import STUDIES, Plan, load, measure
+from faircount.experiments.studies.study import ACTING, COUNTS, Expected, Line
 
 
 class Outline(HTMLParser):
@@ -56,7 +57,7 @@ def out(tmp_path_factory):
 
 def test_files_of_one_table(out):
     assert {path.name for path in out.iterdir()} == {
-        "table2.csv", "table2.png", "table2.svg", "verdicts.csv", "agreement.csv", "report.html",
+        "table2.csv", "table2.png", "table2.svg", "verdicts.csv", "agreement.csv", "checks.csv", "report.html",
     }  # fmt: skip
     assert (out / "table2.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (out / "table2.svg").read_text(encoding="utf-8")[:2000]
@@ -76,7 +77,7 @@ def test_table_2_has_weights_and_both_errors(out):
 
 def test_verdicts_are_written_with_their_reasons(out):
     found = rows(out / "verdicts.csv")
-    assert list(found[0]) == ["study", "place", "claim", "printed", "ours", "verdict", "why"]
+    assert list(found[0]) == ["study", "place", "claim", "printed", "ours", "verdict", "decided_by", "why"]
     assert {each["verdict"] for each in found} == {"agrees", "differs"}
     assert all(each["why"] for each in found)
 
@@ -127,7 +128,7 @@ def test_an_interrupted_run_goes_on_with_the_same_numbers(tmp_path, out):
     (unfinished,) = tmp_path.iterdir()
     seen = []
     reproduce.reproduce("table2", runs=3, out=tmp_path, seed=5, workers=1, progress=lambda done, _: seen.append(done))
-    assert len(seen) >= 9
+    assert len(seen) >= 5
     assert (tmp_path / "table2.csv").read_bytes() == (out / "table2.csv").read_bytes()
     assert (tmp_path / "table2.svg").read_bytes() == (out / "table2.svg").read_bytes()
     assert not unfinished.exists()
@@ -138,9 +139,54 @@ def test_refusals(tmp_path, monkeypatch):
         reproduce.reproduce("fig9", out=tmp_path)
     with pytest.raises(ParameterError, match="runs must be at least 2"):
         reproduce.reproduce("fig2", runs=1, out=tmp_path)
+
+
+def test_matplotlib_is_asked_for_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = []
+    with pytest.raises(ParameterError, match="pip install"):
+        reproduce.reproduce("fig2", runs=2, out=tmp_path / "out", progress=lambda *work: done.append(work))
+    assert not done
+    assert not (tmp_path / "out").exists()
     with pytest.raises(ParameterError, match="pip install"), style():
         pass
+
+
+def triple(channel, counts, rng, honest=squared_errors._sums):
+    """Every draw three times as far from its mean as it should be."""
+    mean = counts * channel.hit + (counts.sum(axis=1, keepdims=True) - counts) * channel.miss
+    return mean + 3 * (honest(channel, counts, rng) - mean)
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig3", "table2"])
+def test_runs_that_contradict_theory_fail_loudly(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(squared_errors, "_sums", triple)
+    with pytest.raises(ContradictionError, match=f"the runs contradict the theory in {name}"):
+        reproduce.reproduce(name, runs=20, out=tmp_path, workers=1)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'class="banner failed"' in text
+    assert text.index("The runs contradict the theory") < text.index("<h2")
+    assert rows(tmp_path / "checks.csv")[0]["result"] == "CONTRADICTS"
+    judged = rows(tmp_path / "verdicts.csv")
+    assert {each["verdict"] for each in judged if each["decided_by"] != "arithmetic"} == {"cannot be told"}
+
+
+def test_the_page_begins_with_what_differs(out):
+    text = (out / "report.html").read_text(encoding="utf-8")
+    assert 'class="banner passed"' in text
+    assert "once in 1,000,000 reports" in text
+    places = [text.index(f'id="{anchor}"') for anchor in ("differences", "checks", "setup", "table2", "agreement")]
+    assert places == sorted(places)
+    assert "MSE = 1/N" in text[places[0] : places[1]]
+
+
+def test_points_where_users_act_are_capped_and_say_so(tmp_path):
+    loads = {point["how"]: load(point, 1000) for point in STUDIES["fig2"].named()}
+    assert loads[COUNTS].runs == 1000
+    assert loads[ACTING].runs == 20
+    assert loads[ACTING].block * STUDIES["fig2"].seconds(STUDIES["fig2"].named()[-1]) <= 2.0
+    reproduce.reproduce("table1", runs=21, out=tmp_path, seed=5, workers=1)
+    assert "20, not 21: they are capped" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def theory_lines(name):
@@ -180,7 +226,7 @@ def test_every_curve_has_a_picture_and_a_sentence(name, curves):
         picture = CURVE_PICTURES[name](curves[name])
     assert all(panel.get_ylabel() or panel.get_xlabel() for panel in picture.axes.flat)
     assert re.search(r"\d", CURVE_FINDINGS[name](curves[name]))
-    assert name in reproduce.CURVE_TITLES
+    assert name in CURVE_TITLES
 
 
 def test_sentences_of_measured_editions():
@@ -212,10 +258,11 @@ def test_text_is_typeset_and_escaped():
     assert page.typeset("epsilon* < 1e-07, +-2, e^-epsilon_g & delta") == "ε* &lt; 1e-7, ±2, e^-ε_g &amp; δ"
     assert page.typeset("alphabet, deltas") == "alphabet, deltas"
     assert short(1e-7) == "1e-7"
-    shown = page.verdict_table([Verdict("x", "<b>", "c", "p", "o", AGREES, "w")], "t")
+    shown = page.verdict_table([Verdict("x", "<b>", "c", "p", "o", AGREES, RUNS, "w")], "t")
     assert "&lt;b&gt;" in shown
     assert 'class="badge agrees"' in shown
     assert page.table([{"a": 14640.0, "b": 0.25, "c": 7}], {"a": "A", "b": "B", "c": "C"}, "t").count("number") == 3
+    assert 'data-head="A"' in page.table([{"a": 1}], {"a": "A"}, "t", cards=True)
 
 
 def test_records_that_lack_a_column_leave_it_empty(tmp_path):

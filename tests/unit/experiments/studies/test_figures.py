@@ -21,10 +21,10 @@ from faircount.experiments.studies import (
     table2,
     weighted_groups,
 )
+from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.registry import STUDIES, Plan, measure, task
-from faircount.experiments.studies.squared_errors import acted, blend, cumulants, estimates, expected_error, summed
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, Expected, Line, held, one, select
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.experiments.studies.squared_errors import acted, blend, estimates
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, Expected, Line, holders, one, select
 from faircount.mechanisms.local_frequency import GRR
 from faircount.mechanisms.sampling import DPDS
 
@@ -42,18 +42,18 @@ def test_the_papers_grids():
     assert {1e-7, 0.5} <= set(fig1.DELTAS)
     assert fig2.SIZES == (1000, 2000, 3000, 4000, 5000)
     assert fig2.EPSILONS == (0.2, 0.4, 0.6, 0.8, 1.0)
-    assert [(len(held(data)), fig3.reported(len(held(data)))) for data in DATA] == [(9, 4), (19, 8), (30, 12)]
+    assert [(len(holders(data)), fig3.reported(len(holders(data)))) for data in DATA] == [(9, 4), (19, 8), (30, 12)]
     assert fig5.values().size == 10_000
     assert np.abs(fig5.values()).max() <= 1
 
 
 def test_every_item_of_the_figures_has_one_percent_of_the_users():
     for data in DATA:
-        assert sum(held(data)) == 1000
-        assert min(held(data)) >= 10
-    assert min(held("gowalla-12", 1000, 0.0)) < 10
-    assert sum(held("gowalla", 5000)) == 5000
-    assert held("census") == held("census")
+        assert sum(holders(data)) == 1000
+        assert min(holders(data)) >= 10
+    assert min(holders("gowalla-12", 1000, 0.0)) < 10
+    assert sum(holders("gowalla", 5000)) == 5000
+    assert holders("census") == holders("census")
 
 
 def _theory(module, **wanted):
@@ -69,7 +69,7 @@ def test_theory_of_figure_1_is_the_papers_formulas():
             sampled = _theory(fig1, method="dpds", **here)["noise"].mean
             assert sampled == pytest.approx(1 / (1000 * math.expm1(epsilon)), rel=1e-12)
             for delta in (1e-7, 0.5):
-                items = len(held(data))
+                items = len(holders(data))
                 noisy = _theory(fig1, method="dpdg", delta=delta, **here)["noise"].mean
                 assert noisy == pytest.approx(items * 4 * math.log(1.25 / delta) / (1000 * epsilon) ** 2, rel=0.005)
                 printed = _theory(fig1, method="dpdg as printed", delta=delta, **here)["noise"].mean
@@ -117,47 +117,11 @@ def test_cpa_is_everybody_at_the_smallest_epsilon():
     assert found == pytest.approx(1 / (1000 * math.expm1(0.1)), rel=1e-9)
 
 
-def _moments(values, probabilities):
-    mean = probabilities @ values
-    second = probabilities @ (values - mean) ** 2
-    return second, probabilities @ (values - mean) ** 4 - 3 * second**2
-
-
-def test_cumulants_by_enumeration():
-    noise = NoiseLaw(-1, np.array([0.3, 0.5, 0.2]))
-    channel = Channel(0.6, 0.25, noise)
-    n, holders = 4, 3
-    own = [math.comb(holders, x) * 0.6**x * 0.4 ** (holders - x) for x in range(holders + 1)]
-    law = np.convolve(np.convolve(own, [0.75, 0.25]), noise.pmf)
-    second, fourth = _moments(np.arange(law.size) / (n * 0.35), law)
-    k2, k4 = cumulants(channel, np.array([float(holders)]), n)
-    assert (k2[0], k4[0]) == pytest.approx((second, fourth), rel=1e-12)
-
-
-def test_deviation_of_a_squared_error_by_enumeration():
-    held_by, p = (2, 1), 0.3
-    law = {}
-    for x in range(3):
-        for y in range(2):
-            chance = math.comb(2, x) * p**x * (1 - p) ** (2 - x) * p**y * (1 - p) ** (1 - y)
-            error = (x / (3 * p) - 2 / 3) ** 2 + (y / (3 * p) - 1 / 3) ** 2
-            law[error] = law.get(error, 0.0) + chance
-    values, chances = np.array(list(law)), np.array(list(law.values()))
-    found = expected_error(DPDS(items=2, p=p), held_by)
-    assert found.mean == pytest.approx(chances @ values, rel=1e-12)
-    assert found.deviation == pytest.approx(math.sqrt(chances @ values**2 - (chances @ values) ** 2), rel=1e-12)
-
-
-def test_summed_normal_errors_have_the_skewness_of_chi_square():
-    found = summed(np.full(8, 0.5), np.zeros(8))
-    assert found == Expected(4.0, pytest.approx(math.sqrt(16 * 0.25)), pytest.approx(math.sqrt(8 / 8)))
-
-
 def test_the_split_keeps_everybody_in_groups_of_equal_size():
-    parts = weighted_groups.split(held("normal", 1000, 0.0), np.random.default_rng(1), 5)
+    parts = weighted_groups.split(holders("normal", 1000, 0.0), np.random.default_rng(1), 5)
     assert parts.shape == (4, 5, 30)
     assert np.all(parts.sum(axis=2) == 250)
-    assert np.all(parts.sum(axis=0) == np.array(held("normal", 1000, 0.0)))
+    assert np.all(parts.sum(axis=0) == np.array(holders("normal", 1000, 0.0)))
 
 
 @pytest.mark.parametrize("how", [COUNTS, ACTING])
@@ -169,8 +133,8 @@ def test_without_noise_estimates_are_the_truth(how):
 
 @pytest.mark.parametrize("method", equal_privacy.METHODS)
 def test_estimates_are_the_mechanisms_own(method):
-    made = equal_privacy.mechanism(method, held("gowalla"), 1.0)
-    counts = np.array([held("gowalla")])
+    made = equal_privacy.mechanism(method, holders("gowalla"), 1.0)
+    counts = np.array([holders("gowalla")])
     found = estimates(made, counts, COUNTS, np.random.default_rng(4))
     sums = found * 1000 * (made.channel(1000).hit - made.channel(1000).miss)
     offset = -made.channel(1000).estimate(np.zeros(9), 1000)[0]
@@ -252,7 +216,7 @@ def test_groups_at_exact_privacy():
 
 def test_equal_privacy_mechanisms_keep_their_promise():
     for method in equal_privacy.METHODS:
-        made = equal_privacy.mechanism(method, held("gowalla"), 0.5)
+        made = equal_privacy.mechanism(method, holders("gowalla"), 0.5)
         strongest = made.guarantees(epsilon=0.5)[0]
         assert strongest.delta <= equal_privacy.DELTA, method
 
@@ -296,7 +260,7 @@ def test_tasks_are_found_by_the_name_of_the_study():
 def test_at_equal_privacy_laplace_is_best_and_sampling_is_last_but_for_local_ones(epsilon):
     for data in DATA:
         error = {
-            method: expected_error(equal_privacy.mechanism(method, held(data), epsilon), held(data)).mean
+            method: expected_error(equal_privacy.mechanism(method, holders(data), epsilon), holders(data)).mean
             for method in equal_privacy.METHODS
         }
         assert min(error, key=error.__getitem__) == "laplace"
