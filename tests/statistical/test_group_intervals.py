@@ -2,24 +2,31 @@
 
 150 random splits of the same users, 4 items each: 600 intervals. The number of misses of 600 independent intervals that
 hold with probability 0.95 is 61 or more with probability 1e-6 (the misses of one split are nearly independent).
+The intervals themselves are checked by enumeration (tests/unit/estimation/test_weighted_intervals.py); here the weights
+and the choice between them, which the data make, are part of the run.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom
 
 import faircount as fc
-from faircount.analysis.groups import combined
+from faircount.analysis.groups import GroupedHistogram, combined
 from faircount.analysis.histogram import Histogram
 from faircount.mechanisms.base import FrequencyMechanism
 
 HELD = np.array([400, 300, 150, 50])
 SPLITS, MOST_MISSES = 150, 61
+ALMOST_SURE = 1e-6
 
-MECHANISMS = {
-    "laplace": lambda epsilon: fc.Laplace(items=4, epsilon=epsilon),
-    "decoys": lambda epsilon: fc.Decoys(items=4, epsilon=epsilon, delta=1e-5),
-    "dpds": lambda epsilon: fc.DPDS(items=4, p=1 - np.exp(-epsilon)),
-    "oue": lambda epsilon: fc.OUE(items=4, epsilon=epsilon),
+MECHANISMS: dict[str, Callable[[float, int], FrequencyMechanism]] = {
+    "laplace": lambda epsilon, items: fc.Laplace(items=items, epsilon=epsilon),
+    "decoys": lambda epsilon, items: fc.Decoys(items=items, epsilon=epsilon, delta=1e-5),
+    "dpds": lambda epsilon, items: fc.DPDS(items=items, p=1 - np.exp(-epsilon)),
+    "oue": lambda epsilon, items: fc.OUE(items=items, epsilon=epsilon),
 }
 
 
@@ -44,10 +51,50 @@ def test_intervals_of_groups_hold(name: str, weights: str) -> None:
     truth = HELD / HELD.sum()
     for _ in range(SPLITS):
         parts = zip(("a", "b", "c"), (0.3, 1.0, 2.0), split(rng), strict=True)
-        result = combined({g: drawn(MECHANISMS[name](eps), held, rng) for g, eps, held in parts}, weights)
+        result = combined({g: drawn(MECHANISMS[name](eps, 4), held, rng) for g, eps, held in parts}, weights)
         found = result.interval()
         misses += int((~found.contains(truth)).sum())
         half = found.width / 4  # planted error: intervals of half the width
         short += int((np.abs(result.estimates - truth) > half).sum())
     assert misses < MOST_MISSES
     assert short > MOST_MISSES
+
+
+def misses(
+    run: Callable[[np.random.Generator], GroupedHistogram], truth: NDArray[np.float64], runs: int
+) -> NDArray[np.int64]:
+    """Misses of every item, and last those of a simultaneous interval of any item."""
+    rng, count = np.random.default_rng(8), np.zeros(truth.size + 1, dtype=np.int64)
+    for _ in range(runs):
+        result = run(rng)
+        count[:-1] += ~result.interval().contains(truth)
+        count[-1] += not result.interval(simultaneous=True).contains(truth).all()
+    return count
+
+
+@pytest.mark.slow
+def test_the_example_with_a_rare_item_holds_item_by_item_and_at_once() -> None:
+    """x 300, y 88, z 12 in each of two levels: 0.93, 0.93, 0.55 before, and 0.52 at once."""
+    held, runs = np.array([300, 88, 12]), 100
+
+    def run(rng: np.random.Generator) -> GroupedHistogram:
+        made = {name: drawn(MECHANISMS["dpds"](eps, 3), held, rng) for name, eps in (("a", 0.5), ("b", 0.6))}
+        return combined(made, "total")
+
+    assert misses(run, held / 400, runs).max() <= binom.isf(ALMOST_SURE, runs, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["total", "uwa"])
+@pytest.mark.parametrize("name", ["dpds", "laplace", "oue"])
+def test_tiny_groups_single_holders_and_levels_far_apart(name: str, weights: str) -> None:
+    """Two items with a large and a tiny group: the fall-back and the estimated spread weigh most here."""
+    held, runs = np.array([119, 1]), 60
+
+    def run(rng: np.random.Generator) -> GroupedHistogram:
+        few = rng.multivariate_hypergeometric(held, 8)
+        parts = {"few": (2.0, few), "many": (0.2, held - few)}
+        made = {g: drawn(MECHANISMS[name](epsilon, 2), own, rng) for g, (epsilon, own) in parts.items()}
+        return combined(made, weights)
+
+    assert misses(run, held / 120, runs).max() <= binom.isf(ALMOST_SURE, runs, 0.05)

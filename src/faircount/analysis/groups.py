@@ -4,7 +4,6 @@ Which group a user is in is public; each user has the epsilon of its own group. 
 the groups are alike, so that is tested on what was released, and where it fails every user counts the same.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,10 +22,13 @@ from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import AGAIN, Result, in_words
-from faircount.mechanisms.count_law import Channel
+from faircount.estimation.weighted_intervals import weighted_interval
+from faircount.estimation.weighted_law import Part, WeightedSum
 
 WEIGHTS = ("total", "vwa", "uwa")
-_CELLS = 2048  # points of the grid on which the groups' noise is added up
+FALLBACK_ERROR = 0.2
+"""Share of the intervals' error for the case that the test finds the groups different and falls back to the sizes."""
+
 _TEST_SEED = 2014  # the null law of the test is simulated; a fixed seed keeps its p-value the same for a release
 
 
@@ -87,6 +89,7 @@ class GroupedHistogram:
     weighting: str  # the weights used: the wanted ones, or uwa after a fall-back
     test: HomogeneityTest
     notes: tuple[str, ...] = ()
+    tested: bool = False  # whether the test chose between the wanted weights and the sizes
 
     @property
     def simulation(self) -> bool:
@@ -120,21 +123,14 @@ class GroupedHistogram:
 
     @cached_property
     def standard_errors(self) -> Floats:
-        """Of the estimates as frequencies of all users: noise, and that the groups are weighted unlike their sizes."""
-        psi = self.consistent
-        noise = np.sum([w**2 * channel.variance(psi, n) for w, channel, n in self._parts], axis=0)
-        return np.asarray(np.sqrt(noise + self._unlike * psi * (1 - psi)))
+        """At the consistent estimates: noise, and that the groups are weighted unlike their sizes."""
+        total = WeightedSum(self._parts)
+        return np.sqrt([total.variance(each * self.included) for each in self.consistent.tolist()])
 
     @cached_property
-    def _parts(self) -> list[tuple[float, Channel, int]]:
-        """Weight, channel and size of every group."""
+    def _parts(self) -> tuple[Part, ...]:
         pairs = zip(self.weights.tolist(), self.groups.values(), strict=True)
-        return [(w, each.mechanism.channel(each.included), each.included) for w, each in pairs]
-
-    @property
-    def _unlike(self) -> float:
-        """sum W_g^2 / n_g - 1 / n: what weights other than the sizes cost, in units of psi (1 - psi)."""
-        return max(0.0, float(sum(w**2 / n for w, _, n in self._parts)) - 1 / self.included)
+        return tuple(Part(w, each.mechanism.channel(each.included), each.included) for w, each in pairs)
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -148,35 +144,17 @@ class GroupedHistogram:
         who = adversaries.pop() if len(adversaries) == 1 else Adversary("the insiders of each group reading the result")
         return parallel([replace(each, adversary=who) for each in self.guarantees])
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Intervals:
-        """Intervals of the frequencies among all users: quantiles of the noise of all groups together.
+    def interval(self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False) -> Intervals:
+        """Intervals of the frequencies among all users, or in the population they come from.
 
-        Coins and the weights' own error are taken for normal; the noise laws are added up on a grid.
+        With weights as the sizes they hold whatever each group holds, else if the groups are alike. Where the test
+        chooses between the two, each has its own share of the error, so that the choice costs no confidence.
         """
-        error = (1 - fraction("level", level)) / (len(self.items) if simultaneous else 1)
-        rest = np.sqrt(np.maximum(self.standard_errors**2 - self._noise_variance, 0.0))
-        half = np.array([_half_width(*self._noise_law, each, error) for each in rest.tolist()])
-        low, high = np.clip(self.estimates - half, 0, 1), np.clip(self.estimates + half, 0, 1)
-        method = "quantiles of the groups' added noise, normal for the rest: privacy noise and unequal weights"
-        return Intervals(low, high, level, "users", simultaneous, method + ("; Bonferroni" if simultaneous else ""))
-
-    @cached_property
-    def _noise_variance(self) -> float:
-        return sum((w / n) ** 2 * c.noise.variance for w, c, n in self._parts if c.noise)
-
-    @cached_property
-    def _noise_law(self) -> tuple[Floats, Floats]:
-        """Values and probabilities of sum_g W_g noise_g / n_g, centred, on a grid of +-12 standard deviations."""
-        half = _CELLS // 2
-        step = max(12 * math.sqrt(self._noise_variance) / half, 1e-300)
-        spectrum = np.ones(half + 1, dtype=np.complex128)
-        for w, channel, n in self._parts:
-            if channel.noise is not None:
-                law = channel.noise
-                cells = np.rint(np.clip((law.values - law.mean) * w / n / step, -half, half - 1)).astype(np.int64)
-                spectrum *= np.fft.rfft(np.bincount(cells % _CELLS, law.pmf, _CELLS))
-        pmf = np.maximum(np.fft.fftshift(np.fft.irfft(spectrum, _CELLS)), 0.0)
-        return np.asarray(np.arange(-half, half) * step, dtype=np.float64), np.asarray(pmf / pmf.sum())
+        share = 1.0 if not self.tested else FALLBACK_ERROR if self.weighting == "uwa" else 1 - FALLBACK_ERROR
+        inner = 1 - share * (1 - fraction("level", level))
+        sums = [each.aggregate for each in self.groups.values()]
+        made = weighted_interval(sums, self._parts, level=inner, covers=covers, simultaneous=simultaneous)
+        return replace(made, level=float(level))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -232,9 +210,10 @@ def combined(groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] =
     variances = [
         max(weighting.group_variance(c, table.shape[1], int(n)), 1e-12) for c, n in zip(channels, sizes, strict=True)
     ]
-    chosen = weights_or_fallback(test, _weights(wanted, results, sizes, variances), sizes)
-    used = "uwa" if chosen.fallback else wanted
-    return GroupedHistogram(groups, chosen.weights, used, test, (*notes, chosen.words))
+    weights = _weights(wanted, results, sizes, variances)
+    chosen = weights_or_fallback(test, weights, sizes)
+    used, tested = "uwa" if chosen.fallback else wanted, not np.allclose(weights, weighting.uwa(sizes))
+    return GroupedHistogram(groups, chosen.weights, used, test, (*notes, chosen.words), tested)
 
 
 def _weights(wanted: str, results: Sequence[Result], sizes: Ints, variances: Sequence[float]) -> Floats:
@@ -242,17 +221,3 @@ def _weights(wanted: str, results: Sequence[Result], sizes: Ints, variances: Seq
         return weighting.vwa(sizes, variances)
     spread = weighting.sigma_squared([each.estimates for each in results], sizes, variances)
     return weighting.total_variance(sizes, variances, spread)
-
-
-def _half_width(values: Floats, pmf: Floats, deviation: float, error: float) -> float:
-    """x with P(|noise + normal| > x) = error, noise symmetric."""
-    from scipy.special import ndtr
-
-    step = values[1] - values[0] if values[-1] > 0 else 0.0
-    scale = max(deviation, step / 2, 1e-300)  # half a cell of blur pays for the grid
-    low, high = 0.0, float(values[-1]) + 12 * scale
-    for _ in range(40):  # to 1e-12 of the widest
-        middle = (low + high) / 2
-        above = float(pmf @ ndtr((values - middle) / scale))
-        low, high = (middle, high) if 2 * above > error else (low, middle)
-    return high
