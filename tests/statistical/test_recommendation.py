@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.plan import ALIKE, Option, Plan, plan
+from faircount.planning.plan import TIE_FACTOR, Option, Plan, plan
 
 Floats = NDArray[np.float64]
 
@@ -58,8 +58,8 @@ def differs(measured: Floats, planned: float) -> bool:
 
 def beaten(best: Floats, other: Floats) -> bool:
     """Whether the other's error is measurably below the best one's, by more than counts as equal."""
-    gap = best.mean() - ALIKE**2 * other.mean()
-    return bool(gap > SURE * math.hypot(best.std(ddof=1), ALIKE**2 * other.std(ddof=1)) / math.sqrt(RUNS))
+    gap = best.mean() - TIE_FACTOR**2 * other.mean()
+    return bool(gap > SURE * math.hypot(best.std(ddof=1), TIE_FACTOR**2 * other.std(ddof=1)) / math.sqrt(RUNS))
 
 
 def measured(made: Plan, seed: int) -> dict[str, Floats]:

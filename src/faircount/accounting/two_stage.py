@@ -11,10 +11,12 @@ so j is in it with probability alpha L_in, and then its bit is 1 with probabilit
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from faircount.accounting.divergence import LossPair, binomial_window, delta_bound, hockey_stick
+from faircount.accounting.exact import sampling_probability
 from faircount.accounting.guarantee import Relation
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
@@ -154,3 +156,26 @@ def _core(log_mass: Floats) -> slice:
     mass = np.exp(log_mass)
     low = int(np.searchsorted(np.cumsum(mass), _TAIL))
     return slice(low, mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _TAIL)))
+
+
+@lru_cache(64)
+def uniform_probability(items: int, reported: int, floor: int, crowd: int, epsilon: float, delta: float) -> float:
+    """A p for uniform sets at which S1 (no participant: the whole floor hides a user) and the insiders meet a budget.
+
+    The insiders leave a `crowd` of the floor. Within 0.5% of the largest, on the safe side: S1's view is the slowest
+    to account.
+    """
+    most = sampling_probability(crowd, epsilon, delta)
+
+    def sound(p: float) -> bool:
+        return s1_delta(items, reported, p, 1.0, floor, epsilon, Relation.REPLACE_ONE) <= delta
+
+    if sound(most):
+        return most
+    safe = most
+    while not sound(safe):
+        most, safe = safe, safe / 2
+    while most / safe > 1.005:
+        middle = math.sqrt(safe * most)
+        safe, most = (middle, most) if sound(middle) else (safe, middle)
+    return safe

@@ -8,7 +8,7 @@ from faircount.core.arrays import Ints
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.calibrate import FAMILIES
+from faircount.planning.calibrate import families
 from faircount.planning.plan import option, percent, plan
 from faircount.planning.question import Question, cautions
 
@@ -46,18 +46,18 @@ class Terms:
         if self.mechanism == AUTO:
             made = plan(positions.size, items, self.epsilon, self.delta, floor=self.floor, colluding=self.colluding)
             found, reason = made.recommended, made.verdict
-        elif self.mechanism in FAMILIES:
-            found = option(self.mechanism, FAMILIES[self.mechanism], question)
+        elif self.mechanism in (known := families()):
+            found = option(self.mechanism, known[self.mechanism], question)
             reason = f"{self.mechanism}: {found.reason}"
         else:
-            raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(FAMILIES)}, not {self.mechanism!r}")
+            raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}")
         if found is None or found.mechanism is None:
             raise RefusedError(reason)
         return Planned(self, positions, found.mechanism, found.half_width_95 or 0.0)
 
     def cautions(self, result: Result) -> tuple[str, ...]:
         """What speaks against relying on the guarantee: so large an epsilon, or a floor that seems not to hold."""
-        return (*cautions(self.epsilon), *_below_floor(result, getattr(result.mechanism, "floor", 0)))
+        return (*cautions(self.epsilon), *_below_floor(result, result.mechanism.floor))
 
 
 def worthwhile(surveys: Sequence[Planned], items: int, anyway: bool) -> tuple[str, ...]:

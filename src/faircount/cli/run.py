@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.mechanisms.registry import frequency_names
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from faircount.analysis.groups import GroupedHistogram
     from faircount.analysis.histogram import Histogram
 
-MECHANISMS = ("auto", "laplace", "decoys", "dpdg", "dpds", "tss-prime", "dpcs", "oue", "grr")
+MECHANISMS = ("auto", *frequency_names())
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -7,8 +7,9 @@
 `variance` is the theory for `estimate`, `guarantee` the privacy of publishing the aggregate.
 
 A mechanism also says of itself what others need to know: its name and parameters, what a server sees of the responses
-(`collected`), whether all users do the same (`every_user_alike`), whom it protects from (`adversaries`), and what is
-left of the guarantee when users vanish (`stated`, `realized`). It knows no topology and no command.
+(`collected`), whether all users do the same (`every_user_alike`), whom it protects from (`adversaries`), what is left
+of the guarantee when users vanish (`stated`, `realized`), and which of its kind spends a given budget (`calibrated`).
+It knows no topology and no command.
 """
 
 from abc import ABC, abstractmethod
@@ -28,6 +29,7 @@ from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import MOST_USERS, frequencies, integer
+from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 
 Progress = Callable[[int], None]
@@ -207,6 +209,9 @@ class Mechanism(ABC):
 class FrequencyMechanism(Mechanism):
     """A mechanism for the frequencies of N items, one item per user."""
 
+    error_power: ClassVar[float] = 0.5
+    """The error falls about like the number of users to this power: 1/2 for coins of each user, 1 for added noise."""
+
     items: int | Sequence[object] | Domain
 
     def __post_init__(self) -> None:
@@ -232,10 +237,25 @@ class FrequencyMechanism(Mechanism):
             raise AnswerError(f"an answer lies outside the {self.N} items: encode answers with the item list")
         return held.astype(np.int64)
 
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """The mechanism that spends this budget, and nothing more; refused with the reason where it cannot."""
+        raise RefusedError(f"{cls.name} has no rule that finds its parameters for a budget")
+
+    @property
+    def floor(self) -> int:
+        """Holders besides any one user that every item must have for the guarantee to hold."""
+        return 0
+
     @property
     @abstractmethod
     def parameters(self) -> dict[str, float]:
         """What it is run with, by the names used on paper: p, D, gamma, q and the like."""
+
+    @property
+    def response_bits(self) -> int:
+        """Size of what one user's device computes from its answer, before shares and seals: here, one item's number."""
+        return (self.N - 1).bit_length()
 
     @abstractmethod
     def channel(self, included: int) -> Channel:
@@ -249,6 +269,13 @@ class FrequencyMechanism(Mechanism):
         """Variance of each estimated frequency when the users' frequencies are `truth`: privacy noise alone."""
         count = self.n if included is None else integer("included", included, least=1)
         return self.channel(count).variance(frequencies(truth, items=self.N), count)
+
+    def expected_errors(self, included: int) -> tuple[float, float]:
+        """Standard error and 95% half-width of an average item's frequency when so many users are in the sum.
+
+        Where noise is added the half-width is the noise's own quantile; else the normal approximation.
+        """
+        return self.channel(included).expected_errors(self.N, included)
 
 
 def keep(mechanism: Mechanism, **clean: object) -> None:

@@ -6,6 +6,7 @@ Sampling: hit = p, miss = 0, no noise. Noise mechanisms: hit = 1, miss = 0. Loca
 variance and intervals follow from these few numbers, so they are written once.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import real
+
+Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +79,17 @@ class Channel:
         spread = holders * self.hit * (1 - self.hit) + (included - holders) * self.miss * (1 - self.miss)
         spread = spread + (self.noise.variance if self.noise else 0.0)
         return np.asarray(spread / (included * (self.hit - self.miss)) ** 2)
+
+    def expected_errors(self, items: int, included: int) -> tuple[float, float]:
+        """Standard error and 95% half-width of the frequency of an item that is as frequent as the average one."""
+        error = math.sqrt(float(self.variance(np.full(items, 1 / items), included).mean()))
+        if self.noise is None:
+            return error, Z95 * error
+        low, high = self.noise.quantiles(0.025)
+        return error, (high - low) / 2 / included
+
+
+def normal_errors(variance: float, included: int) -> tuple[float, float]:
+    """The same for normal noise with this variance of a count."""
+    error = math.sqrt(variance) / included
+    return error, Z95 * error

@@ -13,19 +13,37 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.exact import decoys_delta, decoys_needed, log_binomial
+from faircount.accounting.composition import compose, decoys_for_releases
+from faircount.accounting.divergence import binomial_window
+from faircount.accounting.exact import decoys_delta, decoys_needed, log_binomial, shift_pair
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, frequencies, integer, positive
 from faircount.mechanisms.base import check_range, keep
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
 from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, one_hot
 from faircount.sharing.field import to_signed
 
 MOST_COINS = 10**8
 """Fair coins per item, at most: as many as the smallest epsilon and delta ask for."""
+
+
+MANY_COINS = 10**5
+"""More coins than this are normal to four digits, and their law is not written out to plan a survey."""
+
+_coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
+
+
+@lru_cache(64)
+def _total_delta(coins: int, epsilon: float, releases: int) -> float:
+    """Delta of all releases together when the adversary knows nothing of so many coins in each."""
+    if releases == 1:
+        return decoys_delta(coins, epsilon)
+    pair = shift_pair(binomial_window(coins, 0.5)[1])
+    return compose([[pair, pair.swapped()]] * releases, epsilon=epsilon)
 
 
 @lru_cache(maxsize=64)
@@ -61,6 +79,15 @@ class Decoys(NoiseMechanism):
             keep(self, epsilon=positive("epsilon", self.epsilon))
         if self.delta is not None:
             keep(self, delta=fraction("delta", self.delta))
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """As many fair coins as the composed privacy loss asks for."""
+        needed = _coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
+        counted_on = wanted.users - wanted.dropouts - wanted.insiders
+        coins = {} if wanted.releases == 1 else {"coins": total_coins(needed, wanted.users, counted_on)}
+        made = cls(**wanted.crowd, **wanted.promise, **coins)
+        return Calibrated(made, lambda: _total_delta(needed, wanted.epsilon, wanted.releases))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
@@ -182,6 +209,14 @@ class Decoys(NoiseMechanism):
         """D' / (4 n'^2) for every item."""
         present = self.n if included is None else included
         return self.channel(present, coins).variance(frequencies(truth, items=self.N), present)
+
+    def expected_errors(self, included: int) -> tuple[float, float]:
+        """With the coins of an average crowd of this size."""
+        fewest, most = self.coins_between(included)
+        coins = min(max(round(self.D * included / self.n), fewest), most)
+        if coins > MANY_COINS:
+            return normal_errors(coins / 4, included)
+        return self.channel(included, coins).expected_errors(self.N, included)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact delta of the coins left when all expected dropouts had the most, and the insiders the next most."""

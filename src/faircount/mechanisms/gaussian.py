@@ -14,15 +14,22 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.exact import shift_delta
-from faircount.accounting.gaussian import SUM_TAIL, analytic_sigma, classical_sigma, discrete_sum_log_pmf
+from faircount.accounting.exact import epsilon_for, shift_delta, shift_pair
+from faircount.accounting.gaussian import (
+    SUM_TAIL,
+    analytic_delta,
+    analytic_sigma,
+    classical_sigma,
+    discrete_sum_log_pmf,
+)
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ParameterError
+from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
 from faircount.mechanisms.exact_draws import BITS, DrawTable
 from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
@@ -35,6 +42,9 @@ STEPS = 8
 
 SMALLEST_DELTA = 1e-20
 """Below this the law of the sum, good down to probabilities of 1e-30, could not vouch for a promise."""
+
+WIDEST_PLANNED = 1024.0
+"""Standard deviation of one user's noise, in counts, that a plan still looks at."""
 
 MOST_STEPS = 1 << 40
 """Grid steps per count, at most: n times as many must fit into the field."""
@@ -97,6 +107,30 @@ class DPDG(NoiseMechanism):
             raise ParameterError('calibration is "analytic" or "classical", share is "corrected" or "printed"')
         if self.scale is not None:
             keep(self, scale=integer("scale", self.scale, least=1, most=MOST_STEPS))
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """R releases are accounted by the privacy loss distribution of what is drawn."""
+        each, delta = wanted.epsilon, wanted.delta
+        if wanted.releases > 1:  # the epsilon of one release whose noise is the composed one's
+            sigma = analytic_sigma(wanted.epsilon, wanted.delta * 0.999, math.sqrt(2 * wanted.releases))
+            delta = wanted.delta / wanted.releases
+            each = epsilon_for(lambda eps: analytic_delta(sigma, eps), delta)
+        made = cls(**wanted.crowd, epsilon=each, delta=delta)
+        if made.planned / math.sqrt(made.h) > WIDEST_PLANNED:
+            raise RefusedError("so much noise for so few users needs a table that is too large: allow a larger epsilon")
+
+        def total_delta() -> float:
+            if wanted.releases == 1:
+                return made.guarantee().delta
+            return wanted.composed(shift_pair(sum_law(made.user_steps, made.h), made.steps_per_count))
+
+        return Calibrated(made, total_delta)
+
+    def expected_errors(self, included: int) -> tuple[float, float]:
+        """A sum of many rounded Gaussians is normal: its law is not needed to know its quantiles."""
+        rounding = included / 12 / self.steps_per_count**2  # that of a uniform law, one grid step wide, per user
+        return normal_errors(self.planned**2 * included / self.h + rounding, included)
 
     @property
     def promise(self) -> tuple[float | None, float | None]:

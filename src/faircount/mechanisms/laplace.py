@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.composition import compose_randomized_response, laplace_epsilon_for_releases
 from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_log_pmf
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
@@ -21,6 +22,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import positive
 from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
 from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
@@ -63,6 +65,9 @@ def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
     return table, math.ldexp(float(moved[0] + 2 * sum(moved[1:]) + cut), -_FIXED - 1)
 
 
+_epsilon_for_releases = lru_cache(64)(laplace_epsilon_for_releases)  # the same for any number of users
+
+
 @lru_cache(maxsize=64)
 def _laplace_noise(epsilon: float, share: float) -> NoiseLaw:
     pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), share))
@@ -90,6 +95,20 @@ class Laplace(NoiseMechanism):
             )
         keep(self, epsilon=epsilon)
 
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """Over R releases exactly a 2R-fold randomized response."""
+        each = wanted.epsilon
+        if wanted.releases > 1:
+            each = _epsilon_for_releases(wanted.epsilon, wanted.delta * (1 - 1e-9), wanted.releases)
+        made = cls(**wanted.crowd, epsilon=each)
+
+        def total_delta() -> float:
+            ideal = compose_randomized_response(each / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
+            return ideal + made.table_delta(wanted.epsilon, wanted.releases)
+
+        return Calibrated(made, total_delta)
+
     @property
     def promise(self) -> tuple[float | None, float | None]:
         """(epsilon, None): what delta there is comes from the table alone."""
@@ -114,6 +133,10 @@ class Laplace(NoiseMechanism):
     def delta_r(self) -> float:
         """What the finite table costs: (1 + e^epsilon) 2 h eta, eta the total variation distance of one draw."""
         return self._table_delta(self.epsilon, self.h, Relation.REPLACE_ONE)
+
+    def table_delta(self, epsilon: float, releases: int) -> float:
+        """What the finite tables of all releases cost at the total epsilon: (1 + e^epsilon) times their distance."""
+        return releases * self.delta_r * (1 + math.exp(min(epsilon, 700.0))) / (1 + math.exp(self.epsilon))
 
     def _table_delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
         entries = 2 if relation is Relation.REPLACE_ONE else 1

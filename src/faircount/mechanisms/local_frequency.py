@@ -6,19 +6,21 @@ keeps them to compare with, and for the weighted aggregation of Section III-B.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import ceil
+from functools import cached_property, lru_cache
+from math import ceil, log
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.divergence import largest_within
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import integer
 from faircount.mechanisms.base import FrequencyMechanism, check_range
+from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, flips
 from faircount.mechanisms.local import LocalMechanism, Window, exp_below
@@ -35,6 +37,15 @@ class LocalFrequency(LocalMechanism, FrequencyMechanism):
         """Encoded answers, checked; reports do not depend on how many users there are, so `users` may be left out."""
         return super().positions(answers, size or self.users or max(1, np.size(answers)))
 
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """Reports of the mechanism's own law compose exactly; one report needs no delta."""
+        each = wanted.epsilon
+        if wanted.releases > 1:
+            each = _epsilon_each(cls, wanted.items, wanted.epsilon, wanted.delta, wanted.releases)
+        made = cls(items=wanted.items, users=wanted.users, epsilon=each)
+        return Calibrated(made, lambda: made.composed(wanted.releases, epsilon=wanted.epsilon))
+
     @property
     def parameters(self) -> dict[str, float]:
         """The epsilon of one report."""
@@ -45,6 +56,16 @@ class LocalFrequency(LocalMechanism, FrequencyMechanism):
         if np.shape(total) != (self.N,) or np.asarray(total).dtype.kind not in "iu":
             raise AnswerError(f"report counts must be {self.N} whole numbers, one per item")
         return check_range(np.asarray(total, dtype=np.int64), 0, integer("included", included, least=1), low, high)
+
+
+@lru_cache(64)
+def _epsilon_each(kind: type[LocalFrequency], items: int, epsilon: float, delta: float, releases: int) -> float:
+    """The largest epsilon of each report; a report for a smaller one could be made of it, so delta rises with it."""
+
+    def composed(each: float) -> float:
+        return kind(items=items, epsilon=each).composed(releases, epsilon=epsilon)
+
+    return largest_within(composed, delta, 2 * epsilon + 8 + log(items))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +122,11 @@ class OUE(LocalFrequency):
     """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1)."""
 
     name: ClassVar[str] = "oue"
+
+    @property
+    def response_bits(self) -> int:
+        """One bit per item."""
+        return self.N
 
     @cached_property
     def heads(self) -> int:

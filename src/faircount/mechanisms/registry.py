@@ -63,6 +63,12 @@ def names() -> tuple[str, ...]:
     return (*FREQUENCY, *MEAN, *_registered)
 
 
+def frequency_names() -> tuple[str, ...]:
+    """Those for frequencies, in the order in which the planner prefers equal errors."""
+    own = (name for name, kind in _registered.items() if hasattr(kind, "calibrated"))
+    return (*FREQUENCY, *own)
+
+
 def mechanism(name: str) -> "type[Mechanism]":
     """The class of this name."""
     if name in _registered:
@@ -78,7 +84,7 @@ def frequency_mechanisms() -> "dict[str, type[FrequencyMechanism]]":
     """Every mechanism for frequencies, in the order in which the planner prefers equal errors."""
     from faircount.mechanisms.base import FrequencyMechanism
 
-    every = ((name, mechanism(name)) for name in (*FREQUENCY, *_registered))
+    every = ((name, mechanism(name)) for name in frequency_names())
     return {name: kind for name, kind in every if issubclass(kind, FrequencyMechanism)}
 
 

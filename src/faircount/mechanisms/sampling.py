@@ -7,13 +7,14 @@ number k of other holders that every item is known to have. Without a floor (k =
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, paper
+from faircount.accounting.composition import compose, sampling_pair, sampling_probability_for_releases
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
@@ -22,11 +23,35 @@ from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability
 from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range, keep
+from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
+
+_p_for_releases = lru_cache(64)(sampling_probability_for_releases)  # the same for any number of users
+
+
+@lru_cache(64)
+def _total_delta(crowd: int, p: float, epsilon: float, releases: int) -> float:
+    """Delta of all releases together with so many other holders in each."""
+    if releases == 1:
+        return exact.sampling_delta(crowd, p, epsilon)
+    pair = sampling_pair(crowd, p)
+    return compose([[pair, pair.swapped()]] * releases, epsilon=epsilon)
+
+
+def hidden_by_floor(wanted: Requirements) -> int:
+    """k - t - d: other holders of every item who neither collude nor drop out; refused where none are left."""
+    crowd, room = wanted.floor - wanted.insiders - wanted.dropouts, (wanted.users - 1) // wanted.items
+    if wanted.floor > room:
+        each = f"each of {wanted.items} items {wanted.floor} other holders"
+        raise RefusedError(f"{wanted.users} users cannot give {each}: {room} at most")
+    if crowd < 1:
+        lost = wanted.insiders + wanted.dropouts
+        raise no_crowd(wanted.epsilon / wanted.releases, wanted.delta / wanted.releases, lost)
+    return crowd
 
 
 def floor_needed(epsilon: float, delta: float, lost: int) -> int:
@@ -77,6 +102,14 @@ class Sampling(FrequencyMechanism):
                 f"the floor must be below {self.users / self.N:.4g}"
             )
         keep(self, p=self._calibrated() if self.p is None else probability("p", self.p))
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """The largest p that the floor allows."""
+        crowd = hidden_by_floor(wanted)
+        p = _p_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
+        made = cls(**wanted.crowd, **wanted.promise, p=p, floor=wanted.floor)
+        return Calibrated(made, lambda: _total_delta(crowd, p, wanted.epsilon, wanted.releases))
 
     def _calibrated(self) -> float:
         if self.epsilon is None or self.delta is None:

@@ -165,6 +165,11 @@ class SharedMechanism(FieldMechanism):
         sums = exchange(responses, holders, self.modulus, entropy, progress)
         return combine(sums, self.modulus), {"topology": "shares", "share holders": holders, "modulus": self.modulus}
 
+    @property
+    def response_bits(self) -> int:
+        """A vector of N packed field elements."""
+        return self.N * element_bits(self.modulus)
+
     def opened(self, total: Residues) -> Residues:
         """An opened sum, refused unless it is one canonical residue per item."""
         if np.shape(total) != (self.N,):
@@ -192,6 +197,8 @@ class NoiseMechanism(SharedMechanism):
     is opened; the noise of the other h = n - insiders - dropouts is what the guarantee counts on. Zero-out means here
     that a user adds noise to the zero vector.
     """
+
+    error_power: ClassVar[float] = 1.0
 
     insiders: int = 1
     dropouts: int = 0
@@ -256,6 +263,11 @@ def makes_shares(mechanism: Mechanism) -> FieldMechanism:
     if not isinstance(mechanism, FieldMechanism):
         raise ParameterError(f"{mechanism.name} makes no shares, so no protocol runs it: choose one that does")
     return mechanism
+
+
+def element_bits(modulus: int) -> int:
+    """Bits of one packed field element."""
+    return (modulus - 1).bit_length()
 
 
 def share_holders(users: int, parties: int | None) -> int:

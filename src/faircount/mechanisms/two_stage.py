@@ -19,10 +19,11 @@ from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, real
-from faircount.mechanisms.base import Collected, Progress, check_range, keep
+from faircount.mechanisms.base import Collected, Mechanism, Progress, check_range, keep
+from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable
-from faircount.mechanisms.sampling import Sampling
+from faircount.mechanisms.sampling import Sampling, hidden_by_floor
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, Derived, FieldMechanism
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import dtype_for, sum_rows
@@ -88,6 +89,11 @@ class TSS(Sampling, FieldMechanism):
             )
         super().__post_init__()
 
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """Never sound: a lone helper sees a bit in the clear."""
+        raise RefusedError("an item that one user reports has one helper, who sees that user's bit: use tss-prime")
+
     def _nearby(self) -> list[int]:
         below = min(max(int(self.alpha * self.N), 1), self.N - 1)
         return sorted({below, min(below + 1, self.N - 1)})
@@ -110,6 +116,11 @@ class TSS(Sampling, FieldMechanism):
     def least_helpers(self) -> int:
         """Users who hold the shares of an item, at least."""
         return self.covered_colluders + 1
+
+    @property
+    def response_bits(self) -> int:
+        """A mark for every item: the set, as S1 sees it."""
+        return self.N
 
     @property
     def covered_colluders(self) -> int:
@@ -276,6 +287,13 @@ def _distinct_keys(shape: tuple[int, int], entropy: Entropy) -> NDArray[np.uint6
     return keys
 
 
+def reports_sets(mechanism: Mechanism) -> TSS:
+    """The mechanism as one whose users report sets of items; refused if it is none."""
+    if not isinstance(mechanism, TSS):
+        raise ParameterError(f"{mechanism.name} reports no sets of items: choose TSS or TSSPrime")
+    return mechanism
+
+
 @dataclass(frozen=True, kw_only=True)
 class TSSPrime(TSS):
     """Algorithm 4: at least phi + 1 helpers for every item, so that phi colluding users learn no bit."""
@@ -292,6 +310,17 @@ class TSSPrime(TSS):
             )
         if self.users is not None and self.phi >= self.users:
             raise ParameterError(f"phi = {self.phi} must be below the number of users ({self.users})")
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """Uniform second stage; p as large as S1, who knows the sets and reads the result, allows. Releases add up."""
+        crowd, alpha = hidden_by_floor(wanted), usual_alpha(wanted.items)
+        each, delta = wanted.epsilon / wanted.releases, wanted.delta / wanted.releases
+        p = two_stage.uniform_probability(
+            wanted.items, round(alpha * wanted.items), wanted.floor - wanted.dropouts, crowd, each, delta
+        )
+        made = cls(**wanted.crowd, **wanted.promise, p=p, alpha=alpha, floor=wanted.floor, phi=wanted.insiders)
+        return Calibrated(made, lambda: wanted.releases * max(one.delta for one in made.guarantees(epsilon=each)))
 
     @property
     def covered_colluders(self) -> int:

@@ -116,7 +116,7 @@ FRAGILE = (
     "reporters who then do not come again leave; elect phi + 1 helpers only"
 )
 
-ENOUGH = 0.99
+TARGET_COMPLETION = 0.99
 """Share of the surveys that should come to an end."""
 
 
@@ -131,15 +131,15 @@ def endings(users: int, minimum: int, loss: float, insiders: int = 1) -> tuple[E
 
 def _words(topology: Topology, users: int, minimum: int, chance: float) -> str:
     if topology is Topology.SERVERS:
-        return "one visit" if chance >= ENOUGH else "too few come: plan with a larger dropout"
+        return "one visit" if chance >= TARGET_COMPLETION else "too few come: plan with a larger dropout"
     if topology is Topology.MASKED:
-        return "neighbours step in" if chance >= ENOUGH else "too few come back: plan with a larger dropout"
-    if chance >= ENOUGH:
+        return "neighbours step in" if chance >= TARGET_COMPLETION else "too few come back: plan with a larger dropout"
+    if chance >= TARGET_COMPLETION:
         return f"everybody of the set comes back in one of {ATTEMPTS} attempts"
     bearable = tolerable_loss(users, minimum)
     return (
         f"will give up: everybody of a set must come back in one of {ATTEMPTS} attempts; {users:,} users end in "
-        f"{ENOUGH:.0%} of the surveys only if a visit is missed with probability {bearable:.2g} or less"
+        f"{TARGET_COMPLETION:.0%} of the surveys only if a visit is missed with probability {bearable:.2g} or less"
     )
 
 
@@ -149,12 +149,12 @@ def dropout_needed(q: Question, loss: float) -> float | None:
         fewest = q.users - share_of_users("dropout", hundredths / 100, q.users)
         if fewest <= max(1, q.insiders):
             return None
-        if completion(Topology.SERVERS, q.users, fewest, loss) >= ENOUGH:
+        if completion(Topology.SERVERS, q.users, fewest, loss) >= TARGET_COMPLETION:
             return hundredths / 100
     return None
 
 
-def tolerable_loss(users: int, minimum: int, wanted: float = ENOUGH) -> float:
+def tolerable_loss(users: int, minimum: int, wanted: float = TARGET_COMPLETION) -> float:
     """The largest loss per visit at which `explicit` still comes to its end with the wanted probability."""
     low, high = 0.0, 1 - (wanted / ATTEMPTS) ** (1 / minimum)  # above, not even one attempt in ten has everybody
     while high - low > 1e-3 * high:

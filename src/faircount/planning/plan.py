@@ -7,24 +7,23 @@ from functools import cached_property
 from typing import Any
 
 from faircount.core.errors import FaircountError, RefusedError
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.secret_shared import SharedMechanism
-from faircount.planning.accuracy import errors, users_needed
-from faircount.planning.calibrate import FAMILIES, Family
-from faircount.planning.completion import ENOUGH, LOSS, Ending, dropout_needed, endings
+from faircount.mechanisms.base import Collected, FrequencyMechanism
+from faircount.planning.accuracy import users_needed
+from faircount.planning.calibrate import Family, families
+from faircount.planning.completion import LOSS, TARGET_COMPLETION, Ending, dropout_needed, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
 from faircount.planning.question import Question, cautions
 
 TRIES = 4
 """Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
 
-ALIKE = 1.01
+TIE_FACTOR = 1.01
 """Errors within this factor of the smallest count as equal: then the order of the families decides."""
 
 LEAST = 1e-6
 """Shares below this are only said to be below it."""
 
-FAR = 1000
+COMPARE_LIMIT = 1000
 """An error so many times below the next one's is not compared more closely."""
 
 
@@ -56,6 +55,11 @@ class Option:
     cost: Cost | None = None
     paper_form_bytes: int | None = None
     mechanism: FrequencyMechanism | None = None
+
+    @property
+    def needs_trust(self) -> bool:
+        """Whether a server sees every answer in the clear."""
+        return self.mechanism is not None and self.mechanism.collected is Collected.ANSWERS
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -98,7 +102,7 @@ class Plan:
     @property
     def _ends(self) -> bool:
         """Whether the topology that bears the most brings enough surveys to their end, where that was asked."""
-        return all(each.chance is None or each.chance >= ENOUGH for each in self.endings[:1])
+        return all(each.chance is None or each.chance >= TARGET_COMPLETION for each in self.endings[:1])
 
     @property
     def verdict(self) -> str:
@@ -129,20 +133,21 @@ class Plan:
         )
         return (
             f"do not run this: if each visit is missed with probability {self.loss:.3g}, even servers, which need one "
-            f"visit, end in fewer than {ENOUGH:.0%} of the surveys, because {self.question.staying:,} of "
+            f"visit, end in fewer than {TARGET_COMPLETION:.0%} of the surveys, because {self.question.staying:,} of "
             f"{self.question.users:,} users must stay; {advice}"
         )
 
     def _compared(self, best: Option) -> str:
         """Beside the next one that needs no trusted server."""
-        others = [o for o in self.options if o.sound and o.name not in (best.name, "dpcs")]
+        others = [o for o in self.options if o is not best and o.mechanism is not None and not o.needs_trust]
         if not others:
             return "the smallest"
         second = min(others, key=lambda o: o.standard_error or 0.0)
         factor = (second.standard_error or 0.0) / (best.standard_error or 1.0)
-        if factor < ALIKE:
+        if factor < TIE_FACTOR:
             return f"as small as that of {second.name}"
-        return f"{f'{factor:.2g}' if factor < FAR else f'more than {FAR:,}'} times below {second.name}, the next"
+        times = f"{factor:.2g}" if factor < COMPARE_LIMIT else f"more than {COMPARE_LIMIT:,}"
+        return f"{times} times below {second.name}, the next"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -214,14 +219,14 @@ def plan(
     users may drop out and nothing is given).
     """
     question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss)
-    return Plan(question, _ordered([option(name, family, question) for name, family in FAMILIES.items()]))
+    return Plan(question, _ordered([option(name, family, question) for name, family in families().items()]))
 
 
 def _ordered(options: list[Option]) -> tuple[Option, ...]:
     """Sound ones by error, but first among equals the one that the families prefer; then those that are not."""
     sound = sorted((o for o in options if o.sound), key=lambda o: o.standard_error or 0.0)
     if sound:
-        limit = ALIKE * (sound[0].standard_error or 0.0)
+        limit = TIE_FACTOR * (sound[0].standard_error or 0.0)
         first = next(o for o in options if o.sound and (o.standard_error or 0.0) <= limit)
         sound = [first, *(o for o in sound if o is not first)]
     return (*sound, *(o for o in options if not o.sound))
@@ -234,12 +239,12 @@ def option(name: str, family: Family, q: Question) -> Option:
     except FaircountError as refusal:
         return Option(name, False, str(refusal), {})
     target = q.target_error
-    error, half = errors(mechanism, q)
+    error, half = mechanism.expected_errors(q.staying)
     condition = mechanism.condition(mechanism.participants)
     return Option(
         name,
         True,
-        _reason(name, condition),
+        _reason(mechanism, condition),
         mechanism.parameters,
         q.epsilon,
         spent,
@@ -248,7 +253,7 @@ def option(name: str, family: Family, q: Question) -> Option:
         users_needed(family, q, target, half) if target is not None else None,
         condition,
         cost(mechanism),
-        paper_form_bytes(mechanism) if isinstance(mechanism, SharedMechanism) else None,
+        paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM else None,
         mechanism,
     )
 
@@ -258,15 +263,16 @@ def _within_budget(family: Family, q: Question) -> tuple[FrequencyMechanism, flo
     aim = q
     for _ in range(TRIES):
         made = family(aim)
-        spent = made.spent()
+        spent = made.total_delta()
         if spent <= q.delta:
             return made.mechanism, spent
         aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, q.delta / spent))
     raise RefusedError(f"what it spends, delta = {spent:.3g}, cannot be brought below the budget: allow a larger delta")
 
 
-def _reason(name: str, condition: str | None) -> str:
-    who = " for whoever has a server that may see every answer" if name == "dpcs" else ""
+def _reason(mechanism: FrequencyMechanism, condition: str | None) -> str:
+    trusted = mechanism.collected is Collected.ANSWERS
+    who = " for whoever has a server that may see every answer" if trusted else ""
     return f"meets the budget{who}, " + (
         "whatever the answers are" if condition is None else f"provided that {condition}"
     )

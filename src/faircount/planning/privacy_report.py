@@ -23,7 +23,6 @@ from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
-from faircount.planning.calibrate import table_delta
 
 ROUNDED = 1.005
 """A p this much above the theorem's counts as the theorem's own, typed with three digits."""
@@ -154,7 +153,7 @@ def laplace(
     What the finite noise table may add to delta depends on the number of users and is part of it, never 0.
     """
     made = Laplace(items=2, users=users, epsilon=epsilon, insiders=insiders, dropouts=dropouts)
-    lost = table_delta(made, integer("releases", releases, least=1) * epsilon, releases)
+    lost = made.table_delta(integer("releases", releases, least=1) * epsilon, releases)
     if delta is not None and delta <= lost:
         raise ParameterError(f"delta must be above {lost:.2g}, what the noise tables alone may cost")
 

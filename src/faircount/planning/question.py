@@ -5,6 +5,7 @@ from typing import Self
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive, real, share_of_users
+from faircount.mechanisms.calibration import Requirements
 
 WEAK = 10.0
 """Above this epsilon hardly anything is left of privacy."""
@@ -70,6 +71,13 @@ class Question:
     def staying(self) -> int:
         """n': users expected in the sum."""
         return self.users - self.lost
+
+    @property
+    def requirements(self) -> Requirements:
+        """What a mechanism must be made for."""
+        return Requirements(
+            self.users, self.items, self.epsilon, self.delta, self.floor, self.releases, self.insiders, self.lost
+        )
 
     def with_users(self, users: int) -> Self:
         """The same question for another number of users."""

@@ -14,12 +14,12 @@ from faircount.accounting import exact
 from faircount.accounting.composition import compose, sampling_pair
 from faircount.accounting.guarantee import S1, insiders
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
-from faircount.mechanisms.sampling import floor_needed
-from faircount.planning.accuracy import curves, errors, half_width, users_needed
-from faircount.planning.calibrate import FAMILIES, hidden_by_floor
-from faircount.planning.completion import ENOUGH, dropout_needed
+from faircount.mechanisms.sampling import floor_needed, hidden_by_floor
+from faircount.planning.accuracy import curves, half_width, users_needed
+from faircount.planning.calibrate import families
+from faircount.planning.completion import TARGET_COMPLETION, dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
-from faircount.planning.plan import ALIKE, Plan, percent, plan
+from faircount.planning.plan import TIE_FACTOR, Plan, percent, plan
 from faircount.planning.question import Question
 
 KEYS = {
@@ -156,8 +156,8 @@ def test_a_floor_that_the_users_cannot_give_is_refused() -> None:
     assert not refused.sound
     assert "66 at most" in refused.reason
     with pytest.raises(RefusedError):
-        hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=67))
-    assert hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=66)) == 65
+        hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=67).requirements)
+    assert hidden_by_floor(Question(800, 12, 1.0, 1e-6, floor=66).requirements) == 65
 
 
 def test_the_floor_named_in_a_refusal_is_the_smallest_that_serves_the_papers_p() -> None:
@@ -170,26 +170,26 @@ def test_the_first_option_is_the_smallest_error_up_to_one_percent() -> None:
         made = plan(800, 12, 1.0, 1e-6, releases=releases)
         least = min(each.standard_error for each in made.options if each.sound)
         assert made.recommended is not None
-        assert made.recommended.standard_error <= ALIKE * least
+        assert made.recommended.standard_error <= TIE_FACTOR * least
 
 
 def test_errors_are_what_the_mechanism_itself_says() -> None:
     question = Question(800, 12, 1.0, 1e-6, floor=40)
     uniform = np.full(12, 1 / 12)
-    for family in FAMILIES.values():
+    for family in families().values():
         try:
             made = family(question).mechanism
         except RefusedError:
             continue
-        error, half = errors(made, question)
+        error, half = made.expected_errors(question.staying)
         assert error == pytest.approx(math.sqrt(made.variance(uniform).mean()), rel=1e-4)
         assert 1.5 * error < half < 2.3 * error
 
 
 def test_users_needed_is_the_first_number_that_is_enough() -> None:
     for name in ("laplace", "decoys", "dpds"):
-        family, question = FAMILIES[name], Question(800, 12, 1.0, 1e-6, floor=30)
-        half = errors(family(question).mechanism, question)[1]
+        family, question = families()[name], Question(800, 12, 1.0, 1e-6, floor=30)
+        half = family(question).mechanism.expected_errors(question.staying)[1]
         found = users_needed(family, question, 0.025, half)
         assert found is not None
         sizes = [n for n in range(found - 20, found + 1) if (half_width(family, question, n) or 1) <= 0.025]
@@ -198,8 +198,8 @@ def test_users_needed_is_the_first_number_that_is_enough() -> None:
 
 def test_a_target_that_is_never_reached_has_no_number() -> None:
     question = Question(2 * 10**8, 2, 0.1, 1e-6)
-    half = errors(FAMILIES["grr"](question).mechanism, question)[1]
-    assert users_needed(FAMILIES["grr"], question, 1e-6, half) is None
+    half = families()["grr"](question).mechanism.expected_errors(question.staying)[1]
+    assert users_needed(families()["grr"], question, 1e-6, half) is None
 
 
 def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
@@ -229,7 +229,7 @@ def test_a_plan_that_too_few_stay_for_names_the_smallest_dropout_that_serves() -
     assert "plan with --dropout 0.24" in made.verdict
     for dropout, enough in ((0.23, False), (0.24, True)):
         other = plan(800, 12, 1.0, 1e-6, loss=0.2, dropout=dropout)
-        assert (other.endings[0].chance >= ENOUGH) == other.worthwhile == enough
+        assert (other.endings[0].chance >= TARGET_COMPLETION) == other.worthwhile == enough
     assert dropout_needed(Question(3, 2, 1.0, 1e-6), 0.9) is None
     assert "ask more users" in plan(40, 2, 8.0, 1e-6, loss=0.99).verdict
 
