@@ -9,7 +9,8 @@ import numpy as np
 
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol.play import play_explicit, play_servers
+from faircount.protocol import EXPLICIT, SERVERS
+from faircount.protocol.play import play
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.sharing.keys import Purpose, key_info
 from protocol_masked import LIMIT, cpu
@@ -25,14 +26,14 @@ def rows() -> list[Row]:
 
 def servers_row(users: int) -> Row:
     """Every user draws a key, seals one seed to S2 and expands it; S2 opens and expands it again."""
-    ours = cpu(lambda: play_servers(np.arange(users) % ITEMS, Laplace(items=ITEMS, epsilon=1.0)))
+    ours = cpu(lambda: play(np.arange(users) % ITEMS, Laplace(items=ITEMS, epsilon=1.0), SERVERS))
     alone = best_of(lambda: one_sealed_seed(SAMPLE), most=40, budget=3.0, clock=time.process_time) / SAMPLE * users
     return Row(f"servers survey, n = {users:,}, N = {ITEMS}", ours, LIMIT, alone, f"{users / ours:,.0f} users/s")
 
 
 def explicit_row(users: int) -> Row:
     """Every ordered pair of users seals and opens one row of shares."""
-    ours = cpu(lambda: play_explicit(np.arange(users) % ITEMS, Laplace(items=ITEMS, epsilon=1.0)))
+    ours = cpu(lambda: play(np.arange(users) % ITEMS, Laplace(items=ITEMS, epsilon=1.0), EXPLICIT))
     pairs = users * (users - 1)
     alone = best_of(lambda: one_sealed_row(SAMPLE), most=40, budget=3.0, clock=time.process_time) / SAMPLE * pairs
     return Row(f"explicit survey, n = {users:,}, N = {ITEMS}", ours, LIMIT, alone, f"{pairs / ours:,.0f} pairs/s")

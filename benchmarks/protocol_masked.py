@@ -10,7 +10,8 @@ import numpy as np
 
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol.play import play_masked
+from faircount.protocol import MASKED
+from faircount.protocol.play import play
 from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.sharing.keys import Purpose, key_info
@@ -31,7 +32,7 @@ def rows() -> list[Row]:
 def survey_row(users: int) -> Row:
     """Everybody enrols, shares its mask key with k neighbours and sends its masked vector."""
     (k, t), mechanism = plan(users), Laplace(items=ITEMS, epsilon=1.0)
-    ours = cpu(lambda: play_masked(np.arange(users) % ITEMS, mechanism))
+    ours = cpu(lambda: play(np.arange(users) % ITEMS, mechanism, MASKED))
     few = best_of(lambda: user_cryptography(SAMPLE, k, t), most=10, budget=5.0, clock=time.process_time)
     alone = few / SAMPLE * users
     what = f"masked survey, n = {users:,}, N = {ITEMS}, k = {k}, t = {t}"

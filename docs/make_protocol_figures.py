@@ -8,10 +8,11 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.planning.completion import completion
-from faircount.protocol.survey.parameters import ATTEMPTS, Topology
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
+from faircount.protocol.survey.topology import ATTEMPTS
+from faircount.protocol.topologies.explicit.messages import Call, ShareBundle, SumUpload
 from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.topologies.masked.messages import MaskedSum
-from faircount.protocol.topologies.peers.messages import Call, ShareBundle, SumUpload
 from faircount.protocol.topologies.two_stage.messages import Bundle, SlotSums, SumCall
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.messages import Published
@@ -25,7 +26,7 @@ def simulated() -> str:
     lines = ["| users invited | servers | masked | explicit |", "|---|---|---|---|"]
     for users in SIZES:
         cells = []
-        for topology in (Topology.SERVERS, Topology.MASKED, Topology.EXPLICIT):
+        for topology in (SERVERS, MASKED, EXPLICIT):
             rng = np.random.default_rng(users)
             cells.append(sum(completes(topology, users, round(SHARE * users), LOSS, rng) for _ in range(RUNS)))
         lines.append(f"| {users} | " + " | ".join(f"{done} of {RUNS}" for done in cells) + " |")
@@ -39,21 +40,21 @@ def explicit() -> str:
         "|---" * (len(losses) + 1) + "|",
     ]
     for users in (5, 10, 20, 50, 100, 200, 500):
-        chances = [completion(Topology.EXPLICIT, users, max(2, round(SHARE * users)), loss) for loss in losses]
+        chances = [completion(EXPLICIT, users, max(2, round(SHARE * users)), loss) for loss in losses]
         lines.append(f"| {users} | " + " | ".join(f"{each:.1%}" for each in chances) + " |")
     return "\n".join(lines)
 
 
 def for_real() -> str:
     parts = []
-    for topology in (Topology.SERVERS, Topology.MASKED):
+    for topology in (SERVERS, MASKED):
         ends = [played(topology, 100, 70, LOSS, seed) for seed in range(PLAYED)]
         parts.append(f"{topology} {sum(isinstance(each, Published) for each in ends)} of {PLAYED}")
     return ", ".join(parts)
 
 
 def words() -> str:
-    ends = (played(Topology.EXPLICIT, 40, 28, LOSS, seed) for seed in range(100))
+    ends = (played(EXPLICIT, 40, 28, LOSS, seed) for seed in range(100))
     return next(each for each in ends if isinstance(each, str))
 
 
@@ -92,19 +93,19 @@ def costs() -> str:
         "|---|---|---|---|---|---|",
     ]
     for users in (20, 40, 80):
-        found = traffic(Topology.EXPLICIT, DPDS(items=ITEMS, users=users, p=0.5))
+        found = traffic(EXPLICIT, DPDS(items=ITEMS, users=users, p=0.5))
         lines.append(f"| explicit, n = {users}: (n-1)N = {(users - 1) * ITEMS:,} | " + " | ".join(found) + " |")
-    found = traffic(Topology.SERVERS, Laplace(items=ITEMS, users=1000, epsilon=1.0, dropouts=200))
+    found = traffic(SERVERS, Laplace(items=ITEMS, users=1000, epsilon=1.0, dropouts=200))
     lines.append("| servers, n = 1,000 | " + " | ".join(found) + " |")
     for users in (100, 400, 1600):
         k, t = plan(users)
-        found = traffic(Topology.MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
+        found = traffic(MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
         lines.append(f"| masked, n = {users:,}, k = {k} | " + " | ".join(found) + " |")
     for users in (40, 80):
         staged = TSSPrime(items=ITEMS, users=users, p=0.5, alpha=ALPHA, phi=1)
         formula = ALPHA * ITEMS * (ALPHA * users + 1 - ALPHA)
-        found = traffic(Topology.TWO_STAGE, staged)
-        few = traffic(Topology.TWO_STAGE, staged, k=2)
+        found = traffic(TWO_STAGE, staged)
+        few = traffic(TWO_STAGE, staged, k=2)
         head = f"two-stage, n = {users}: αN(αn+1-α) = {formula:,.1f}, αN = {ALPHA * ITEMS:g} to S2"
         lines.append(f"| {head} | " + " | ".join(found) + " |")
         lines.append(f"| the same, two helpers for each item: 2αN = {2 * ALPHA * ITEMS:g} | " + " | ".join(few) + " |")
@@ -115,7 +116,7 @@ def page() -> str:
     from scipy.stats import binom
 
     servers = binom.cdf(69, 100, 1 - LOSS)
-    least = {n: completion(Topology.MASKED, n, round(SHARE * n), LOSS) for n in SIZES}
+    least = {n: completion(MASKED, n, round(SHARE * n), LOSS) for n in SIZES}
     bounds = ", ".join(f"{n:,} users fail with probability {1 - chance:.1g} at most" for n, chance in least.items())
     return f"""# The protocol in figures
 

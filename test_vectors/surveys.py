@@ -11,20 +11,22 @@ from basics import SURVEY, Case, Listed, pair, secret
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, Topology, propose
-from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.messages import Complaint
 from faircount.protocol.topologies.masked import graph
 from faircount.protocol.topologies.masked.masks import Round, masks_of
 from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
 from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Complaint, Peer
-from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.peers.messages import Peer
+from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import election
 from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotSums
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import Party, encode, framed
-from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, roster_leaves, set_digest
+from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, roster_leaves, set_digest, tree
 from faircount.protocol.wire.messages import Published, Signed, Visit
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
@@ -33,7 +35,7 @@ from faircount.sharing.keys import public_key
 ITEMS = ("tea", "coffee", "water")
 
 
-def parameters(topology: Topology = Topology.SERVERS, **terms: Any) -> SurveyParameters:
+def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey; the servers' keys are numbers 100 (S1), 101 (S2, signing) and 102 (S2, sealing)."""
     keys = Keys(
         SigningKey(secret(100)).public, SigningKey(secret(101)).public, pair(102).public, sha256(secret(103)).digest()
@@ -51,9 +53,9 @@ def params() -> list[Case]:
     found = [
         parameters(),
         parameters(mechanism=Laplace(items=ITEMS, users=10, epsilon=1.0, insiders=1), delta=1e-6, minimum=10),
-        parameters(Topology.EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff", group="north"),
-        parameters(Topology.MASKED, k=26, t=6, attempts=2),
-        parameters(Topology.TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
+        parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff", group="north"),
+        parameters(MASKED, k=26, t=6, attempts=2),
+        parameters(TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
     ]
     return [{"published": each.published.decode(), "digest": each.digest} for each in found]
 
@@ -94,7 +96,7 @@ def rosters() -> list[Case]:
         lines = [(sha256(bytes([i])).digest()[:16], public_key(secret(i))) for i in range(n)]
         leaves, digest = roster_leaves(lines), parameters().digest
         root = merkle_root(leaves)
-        proof = prove(leaves, n - 1)
+        proof = prove(tree(leaves), n - 1)
         made.append({"lines": [list(each) for each in lines], "leaves": leaves, "root": root, "params_digest": digest})
         made[-1] |= {"digest": roster_digest(digest, n, root), "proof_of_last": list(proof.path)}
     return made
@@ -137,7 +139,7 @@ def graphs() -> list[Case]:
 def servers_upload() -> list[Case]:
     """The body of one user: vector, seed and key given, salt and nonce the bytes 00, 01, ..."""
     params, guest = parameters(), Invitation(secret(10), parameters().digest)
-    made = servers.prepare(
+    made = servers_user.prepare(
         params, guest, np.array([0, 1, 0], dtype=np.uint8), secret(12), pair(11), Listed(), RealSealing()
     )
     body = made.body
@@ -150,7 +152,7 @@ def servers_upload() -> list[Case]:
 
 def masks() -> list[Case]:
     """Three users who mask with each other: pair masks, sums of masks, and that they vanish together."""
-    params, digest = parameters(Topology.MASKED, k=26, t=6), sha256(b"roster").digest()
+    params, digest = parameters(MASKED, k=26, t=6), sha256(b"roster").digest()
     binding = set_digest(digest, 1, [0, 1, 2], 3)
     now = Round(params, digest, 1, binding)
     keys = {i: pair(20 + i).public for i in range(3)}
@@ -166,7 +168,7 @@ def masks() -> list[Case]:
 
 def explicit_users() -> list[Case]:
     """Two users of a roster of three: their bundles and what the first sends to S2, nonces 00, 01, ... for each."""
-    params = parameters(Topology.EXPLICIT, minimum=80, attempts=2)
+    params = parameters(EXPLICIT, minimum=80, attempts=2)
     guests = sorted((Invitation(secret(30 + i), params.digest) for i in range(3)), key=lambda guest: guest.user)
     members = [user.join(params, guest, Listed()) for guest in guests]
     members = [replace(each, keys=pair(40 + i)) for i, each in enumerate(members)]
@@ -177,7 +179,7 @@ def explicit_users() -> list[Case]:
     for i, each in enumerate(members):
         shares = np.arange(9, dtype=np.uint8).reshape(3, 3) + 10 * i
         placed = replace(each, roster=roster, digest=digest, index=i)
-        sharer = explicit.prepare(placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed())
+        sharer = explicit_user.prepare(placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed())
         made.append({"secret": secret(40 + i), "index": i, "credential": each.credential, "shares": shares.tolist()})
         made[-1] |= {"survey": SURVEY, "digest": digest, "roster": [[p.user, p.public_key] for p in roster]}
         made[-1] |= {"q": str(params.q), "bundle": encode(sharer.bundle)}

@@ -1,27 +1,30 @@
 """Schedules with a name: each was once a failure or shows a rule, and must find the hole that the rule closes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
-from faircount.protocol.survey.parameters import Topology
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.explicit import aggregator as explicit_aggregator
+from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.messages import Call, SumUpload
 from faircount.protocol.topologies.masked import aggregator as masked_aggregate
 from faircount.protocol.topologies.masked import coordinator as masked
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import roster
-from faircount.protocol.topologies.peers import sums as peers
-from faircount.protocol.topologies.peers.messages import BadEntries, SumUpload
-from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
+from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.messages import Aborted, Accepted, Batch
+from faircount.protocol.wire.roster_messages import BadEntries
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from faircount.testing.devices import ServersClient
 from faircount.testing.faults import Kind, Mishap, Op, play
 from faircount.testing.world import Trouble
 
@@ -54,19 +57,24 @@ def forget(backup: int) -> tuple[Op, ...]:
 # --- planted holes: what happens if a rule is left out
 
 
+def rules(patch: pytest.MonkeyPatch, topology: Topology, **changed: Any) -> None:
+    """S1 follows other rules in this topology."""
+    patch.setitem(vars(topology), "s1", replace(topology.s1, **changed))
+
+
 def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
-    told = servers.S1.resume
+    told = SERVERS.s1.pending
 
     def eager(s):
         known = told(s)
         return (*known, *told(replace(s, receipt=known[0]))) if s.claim and not s.receipt else known
 
-    patch.setattr(servers, "S1", replace(servers.S1, resume=eager))
+    rules(patch, SERVERS, pending=eager)
 
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "repeated", lambda s, claim: None)
-    patch.setattr(peers, "_set_problem", lambda s, claim, wanted: None)
+    patch.setattr(explicit_aggregator, "_set_problem", lambda s, claim, wanted: None)
     patch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])
 
 
@@ -81,10 +89,10 @@ def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
     def ask(client, device):
-        drawn = servers.respond(device.state.params, device.invitation, device.at, SystemEntropy())
+        drawn = servers_user.respond(device.state.params, device.invitation, device.answer, SystemEntropy())
         return drawn.body if device.waiting else None
 
-    patch.setattr(ServersClient, "ask", ask)
+    patch.setattr(servers_user.TwoServersClient, "ask", ask)
 
 
 def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
@@ -92,29 +100,29 @@ def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers, "_chosen", lambda s: servers._entries(s.claim))
+    patch.setattr(servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s.claim))
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
     def info(params, wanted, sender):
         return key_info(Purpose.SUM, params.survey, 0, sender, S2_INDEX, bytes(32))
 
-    patch.setattr(peers, "sum_info", info)
-    patch.setattr(explicit, "sum_info", info)
+    patch.setattr(explicit_aggregator, "sum_info", info)
+    patch.setattr(explicit_user, "sum_info", info)
 
 
 def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
-    told = explicit.answer_call
+    told = explicit_user.answer_call
 
     def answer(sharer, call, entropy):
         return told(replace(sharer, bodies=(), last=None), call, entropy)
 
-    patch.setattr(explicit, "answer_call", answer)
+    patch.setitem(explicit_user.ExplicitClient.calls, Call, answer)
 
 
 def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
     told = aggregator.give_up
-    patch.setitem(aggregator.COMMON, Aborted, lambda s, message: told(s, replace(message, spent=0)))
+    patch.setitem(aggregator.FROM_S1, Aborted, lambda s, message: told(s, replace(message, spent=0)))
 
 
 def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
@@ -124,8 +132,8 @@ def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
             replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted))
         )
 
-    for rules in (explicit.S1, masked.S1):
-        patch.setitem(rules.s2, BadEntries, leave_out)
+    for topology in (EXPLICIT, MASKED):
+        patch.setitem(topology.s1.s2, BadEntries, leave_out)
 
 
 def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
@@ -133,7 +141,7 @@ def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
 
 
 def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
-    told = masked.S1.resume
+    told = MASKED.s1.pending
 
     def generous(s):
         known = told(s)
@@ -145,7 +153,7 @@ def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
     def keep(s, message):
         return masked.coordinator.upload(s, message, made_for=message.set_digest, open_=True)
 
-    patch.setattr(masked, "S1", replace(masked.S1, resume=generous, users={**masked.S1.users, MaskedSum: keep}))
+    rules(patch, MASKED, pending=generous, users={**MASKED.s1.users, MaskedSum: keep})
 
 
 def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
@@ -163,21 +171,21 @@ def damaged_bytes_are_claimed(patch: pytest.MonkeyPatch) -> None:
 
 
 def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers, "S1", replace(servers.S1, complete=lambda s: True))
+    rules(patch, SERVERS, complete=lambda s: True)
 
 
 def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
     def explicitly(s, message):
-        digest, open_ = explicit.current_set(s).set_digest, explicit._may_send(s, message)
+        digest, open_ = explicit_coordinator.current_set(s).set_digest, explicit_coordinator._may_send(s, message)
         return coordinator.upload(s, message, made_for=digest, open_=open_)
 
     def masked_too(s, message):
         open_ = s.state is State.SUBMITTING and message.index in s.members
-        return coordinator.upload(s, message, made_for=s.extra.set_digest, open_=open_)
+        return coordinator.upload(s, message, made_for=s.own.set_digest, open_=open_)
 
-    patch.setattr(explicit, "S1", replace(explicit.S1, users={**explicit.S1.users, SumUpload: explicitly}))
-    patch.setattr(masked, "S1", replace(masked.S1, users={**masked.S1.users, MaskedSum: masked_too}))
-    patch.setattr(masked, "_sent", lambda s: masked._holding(s, MaskedSum, s.extra.set_digest))
+    rules(patch, EXPLICIT, users={**EXPLICIT.s1.users, SumUpload: explicitly})
+    rules(patch, MASKED, users={**MASKED.s1.users, MaskedSum: masked_too})
+    patch.setattr(masked, "_sent", lambda s: masked._holding(s, MaskedSum, s.own.set_digest))
 
 
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
@@ -204,26 +212,26 @@ A_SUM_FOR_A_FORGOTTEN_SET = (
 
 NAMED = {
     "a sum for a forgotten set": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         A_SUM_FOR_A_FORGOTTEN_SET,
         sums_over_any_set_are_taken,
     ),
     "a vector for a forgotten set": (
-        Topology.MASKED,
+        MASKED,
         "published",
         A_SUM_FOR_A_FORGOTTEN_SET,
         sums_over_any_set_are_taken,
     ),
-    "blobs wait for the receipt": (Topology.SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
+    "blobs wait for the receipt": (SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
     "S1 restored to before its claim makes another one": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
         any_claim_is_admitted,
     ),
     "S1 restored to before its claim makes another one, peers": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "aborted",
         (
             *SHARED,
@@ -241,109 +249,109 @@ NAMED = {
         any_claim_is_admitted,
     ),
     "both servers restored after the result": (
-        Topology.SERVERS,
+        SERVERS,
         "aborted",
         (without(0), DEADLINE, CONVERSE, Op(Kind.RESTORE_S2, 1), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
         s2_goes_on_after_a_restore,
     ),
     "a second device of the same person": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (ROUND, Op(Kind.SECOND_DEVICE, 2), ROUND, DEADLINE, carry(), Op(Kind.SECOND_DEVICE, 3), ROUND, CONVERSE),
         the_last_write_stands,
     ),
     "a retry after a lost answer": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, CONVERSE),
         an_answer_is_drawn_at_every_visit,
     ),
     "a blob that was changed before the claim": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (visit(1, Trouble.CORRUPTED, 150), ROUND, DEADLINE, CONVERSE),
         every_share_is_added,
     ),
     "one user is shown another set": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         (*SHARED, visit(0, Trouble.TAMPERED, 3), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE, CONVERSE),
         sums_are_not_bound_to_their_set,
     ),
     "two sets for one attempt": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "aborted",
         (*ENROLLED, without(0), DEADLINE, ROUND, *forget(4), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
         users_answer_for_every_set,
     ),
     "blobs were sent and S1 forgot it": (
-        Topology.SERVERS,
+        SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
         the_budget_is_released_by_whoever_forgot,
     ),
     "nobody on the roster is vouched for": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "aborted",
         (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, CONVERSE),
         a_roster_of_nobody_is_made_again,
     ),
     "S2 was restored before the election and its word was lost": (
-        Topology.TWO_STAGE,
+        TWO_STAGE,
         "aborted",
         (*ENROLLED, ROUND, Op(Kind.RESTORE_S2, 4), Op(Kind.DROP, -1)),
         s2_does_not_say_how_it_ended,
     ),
     "a user vanishes after it shared its mask key": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, without(0), DEADLINE, CONVERSE, without(0), DEADLINE, CONVERSE),
         masks_stay_in_the_sum,
     ),
     "a masked sum comes after the deadline": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.DELAYED), without(0), DEADLINE, Op(Kind.MAIL), CONVERSE),
         late_sums_are_forwarded,
     ),
     "a masked sum does not open": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE),
         None,
     ),
     "a sum of shares does not open": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE),
         None,
     ),
     "an elected user vanishes": (
-        Topology.TWO_STAGE,
+        TWO_STAGE,
         "published",
         (*ELECTED, ROUND, DEADLINE, Op(Kind.LOSE, 0), ROUND, DEADLINE, ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
         shares_are_drawn_again,
     ),
     "a reporter vanishes": (
-        Topology.TWO_STAGE,
+        TWO_STAGE,
         "published",
         (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, CONVERSE),
         None,
     ),
     "S1 crashes at every message": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_AFTER) for _ in range(8))),
         None,
     ),
     "S2 crashes at every message": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_BEFORE) for _ in range(3)), Op(Kind.RETRY), CONVERSE),
         None,
     ),
     "everything is said twice and changed once": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (
             *(visit(user, Trouble.DUPLICATED) for user in range(6)),
@@ -357,43 +365,43 @@ NAMED = {
         None,
     ),
     "a blob is damaged before the claim": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a stored mask key is damaged": (
-        Topology.MASKED,
+        MASKED,
         "published",
         (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.NONE), Op(Kind.ROT, 8, 7), ROUND, DEADLINE, ROUND, DEADLINE),
         None,
     ),
     "a stored indicator is damaged": (
-        Topology.TWO_STAGE,
+        TWO_STAGE,
         "published",
         (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 8, 3), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a damaged answer is said again": (
-        Topology.SERVERS,
+        SERVERS,
         "published",
         (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, CONVERSE),
         None,
     ),
     "a blob is damaged after the claim": (
-        Topology.SERVERS,
+        SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
         blobs_are_not_looked_at_again,
     ),
     "two rosters": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         (without(0), DEADLINE, carry(), *forget(1), ROUND, DEADLINE, CONVERSE),
         None,
     ),
     "two workers end one attempt": (
-        Topology.EXPLICIT,
+        EXPLICIT,
         "published",
         (*SHARED, without(0), TWO_WORKERS, without(0), TWO_WORKERS, CONVERSE),
         None,

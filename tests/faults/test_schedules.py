@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
+from faircount.protocol import EXPLICIT, SERVERS, Topology, known_topologies
 from faircount.protocol.roles import aggregator
-from faircount.protocol.survey.parameters import Topology
-from faircount.protocol.topologies.two_servers import servers
-from faircount.testing.devices import CLIENTS
+from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.testing.faults import Kind, Op, Outcome, play
 from faircount.testing.world import Trouble
 
+TOPOLOGIES = known_topologies()
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
 PARTS = 1 + SCHEDULES // 5000  # tests that share them, so that a long run shows how far it is
@@ -26,7 +26,7 @@ Made = tuple[int, int, bool, list[Op]]
 """Users, seed, whether with real cryptography, and a schedule."""
 
 UNHURRIED = settings(
-    max_examples=-(-SCHEDULES // (PARTS * len(CLIENTS))),
+    max_examples=-(-SCHEDULES // (PARTS * len(TOPOLOGIES))),
     deadline=None,
     derandomize=False,
     database=None,
@@ -97,9 +97,9 @@ def outcome(topology: Topology, made: Made) -> Outcome:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("topology", CLIENTS)
+@pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
 def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part: int) -> None:
-    @seed((SEED * PARTS + part) * len(CLIENTS) + list(CLIENTS).index(topology))  # nothing is played twice
+    @seed((SEED * PARTS + part) * len(TOPOLOGIES) + TOPOLOGIES.index(topology))  # nothing is played twice
     @UNHURRIED
     @given(schedules())
     def holds(made: Made) -> None:
@@ -108,7 +108,7 @@ def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part
     holds()
 
 
-@pytest.mark.parametrize("topology", CLIENTS)
+@pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
 @pytest.mark.parametrize("users", [3, 8])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_without_faults_everybody_is_counted(topology: Topology, users: int, seed: int) -> None:
@@ -118,15 +118,18 @@ def test_without_faults_everybody_is_counted(topology: Topology, users: int, see
 
 def test_a_schedule_is_repeatable() -> None:
     ops = [Op(Kind.ROUND, 0, 1), Op(Kind.FLOOD, 3, 999), Op(Kind.DEADLINE), Op(Kind.REPLAY, 5)]
-    for topology in CLIENTS:
+    for topology in TOPOLOGIES:
         assert play(topology, ops) == play(topology, ops)
     assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"  # as it is written in a named case
 
 
 HOLES = {
-    "any claim is admitted": (Topology.SERVERS, (aggregator, "repeated", lambda s, claim: None)),
-    "every share is added": (Topology.SERVERS, (servers, "_chosen", lambda s: servers._entries(s.claim))),
-    "S2 goes on after a restore": (Topology.EXPLICIT, (aggregator, "restored", lambda s: (s, ()))),
+    "any claim is admitted": (SERVERS, (aggregator, "repeated", lambda s, claim: None)),
+    "every share is added": (
+        SERVERS,
+        (servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s.claim)),
+    ),
+    "S2 goes on after a restore": (EXPLICIT, (aggregator, "restored", lambda s: (s, ()))),
 }
 
 

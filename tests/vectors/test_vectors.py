@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from faircount.core.errors import FaircountError, ShareError
 from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import decode
 from faircount.protocol.survey.parameters import SurveyParameters, table_digest
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.messages import Rejected
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.sealing import RealSealing

@@ -1,8 +1,8 @@
 """A whole survey in memory: every answer acts as a user, every share is really made.
 
 `topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" are the protocol itself, sealed
-messages between users, coordinator and aggregator (survey.py); "shares" does the same arithmetic without messages, for
-crowds of any size. By default up to 2,000 users answer through "servers", and everything else is "shares".
+messages between users, coordinator and aggregator (`protocol.play`); "shares" does the same arithmetic without
+messages, for crowds of any size. By default up to 2,000 users answer through "servers", everything else is "shares".
 """
 
 from collections.abc import Callable, Iterable
@@ -11,13 +11,14 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
 from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism
 from faircount.mechanisms.local_mean import LocalMean
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, makes_shares
 
 TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
@@ -81,7 +82,7 @@ def run(
     survey, n = mechanism.bind(positions.size), positions.size
     form = _topology(survey, topology, parties)
     if form != "shares":
-        found = _play(form, [survey.domain.labels[j] for j in positions], survey, source, progress)
+        found = _play(form, positions, survey, source, progress)
         return replace(found, facts={**found.facts, **facts})
     responses = survey.respond(positions, source)
     total, seen = survey.collect(responses, parties, source, progress)
@@ -104,20 +105,13 @@ def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None
 
 
 def _play(
-    form: str, answers: list[object], survey: FrequencyMechanism, entropy: Entropy, progress: Progress | None
+    form: str, positions: Ints, survey: FrequencyMechanism, entropy: Entropy, progress: Progress | None
 ) -> Result:
-    from faircount.protocol import play as protocol  # most of the protocol: loaded when it is played
+    from faircount.protocol import topology_named  # most of the protocol: loaded when it is played
+    from faircount.protocol.play import play
 
-    plays = {
-        "servers": protocol.play_servers,
-        "explicit": protocol.play_explicit,
-        "masked": protocol.play_masked,
-        "two-stage": protocol.play_two_stage,
-    }
-    sets = survey.collected is Collected.SETS
-    if sets != (form == "two-stage"):
-        fitting = "'two-stage'" if sets else "'servers', 'explicit' or 'masked'"
-        raise ParameterError(f"{survey.name} does not run as {form!r}: choose {fitting}, or 'shares'")
+    topology = topology_named(form)
+    topology.runs(makes_shares(survey))  # refuses a mechanism that cannot travel like this
     if survey.promise[0] is None:
         raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
-    return plays[form](answers, survey, entropy=entropy, progress=progress)
+    return play(positions, survey, topology, entropy=entropy, progress=progress)

@@ -10,9 +10,10 @@ from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.planning.accuracy import users_needed
 from faircount.planning.calibrate import Family, families
-from faircount.planning.completion import LOSS, TARGET_COMPLETION, Ending, dropout_needed, endings
+from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.costs import Cost, cost, paper_form_bytes
 from faircount.planning.question import Question, cautions
+from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 TRIES = 4
 """Attempts at meeting a budget that composed accounting overshoots by a rounding error."""

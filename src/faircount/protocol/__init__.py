@@ -1,1 +1,46 @@
-"""What the parties compute: surveys in memory."""
+"""The protocol without input or output: what a service, a client or another implementation builds on.
+
+    S1     Coordinator.begin -> coordinate(state, message), end_phase(state), resume(state)  -> state, messages to send
+    S2     Aggregator        -> aggregate(state, message)                                     -> state, messages to send
+    user   topology.client   -> begin(...), ask(device), hear(device, asked, answer)          -> the device's next state
+    bytes  encode(message), decode(data)
+
+Write the state before sending what came with it; send the same again after a crash. `play` is the whole protocol in
+memory, one loop for every topology.
+"""
+
+from faircount.protocol.roles.aggregator import Aggregator, aggregate
+from faircount.protocol.roles.client import Client, Device, goes_on
+from faircount.protocol.roles.coordinator import Coordinator, coordinate, end_phase, resume
+from faircount.protocol.survey.invitations import Invitation
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.survey.topology import Topology, known_topologies, topology_named
+from faircount.protocol.topologies import EXPLICIT, MASKED, SERVERS, TWO_STAGE
+from faircount.protocol.wire.codec import Message, encode
+from faircount.protocol.wire.messages import decode
+
+__all__ = [
+    "EXPLICIT",
+    "MASKED",
+    "SERVERS",
+    "TWO_STAGE",
+    "Aggregator",
+    "Client",
+    "Coordinator",
+    "Device",
+    "Invitation",
+    "Keys",
+    "Message",
+    "SurveyParameters",
+    "Topology",
+    "aggregate",
+    "coordinate",
+    "decode",
+    "encode",
+    "end_phase",
+    "goes_on",
+    "known_topologies",
+    "propose",
+    "resume",
+    "topology_named",
+]

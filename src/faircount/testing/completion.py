@@ -16,24 +16,13 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol.play import converse, set_up
-from faircount.protocol.roles.entrances import coordinate, end_phase
-from faircount.protocol.survey.parameters import ATTEMPTS, Topology
-from faircount.protocol.survey.states import FINAL
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, Device, Topology
+from faircount.protocol.play import Meter, run_phases, set_up
+from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.masked.aggregator import needed
 from faircount.protocol.topologies.masked.graph import COLLUDING, draw, plan
-from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.messages import Aborted, Published
 from faircount.protocol.wire.sealing import IdealSealing
-from faircount.testing.devices import CLIENTS, Device, goes_on
-
-EXCHANGES = 6
-"""Requests of a device in one visit: more than it has to say, and an end for one that is refused every time."""
-
-
-Meter = Callable[[int, Message, Message], None]
-"""Is told what a user said to S1 and what it heard."""
 
 
 def played(
@@ -43,32 +32,16 @@ def played(
     loss: float = 0.0,
     seed: int = 0,
     mechanism: FrequencyMechanism | None = None,
-    meter: Meter = lambda user, asked, answer: None,
+    meter: Meter | None = None,
     **terms: Any,
 ) -> Published | str:
     """The result, or in words why there is none, of a survey with ideal sealing: of two items unless told."""
     rng, entropy, sealing = np.random.default_rng(seed), SeededStream(seed), IdealSealing()
     terms = {"epsilon": 1.0, "delta": 1.0, "minimum": minimum, "attempts": ATTEMPTS, **terms}
-    cast = set_up(mechanism or DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms)
-    client = CLIENTS[topology]
-    s1, s2, devices = client.open(cast.s1), cast.s2, [Device(0, each) for each in cast.invitations]
-    while s1.state not in FINAL:
-        for i in np.flatnonzero(rng.random(users) >= loss).tolist():
-            device, more = devices[i], True
-            if device.state is None:
-                device = client.begin(cast.params, device, sealing, entropy)
-            for _ in range(EXCHANGES):
-                asked = client.ask(device) if more else None
-                if asked is None:
-                    break
-                s1, answers = coordinate(s1, asked)
-                meter(i, asked, answers[0])
-                before, device = device, client.hear(device, asked, answers[0], entropy)
-                more = goes_on(before, device)  # not so for one that is refused
-            devices[i] = device
-        s1, out = end_phase(s1)
-        s1, s2 = converse(s1, s2, out)
-    final = None if s1.final is None else decode(s1.final.payload)
+    survey = set_up(mechanism or DPDS(items=2, users=users, p=0.5), topology, entropy, sealing, **terms)
+    devices = (Device(each, 0) for each in survey.invitations)
+    s1 = run_phases(survey, devices, entropy, lambda _: bool(rng.random() >= loss), meter=meter)
+    final = None if s1.final is None else s1.final.says
     return final if isinstance(final, Published) else final.reason.decode() if isinstance(final, Aborted) else ""
 
 
@@ -77,16 +50,15 @@ def completes(
 ) -> bool:
     """Whether one survey publishes, by who comes to each visit."""
     here = rng.random(users) >= loss
-    if here.sum() < minimum or topology is Topology.SERVERS:
+    if here.sum() < minimum or topology is SERVERS:
         return bool(here.sum() >= minimum)
-    if topology is Topology.EXPLICIT:
-        return _explicit(here, minimum, loss, rng)
-    if topology is Topology.MASKED:
-        return _masked(here, minimum, loss, rng, insiders)
-    raise ParameterError(f"no model of who comes to {topology}")
+    model = _LATER_VISITS.get(topology)
+    if model is None:
+        raise ParameterError(f"no model of who comes to {topology}")
+    return model(here, minimum, loss, rng, insiders)
 
 
-def _explicit(here: Marks, minimum: int, loss: float, rng: np.random.Generator) -> bool:
+def _explicit(here: Marks, minimum: int, loss: float, rng: np.random.Generator, _: int) -> bool:
     members = here & (rng.random(here.size) >= loss)
     for _ in range(ATTEMPTS):
         came = members & (rng.random(here.size) >= loss)
@@ -123,3 +95,9 @@ def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator, in
             return bool((graph.count(included & come())[dropped] >= t).all())
         inside = graph.settled(sent, t)
     return False
+
+
+_LATER_VISITS: dict[Topology, Callable[[Marks, int, float, np.random.Generator, int], bool]] = {
+    EXPLICIT: _explicit,
+    MASKED: _masked,
+}

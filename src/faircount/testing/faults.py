@@ -1,7 +1,7 @@
 """Fault simulation: a whole survey played through the real roles while messages, machines and memories fail.
 
 A schedule is a list of `Op`s. `play` applies them one by one to a `World`, looks after each whether anything happened
-that may never happen (`faults_watch`), then lets the network recover and the survey end: with the right sum over the
+that may never happen (`watch`), then lets the network recover and the survey end: with the right sum over the
 declared set, or aborted. Everything is repeatable: the same schedule gives the same run.
 """
 
@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from faircount.protocol import Device, Topology, aggregate, coordinate, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase, resume
 from faircount.protocol.roles.write_once import Acknowledged
-from faircount.protocol.survey.parameters import Topology
+from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.wire.codec import Message, Party
-from faircount.protocol.wire.decoding import decode
-from faircount.protocol.wire.messages import Rejected, addressee
-from faircount.testing.devices import Device
+from faircount.protocol.wire.messages import Rejected, addressee, decode
 from faircount.testing.world import Trouble, World, corrupted, rotten, snapshot
 
 
@@ -178,7 +176,7 @@ def _lose(world: World, op: Op) -> None:
 
 def _second_device(world: World, op: Op) -> None:
     at = op.who % len(world.devices)
-    world.devices[at] = Device(at, world.cast.invitations[at])
+    world.devices[at] = Device(world.setup.invitations[at], at)
     world.generation[at] += 1
 
 
@@ -188,13 +186,16 @@ def _wrong_key(world: World, op: Op) -> None:
     if device is None or device.state is not None:
         return
     world.watch.broken.add(at)
-    device = world.client.begin(world.cast.params, device, world.sealing, world.entropy)
+    device = world.client.begin(world.setup.params, device, world.sealing, world.entropy)
     body = device.waiting[0]
     if isinstance(body, (Enrolment, Submission)):
         other = world.sealing.keypair(world.entropy).public
         mac = bytes(32) if op.how % 2 else device.invitation.seal(other)
         body = replace(body, public_key=other, mac=mac)
-    world.devices[at] = replace(device, waiting=(body,), enrolment=body)
+    state = device.state
+    if isinstance(state, Member) and isinstance(body, Enrolment):
+        state = replace(state, enrolment=body)
+    world.devices[at] = replace(device, state=state, waiting=(body,))
 
 
 _DO: Mapping[Kind, Callable[[World, Op], None]] = {

@@ -1,6 +1,6 @@
 """Surveys played in a world of ideal cryptography, and who sees what of them.
 
-`Theatre.law` enumerates all runs of one story for given answers and gives the law of every party's view.
+`ViewEnumerator.law` enumerates all runs of one story for given answers and gives the law of every party's view.
 """
 
 import math
@@ -18,26 +18,22 @@ from faircount.core.entropy import Entropy, SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.two_stage import TSS
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology, aggregate, coordinate, end_phase
 from faircount.protocol.play import set_up
-from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase
-from faircount.protocol.survey.parameters import SurveyParameters, Topology
-from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.roles.client import Client, Device, goes_on
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.user import ExplicitClient
 from faircount.protocol.topologies.masked import user as masked_user
-from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.masked.user import MaskedClient
+from faircount.protocol.topologies.two_servers import user as two_servers_user
+from faircount.protocol.topologies.two_servers.user import TwoServersClient
 from faircount.protocol.topologies.two_stage import user as two_stage_user
+from faircount.protocol.topologies.two_stage.user import TwoStageClient
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Rejected, addressee
 from faircount.protocol.wire.sealing import KeyPair, Sealing
 from faircount.sharing.field import dtype_for
-from faircount.testing.devices import (
-    Client,
-    Device,
-    ExplicitClient,
-    MaskedClient,
-    ServersClient,
-    TwoStageClient,
-    goes_on,
-)
 from faircount.testing.views import Chance, Eyes, Ideal, Law, Node, Scripted, every_run
 
 Outcomes = list[tuple[tuple[int, ...], int]]
@@ -84,35 +80,35 @@ def _vector(params: SurveyParameters, answer: int, entropy: Entropy) -> Residues
     return (drawn % params.q).astype(dtype_for(params.q))
 
 
-class _Servers(ServersClient):
+class _Servers(TwoServersClient):
     def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
-        vector = _vector(params, blank.at, entropy)
-        keys, seed = sealing.keypair(entropy), entropy.bytes(servers.SEED)
-        made = servers.prepare(params, blank.invitation, vector, seed, keys, entropy, sealing)
-        return Device(blank.at, blank.invitation, made, (made.body,))
+        vector = _vector(params, blank.answer, entropy)
+        keys, seed = sealing.keypair(entropy), entropy.bytes(two_servers_user.SEED)
+        made = two_servers_user.prepare(params, blank.invitation, vector, seed, keys, entropy, sealing)
+        return Device(blank.invitation, blank.answer, made, (made.body,))
 
 
 class _Explicit(ExplicitClient):
-    def drawn(self, device: Device, placed: Any, entropy: Entropy) -> explicit.Sharer:
-        params, vector = placed.params, _vector(placed.params, device.at, entropy)
+    def drawn(self, device: Device, placed: Any, entropy: Entropy) -> explicit_user.Sharer:
+        params, vector = placed.params, _vector(placed.params, device.answer, entropy)
         shares = np.zeros((placed.n, params.N), dtype=dtype_for(params.q))
         for j in range(placed.n):
             if j != placed.index:
                 shares[j] = [_pick(entropy, _elements(params.q))[0] for _ in range(params.N)]
-        return explicit.prepare(placed, vector, shares, entropy)
+        return explicit_user.prepare(placed, vector, shares, entropy)
 
 
 class _Masked(MaskedClient):
     def drawn(self, device: Device, placed: Any, entropy: Entropy) -> masked_user.Masker:
         member = placed.member
-        vector = _vector(member.params, device.at, entropy)
+        vector = _vector(member.params, device.answer, entropy)
         return masked_user.prepare(placed, vector, member.sealing.keypair(entropy), entropy)
 
 
 class _TwoStage(TwoStageClient):
     def drawn(self, device: Device, placed: Any, entropy: Entropy) -> two_stage_user.Participant:
         mechanism = placed.params.mechanism
-        drawn = _pick(entropy, responses(mechanism, device.at))
+        drawn = _pick(entropy, responses(mechanism, device.answer))
         bits = np.array(drawn[: mechanism.reported], dtype=dtype_for(placed.params.q))
         return two_stage_user.prepare(placed, drawn[mechanism.reported :], bits, entropy)
 
@@ -122,13 +118,13 @@ def _elements(q: int) -> Outcomes:
 
 
 PLAYERS: Mapping[Topology, type[Client]] = {
-    Topology.SERVERS: _Servers,
-    Topology.EXPLICIT: _Explicit,
-    Topology.MASKED: _Masked,
-    Topology.TWO_STAGE: _TwoStage,
+    SERVERS: _Servers,
+    EXPLICIT: _Explicit,
+    MASKED: _Masked,
+    TWO_STAGE: _TwoStage,
 }
 
-Story = Callable[["Theatre"], None]
+Story = Callable[["ViewEnumerator"], None]
 """What happens in a survey once it is open: who comes when, and what is leaked."""
 
 
@@ -142,21 +138,21 @@ class Parties:
     coalitions: Mapping[tuple[int, ...], Law]
 
 
-class Theatre:
+class ViewEnumerator:
     """One survey of n users, to be played for every outcome of its randomness."""
 
     def __init__(self, mechanism: FrequencyMechanism, topology: Topology, **terms: Any) -> None:
         self.world = Ideal()
         agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": 2, **terms}
-        self.cast = set_up(mechanism, topology, SeededStream(1), self.world, **agreed)
-        self.params, self.client = self.cast.params, PLAYERS[topology]()
-        self.first = Node(self.client.open(self.cast.s1)), Node(self.cast.s2)
+        self.setup = set_up(mechanism, topology, SeededStream(1), self.world, **agreed)
+        self.params, self.client = self.setup.params, PLAYERS[topology]()
+        self.first = Node(self.setup.s1), Node(self.setup.s2)
         self.blank = {
-            (i, answer): Node(Device(answer, each))
-            for i, each in enumerate(self.cast.invitations)
+            (i, answer): Node(Device(each, answer))
+            for i, each in enumerate(self.setup.invitations)
             for answer in range(mechanism.N)
         }
-        if topology is not Topology.SERVERS:
+        if topology is not SERVERS:
             self._enrol()
 
     def _enrol(self) -> None:
@@ -187,7 +183,8 @@ class Theatre:
 
     def result(self) -> Message | None:
         """What was published, if anything was."""
-        return self.s1.state.final  # type: ignore[no-any-return]
+        final = self.s1.state.final
+        return None if final is None else final.signed
 
     def _start(self, chance: Chance, answers: Sequence[int]) -> None:
         self.world.begin(chance)
@@ -202,7 +199,7 @@ class Theatre:
         """Everybody reads the result."""
         final = [each for each in (self.result(),) if each is not None]
         if isinstance(who, Party):
-            keys = frozenset((self.cast.s2.box.public,) if who is Party.S2 else ())
+            keys = frozenset((self.setup.s2.box.public,) if who is Party.S2 else ())
             return Eyes(keys, [*{Party.S1: self.to_s1, Party.S2: self.to_s2}.get(who, []), *final])
         keys = frozenset(key for i in who for key in self.devices[i].fact("keys", _keys_in))
         received = [message for i in who for message in self.to_users[i]]

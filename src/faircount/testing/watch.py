@@ -16,14 +16,15 @@ from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit.messages import PeersClaim, SumUpload
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, MaskedSum
-from faircount.protocol.topologies.peers.messages import PeersClaim, SealRequest, SumUpload
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
 from faircount.protocol.topologies.two_stage.messages import ElectionRequest, SlotSums, TwoStageClaim
 from faircount.protocol.topologies.two_stage.user import NOBODY
 from faircount.protocol.wire.codec import Message, Party, encode, parse
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import Aborted, BadBlobs, Batch, Published, Receipt, Signed
+from faircount.protocol.wire.roster_messages import SealRequest
 
 Line = tuple[bytes, bytes]
 """(user id, public key)."""
@@ -86,8 +87,8 @@ class Watch:
             self.problems.append("the budget was released although blobs were sent")
         if s1.state is State.PUBLISHED and ("published",) not in self.once:
             self.problems.append("S1 shows a result that S2 never signed")
-        if s1.state is State.PUBLISHED and s1.final is not None and s1.final.by == Party.S2:
-            self.one_value(("published",), s1.final.payload, "S1 shows another result than S2 signed")
+        if s1.state is State.PUBLISHED and s1.final is not None and s1.final.signed.by == Party.S2:
+            self.one_value(("published",), s1.final.signed.payload, "S1 shows another result than S2 signed")
 
     def lines_of(self, claim_hash: bytes) -> tuple[Line, ...]:
         """The users that a claim names."""

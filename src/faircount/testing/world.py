@@ -10,19 +10,18 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol.play import Cast, set_up
-from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase, resume
+from faircount.protocol import MASKED, TWO_STAGE, Topology, aggregate, coordinate, end_phase, resume
+from faircount.protocol.play import MOST_EXCHANGES, SurveySetup, set_up
+from faircount.protocol.roles.client import Device, goes_on
 from faircount.protocol.roles.write_once import WriteOnce
-from faircount.protocol.survey.parameters import Topology
 from faircount.protocol.survey.states import FINAL
+from faircount.protocol.topologies.explicit.messages import Call
 from faircount.protocol.topologies.masked.messages import MaskCall
-from faircount.protocol.topologies.peers.messages import Call, Roster
+from faircount.protocol.topologies.peers.messages import Roster
 from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall
 from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
-from faircount.protocol.wire.decoding import decode
-from faircount.protocol.wire.messages import Rejected, Signed, addressee
+from faircount.protocol.wire.messages import Rejected, Signed, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
-from faircount.testing.devices import CLIENTS, Device, goes_on
 from faircount.testing.watch import Watch
 
 T = TypeVar("T")
@@ -51,17 +50,17 @@ class World:
 
     def __init__(self, topology: Topology, users: int = 6, seed: int = 0, *, real: bool = False) -> None:
         sealing: Sealing = RealSealing() if real else IdealSealing()
-        self.cast = small_survey(topology, users, seed % 2)
-        self.client, self.entropy, self.sealing = CLIENTS[topology], SeededStream(seed), sealing
-        self.s1 = self.client.open(replace(snapshot(self.cast.s1), sealing=sealing))
-        self.s2 = replace(self.cast.s2, sealing=sealing)
-        self.devices: list[Device | None] = [Device(i, each) for i, each in enumerate(self.cast.invitations)]
+        self.setup = small_survey(topology, users, seed % 2)
+        self.client, self.entropy, self.sealing = topology.client, SeededStream(seed), sealing
+        self.s1 = replace(snapshot(self.setup.s1), sealing=sealing)
+        self.s2 = replace(self.setup.s2, sealing=sealing)
+        self.devices: list[Device | None] = [Device(each, i) for i, each in enumerate(self.setup.invitations)]
         self.generation = [0] * users
         self.wire: list[Message] = []
         self.mail: list[Message] = []
         self.sent: list[Message] = []
         self.backups_s1, self.backups_s2 = [snapshot(self.s1)], [self.s2]
-        self.watch = Watch(self.cast.params)
+        self.watch = Watch(self.setup.params)
 
     # --- the servers
 
@@ -118,15 +117,15 @@ class World:
             return False
         after = self.client.hear(device, asked, answer, self.entropy)
         self.devices[at] = after
-        self.watch.items |= self.client.counted(after)
+        self.watch.items |= self.client.counted_as(after)
         return goes_on(device, after)
 
     def _begun(self, at: int) -> Device | None:
         device = self.devices[at]
         if device is not None and device.state is None:
-            device = self.client.begin(self.cast.params, device, self.sealing, self.entropy)
+            device = self.client.begin(self.setup.params, device, self.sealing, self.entropy)
             self.devices[at] = device
-            self.watch.items |= self.client.counted(device)
+            self.watch.items |= self.client.counted_as(device)
         return device
 
     def _note_body(self, at: int, body: Message) -> None:
@@ -158,7 +157,7 @@ class World:
 
     def visit(self, at: int) -> None:
         """A device comes and does all that there is to do."""
-        for _ in range(12):
+        for _ in range(MOST_EXCHANGES):
             if not self.exchange(at):
                 return
 
@@ -183,14 +182,14 @@ class World:
 
 
 @lru_cache(maxsize=64)
-def small_survey(topology: Topology, users: int, variant: int) -> Cast:
+def small_survey(topology: Topology, users: int, variant: int) -> SurveySetup:
     """A survey before its first user: noise off, one item per user. A variant has fewer helpers or neighbours."""
     terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3}
     mechanism: FrequencyMechanism = DPDS(items=users, users=users, p=1.0)
-    if topology is Topology.TWO_STAGE:
+    if topology is TWO_STAGE:
         mechanism = TSSPrime(items=users, users=users, p=1.0, alpha=(users - 1 - variant) / users, phi=1)
         terms["k"] = 2 * variant
-    if topology is Topology.MASKED and variant and users > 5:
+    if topology is MASKED and variant and users > 5:
         terms |= {"k": 4, "t": 2}
     return set_up(mechanism, topology, SeededStream(users), **terms)
 

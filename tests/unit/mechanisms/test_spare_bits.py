@@ -12,8 +12,8 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime, TwoStageSum
-from faircount.protocol.play import play_servers
-from faircount.protocol.survey.parameters import Topology
+from faircount.protocol import SERVERS
+from faircount.protocol.play import play
 from faircount.sharing.field import uniform
 from faircount.sharing.primes import is_prime
 
@@ -84,7 +84,7 @@ def test_a_field_that_is_too_large_is_refused() -> None:
 
 def test_a_survey_runs_with_spare_bits() -> None:
     made = Laplace(items=ITEMS, epsilon=1.0, spare_bits=40)
-    result = play_servers(np.arange(USERS) % ITEMS, made, entropy=SeededStream(5))
+    result = play(np.arange(USERS) % ITEMS, made, SERVERS, entropy=SeededStream(5))
     assert result.facts["modulus"] > 2**45
-    assert result.facts["topology"] == Topology.SERVERS
+    assert result.facts["topology"] == "servers"
     assert abs(result.estimates - 1 / 3).max() < 0.2

@@ -17,10 +17,11 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.mechanisms.sampling import floor_needed, hidden_by_floor
 from faircount.planning.accuracy import curves, half_width, users_needed
 from faircount.planning.calibrate import families
-from faircount.planning.completion import TARGET_COMPLETION, dropout_needed
+from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.plan import TIE_FACTOR, Plan, percent, plan
 from faircount.planning.question import Question
+from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 KEYS = {
     "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",

@@ -10,37 +10,48 @@ import pytest
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.play import Cast, converse, set_up
-from faircount.protocol.roles.entrances import aggregate, coordinate, end_phase
-from faircount.protocol.survey.parameters import Topology
-from faircount.protocol.topologies.explicit import explicit
-from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol import (
+    MASKED,
+    TWO_STAGE,
+    Device,
+    Message,
+    Topology,
+    aggregate,
+    coordinate,
+    decode,
+    encode,
+    end_phase,
+    play,
+)
+from faircount.protocol.play import SurveySetup, converse, set_up
+from faircount.protocol.topologies.explicit.coordinator import current_set
+from faircount.protocol.topologies.explicit.messages import SumUpload
 from faircount.protocol.topologies.masked.masks import keys_digest
-from faircount.protocol.topologies.masked.messages import HelpCall, MaskedSum
-from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import SumUpload
-from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.masked.messages import MaskedSum
+from faircount.protocol.topologies.peers import member as members
+from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.topologies.two_stage.messages import Assignment, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.messages import SlotSums, SumCall
 from faircount.protocol.topologies.two_stage.relay import slots_of
-from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.decoding import decode
-from faircount.protocol.wire.messages import Inquiry, Published
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Inquiry, Published, Visit
 from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing, Sealing
-from faircount.protocol.wire.signing import sign, unwrap
+from faircount.protocol.wire.signing import sign, verified
 from faircount.sharing.packing import packed_size
 
 
 @dataclass
 class Stage:
-    """The parties of one survey, changed in place as the test goes on."""
+    """The parties of one survey, changed in place as the test goes on. User i stands at place i and holds item i."""
 
-    cast: Cast
+    setup: SurveySetup
     entropy: SeededStream
     people: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.s1, self.s2 = self.cast.s1, self.cast.s2
+        self.params, self.client = self.setup.params, self.setup.params.topology.client
+        self.s1, self.s2 = self.setup.s1, self.setup.s2
+        self.invitations = sorted(self.setup.invitations, key=lambda each: each.user)
 
     def tell_s1(self, message: Message) -> tuple[Message, ...]:
         self.s1, out = coordinate(self.s1, message)
@@ -58,56 +69,87 @@ class Stage:
         self.s1, self.s2 = converse(self.s1, self.s2, out)
 
     def said_by_s2(self, signed: Any) -> Any:
-        return unwrap(self.cast.params.keys.s2, Party.S2, signed)
+        statement = verified(self.params.keys.s2, Party.S2, getattr(signed, "signed", signed))
+        return None if statement is None else statement.says
 
     def counts(self) -> list[int]:
-        final = self.said_by_s2(self.s1.final)
+        final = self.s1.final.says
         assert isinstance(final, Published), final
         return list(final.counts)
 
-    # servers
+    # users
+
+    def device(self, i: int, **others: Any) -> Device:
+        state = self.people[i] if i < len(self.people) else None
+        return Device(self.invitations[i], i % self.params.N, state, **others)
+
+    def begun(self) -> list[Device]:
+        return [self.client.begin(self.params, self.device(i), self.s2.sealing, self.entropy) for i in self.places]
+
+    @property
+    def places(self) -> range:
+        return range(len(self.invitations))
+
+    def exchange(self, device: Device) -> Device:
+        return play.exchange(self.client, device, lambda message: self.tell_s1(message)[0], self.entropy)[0]
+
+    def come(self, i: int) -> Any:
+        """User i comes by and does all that there is to do; what S1 says to the last body, or to the visit."""
+        heard = []
+
+        def tell(message: Message) -> Message:
+            (answer, *_) = self.tell_s1(message)
+            if not isinstance(message, Visit) or not heard:
+                heard.append(answer)
+            return answer
+
+        self.people[i] = play.visit(self.client, self.device(i), tell, self.entropy).state
+        return heard[-1]
 
     def answer_all(self, skip: tuple[int, ...] = ()) -> None:
-        self.s1 = servers.open_survey(self.s1)
-        for i, invitation in enumerate(self.cast.invitations):
-            self.people.append(servers.respond(self.cast.params, invitation, i, self.entropy, self.s2.sealing))
+        """`servers`: everybody answers, and those not skipped send it."""
+        begun = self.begun()
+        self.people = [each.state for each in begun]
+        for i in self.places:
             if i not in skip:
-                self.tell_s1(self.people[-1].body)
+                self.exchange(begun[i])
 
-    # explicit
-
-    def enrol_all(self) -> None:
-        join = [user.join(self.cast.params, each, self.entropy, self.s2.sealing) for each in self.cast.invitations]
-        for each in join:
-            self.tell_s1(each.enrolment)
+    def enrol_all(self, skip: Any = ()) -> None:
+        """Everybody who is not skipped enrols, the roster is sealed, and everybody draws its response."""
+        self.invitations = [each for i, each in enumerate(self.invitations) if i not in skip]
+        begun = [self.exchange(each) for each in self.begun()]
         self.settle(self.deadline())
-        (roster,) = self.tell_s1(Inquiry(self.cast.params.survey, self.cast.invitations[0].access))
-        placed = sorted((user.believe(each, roster) for each in join), key=lambda member: member.index)
-        self.people = [explicit.share(member, member.index, self.entropy) for member in placed]
+        self.people = [self.exchange(each).state for each in begun]
 
-    def share_all(self, skip: tuple[int, ...] = ()) -> None:
-        for i, sharer in enumerate(self.people):
+    def all_come(self, skip: Any = ()) -> None:
+        for i in range(len(self.people)):
             if i not in skip:
-                self.tell_s1(sharer.bundle)
+                self.come(i)
+
+    def share_all(self, skip: Any = ()) -> None:
+        self.all_come(skip)
         self.settle(self.deadline())
 
     def visit(self, i: int) -> Any:
-        (answer,) = self.tell_s1(user.visit(self.people[i].member))
+        (answer,) = self.tell_s1(members.visit(self.people[i].member))
         return answer
 
+    def sum_all(self, skip: Any = ()) -> tuple[Message, ...]:
+        """Everybody of the set who is not skipped sends its sum; the deadline passes."""
+        for i in self.s1.members:
+            if i not in skip:
+                self.come(i)
+        return self.deadline()
+
     def spoil(self, i: int) -> None:
-        """User i sends a sum that nobody can open."""
-        wanted, member = explicit.current_set(self.s1), self.people[i].member
-        blob = bytes(packed_size(self.cast.params.q, self.cast.params.N) + OVERHEAD)
+        """`explicit`: user i sends a sum that nobody can open."""
+        wanted, member = current_set(self.s1), self.people[i].member
+        blob = bytes(packed_size(self.params.q, self.params.N) + OVERHEAD)
         made_for = wanted.attempt, wanted.set_digest
         self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, blob))
 
-    def sum_all(self, skip: tuple[int, ...] = ()) -> tuple[Message, ...]:
-        for i in self.s1.members:
-            if i not in skip:
-                self.people[i], body = explicit.answer_call(self.people[i], self.visit(i), self.entropy)
-                self.tell_s1(body)
-        return self.deadline()
+    def by_s1(self, what: Message) -> Message:
+        return sign(self.s1.key, Party.S1, what)
 
 
 @pytest.fixture
@@ -123,8 +165,8 @@ def stage() -> Callable[..., Stage]:
     return make
 
 
-class MaskedStage(Stage):
-    """The parties of a masked survey: `people` stand in roster order, user i holds item i. Messages travel as bytes."""
+class BytesStage(Stage):
+    """Messages travel as bytes."""
 
     def tell_s1(self, message: Message) -> tuple[Message, ...]:
         return tuple(decode(encode(each)) for each in super().tell_s1(decode(encode(message))))
@@ -132,62 +174,26 @@ class MaskedStage(Stage):
     def tell_s2(self, message: Message) -> tuple[Message, ...]:
         return tuple(decode(encode(each)) for each in super().tell_s2(decode(encode(message))))
 
-    def enrol(self, skip: Any = ()) -> None:
-        """Everybody who is not skipped enrols, the roster is sealed, and everybody finds its place."""
-        params = self.cast.params
-        joined = [user.join(params, each, self.entropy, self.s2.sealing) for each in self.cast.invitations]
-        here = [each for i, each in enumerate(joined) if i not in skip]
-        for each in here:
-            self.tell_s1(each.enrolment)
-        self.settle(self.deadline())
-        placed = [masked_user.believe(each, self.inquire(each)) for each in here]
-        placed.sort(key=lambda each: each.member.index)
-        self.people = [masked_user.share(each, each.member.index % params.N, self.entropy) for each in placed]
 
-    def inquire(self, member: user.Member) -> Any:
+class MaskedStage(BytesStage):
+    """The parties of a masked survey."""
+
+    def inquire(self, member: Member) -> Any:
         (near,) = self.tell_s1(Inquiry(member.params.survey, member.enrolment.access))
         return near
 
-    def share_keys(self, skip: Any = ()) -> None:
-        for i, masker in enumerate(self.people):
-            if i not in skip:
-                self.tell_s1(masker.bundle)
-        self.settle(self.deadline())
-
-    def look(self, i: int) -> Any:
-        (answer,) = self.tell_s1(masked_user.visit(self.people[i]))
-        return answer
-
-    def send(self, i: int) -> tuple[Message, ...]:
-        self.people[i], body = masked_user.answer_call(self.people[i], self.look(i), self.entropy)
-        return self.tell_s1(body)
-
     def spoil(self, i: int) -> None:
         """User i sends a blob that nobody can open."""
-        size, member = packed_size(self.cast.params.q, self.cast.params.N) + OVERHEAD, self.people[i].member
-        near = [j for j in self.s1.extra.graph.of(i) if j in self.s1.extra.members]
+        size, member = packed_size(self.params.q, self.params.N) + OVERHEAD, self.people[i].member
+        near = [j for j in self.s1.own.graph.of(i) if j in self.s1.own.members]
         keys = keys_digest(self.people[j].mask.public for j in near)
-        made_for = self.s1.attempt, self.s1.extra.set_digest, keys
+        made_for = self.s1.attempt, self.s1.own.set_digest, keys
         self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, bytes(size), ()))
-
-    def submit(self, skip: Any = ()) -> tuple[Message, ...]:
-        """Everybody of the set who is not skipped sends its masked vector; the deadline passes."""
-        for i in self.s1.members:
-            if i not in skip:
-                self.send(i)
-        return self.deadline()
 
     def recover(self, skip: Any = ()) -> tuple[Message, ...]:
         """Those asked for key shares send them, unless skipped; the deadline passes."""
-        for i in range(self.s1.n):
-            call = self.look(i)
-            if isinstance(call, HelpCall) and i not in skip:
-                self.people[i], body = masked_user.answer_help(self.people[i], call, self.entropy)
-                self.tell_s1(body)
+        self.all_come(skip)
         return self.deadline()
-
-    def by_s1(self, what: Message) -> Message:
-        return sign(self.s1.key, Party.S1, what)
 
 
 @pytest.fixture
@@ -200,72 +206,41 @@ def masked() -> Callable[..., MaskedStage]:
         if mechanism is None:
             mechanism = DPDS(items=n, users=n, p=1.0)
             terms = {"epsilon": 1.0, "delta": 1.0, "minimum": 3, "attempts": 3, "k": 8, "t": 3, **terms}
-        play = MaskedStage(set_up(mechanism, Topology.MASKED, entropy, sealing, **terms), entropy)
+        made = MaskedStage(set_up(mechanism, MASKED, entropy, sealing, **terms), entropy)
         if until != "open":
-            play.enrol(skip)
+            made.enrol_all(skip)
         if until in ("shared", "recovering"):
-            play.share_keys()
+            made.share_all()
         if until == "recovering":
-            play.settle(play.submit(gone))
-        return play
+            made.settle(made.sum_all(gone))
+        return made
 
     return make
 
 
-@dataclass
-class TwoStageStage(Stage):
-    """A two-stage survey, noise off: user i holds item i, is active and reports it. Messages travel as bytes."""
+class TwoStageStage(BytesStage):
+    """A two-stage survey, noise off: user i holds item i, is active and reports it."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.params, self.people = self.cast.params, {}  # by place: some may be taken out
+    people: Any  # by place: some may be taken out
 
-    def tell_s1(self, message: Message) -> tuple[Message, ...]:
-        return super().tell_s1(decode(encode(message)))
+    def device(self, i: int, **others: Any) -> Device:
+        state = self.people.get(i) if isinstance(self.people, dict) else None
+        return Device(self.invitations[i], i % self.params.N, state, **others)
 
-    def tell_s2(self, message: Message) -> tuple[Message, ...]:
-        return super().tell_s2(decode(encode(message)))
-
-    def by_s1(self, what: Message) -> Message:
-        return sign(self.s1.key, Party.S1, what)
-
-    def enrol(self) -> list[user.Member]:
-        joined = [user.join(self.params, each, self.entropy, self.s2.sealing) for each in self.cast.invitations]
-        for each in joined:
-            self.tell_s1(each.enrolment)
-        self.settle(self.deadline())
-        (roster,) = self.tell_s1(Inquiry(self.params.survey, self.cast.invitations[0].access))
-        return sorted((user.believe(each, roster) for each in joined), key=lambda member: member.index)
-
-    def draw(self, members: list[user.Member], sets: Any = None) -> None:
-        """Everybody draws its response; with `sets`, these and the true bits."""
-        for each in members:
-            i = each.index
-            if sets is None:
-                self.people[i] = two_stage_user.indicate(each, i % self.params.N, self.entropy)
-            else:
-                bits = np.array([item == i for item in sets[i]], dtype=np.uint8)
-                self.people[i] = two_stage_user.prepare(each, sets[i], bits, self.entropy)
+    def draw(self, sets: Any = None) -> None:
+        """Everybody enrols and draws its response; with `sets`, these and the true bits."""
+        self.enrol_all()
+        self.people = dict(enumerate(self.people))
+        for i, items in (sets or {}).items():
+            bits = np.array([item == i for item in items], dtype=np.uint8)
+            self.people[i] = two_stage_user.prepare(self.people[i].member, items, bits, self.entropy)
 
     def indicate(self, skip: Any = ()) -> None:
-        for i, person in self.people.items():
-            if i not in skip:
-                self.tell_s1(person.indicator)
-        self.settle(self.deadline())
-
-    def visit(self, i: int) -> Any:
-        return decode(encode(super().visit(i)))
+        self.settle(self.phase(skip))
 
     def act(self, i: int) -> Any:
         """What user i does when it comes by; what S1 says to that."""
-        call = self.visit(i)
-        if isinstance(call, Assignment):
-            self.people[i], body = two_stage_user.report(self.people[i], call, self.entropy)
-        elif isinstance(call, SumCall):
-            self.people[i], body = two_stage_user.add_up(self.people[i], call, self.entropy)
-        else:
-            return call
-        return self.tell_s1(body)[0]
+        return self.come(i)
 
     def phase(self, skip: Any = ()) -> tuple[Message, ...]:
         """Everybody who is not skipped comes by; the deadline passes."""
@@ -306,13 +281,13 @@ def two_stage() -> Callable[..., TwoStageStage]:
         runs = mechanism or TSSPrime(items=8, users=8, p=1.0, alpha=3 / 8, gamma=1e12, phi=1)
         sealing = terms.pop("sealing", None) or IdealSealing()
         agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": 3, "attempts": 4, **terms}
-        play = TwoStageStage(set_up(runs, Topology.TWO_STAGE, entropy, sealing, **agreed), entropy)
+        made = TwoStageStage(set_up(runs, TWO_STAGE, entropy, sealing, **agreed), entropy)
         if until != "open":
-            play.draw(play.enrol(), sets)
+            made.draw(sets)
         if until in ("elected", "shared"):
-            play.indicate(skip if until == "elected" else ())
+            made.indicate(skip if until == "elected" else ())
         if until == "shared":
-            play.phase(skip)
-        return play
+            made.phase(skip)
+        return made
 
     return make

@@ -4,22 +4,21 @@ from dataclasses import replace
 
 import pytest
 
+from faircount.protocol import EXPLICIT, SERVERS, aggregate, decode, resume
 from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.entrances import aggregate, end_phase, resume
 from faircount.protocol.survey.budget import Charge, Ledger, parallel_costs
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Topology
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.messages import ShareBundle
 from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.messages import MaskedSum, Recovery
 from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Enrolment, ShareBundle
-from faircount.protocol.topologies.two_servers import servers
+from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SumCall
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Recall, Rejected
 from faircount.protocol.wire.signing import sign
 
@@ -38,7 +37,7 @@ def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
         play.tell_s1(play.people[i].bundle)
     before = coordinator.backup(play.s1)
     play.settle(play.deadline())
-    play.people[2], vector = masked_user.answer_call(play.people[2], play.look(2), play.entropy)
+    play.people[2], vector = masked_user.answer_call(play.people[2], play.visit(2), play.entropy)
     play.tell_s1(vector)
     play.s1 = before
     asks_what_stands(play)
@@ -46,20 +45,20 @@ def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
     play.settle(play.deadline())
     assert play.s1.members == tuple(range(6))
     assert play.tell_s1(vector)[0].why is Reason.LATE
-    play.settle(play.submit(skip=(2,)))
+    play.settle(play.sum_all(skip=(2,)))
     play.settle(play.recover())
     assert play.counts() == [1, 1, 0, 1, 1, 1]
     assert play.s2.last(BadBlobs) is None
 
 
 def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
-    play = stage(Topology.EXPLICIT)
+    play = stage(EXPLICIT)
     play.enrol_all()
     for i in range(5):
         play.tell_s1(play.people[i].bundle)
     before = coordinator.backup(play.s1)
     play.settle(play.deadline())
-    play.people[2], tau = explicit.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.people[2], tau = explicit_user.answer_call(play.people[2], play.visit(2), play.entropy)
     play.tell_s1(tau)
     play.s1 = before
     asks_what_stands(play)
@@ -99,9 +98,9 @@ def test_a_restored_s1_cannot_drop_a_user_whose_vector_s2_has(masked) -> None:
     """User 4 sends garbage; S1 forgets user 2's vector, which S2 has opened, and claims without both."""
     play = masked("shared", n=8, k=7, t=3)
     for i in (0, 1, 3, 5, 6, 7):
-        play.send(i)
+        play.come(i)
     before = coordinator.backup(play.s1)
-    play.send(2)
+    play.come(2)
     play.spoil(4)
     (receipt,) = play.tell_s2(play.deadline()[0])
     (batch,) = play.tell_s1(receipt)
@@ -122,7 +121,7 @@ def test_bad_blobs_that_cut_somebody_off_end_the_survey(masked) -> None:
     near = play.people[2].placed.neighbours
     for i in near:
         play.spoil(i)
-    play.settle(play.submit(skip=tuple(near)))
+    play.settle(play.sum_all(skip=tuple(near)))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert b"hang together" in play.said_by_s2(play.s1.final).reason
     assert play.s2.last(Recovery) is None
@@ -130,13 +129,13 @@ def test_bad_blobs_that_cut_somebody_off_end_the_survey(masked) -> None:
 
 def test_nobody_may_be_lost_between_the_claims(stage) -> None:
     """S2 has opened user 2's sum over the first set: one over a smaller set would give it the difference."""
-    play = stage(Topology.EXPLICIT)
+    play = stage(EXPLICIT)
     play.enrol_all()
     play.share_all()
     play.spoil(4)
     play.settle(play.sum_all(skip=(4,)))
     assert play.s1.members == (0, 1, 2, 3, 5)
-    smaller = explicit.current_set(replace(play.s1, members=(0, 1, 3, 5)))
+    smaller = explicit_coordinator.current_set(replace(play.s1, members=(0, 1, 3, 5)))
     claim = replace(
         play.s2.claim,
         attempt=2,
@@ -158,12 +157,12 @@ def test_nobody_may_be_lost_between_the_claims(stage) -> None:
 def test_a_blob_that_changed_on_its_way_is_not_acknowledged(masked, at) -> None:
     """Else the sender's retry would be a conflict, and S2 would get nearly its vector, and then its key."""
     play = masked("shared")
-    play.people[3], body = masked_user.answer_call(play.people[3], play.look(3), play.entropy)
+    play.people[3], body = masked_user.answer_call(play.people[3], play.visit(3), play.entropy)
     wire = bytearray(encode(body))
     wire[at] ^= 4
     assert isinstance(decode(bytes(wire)), Rejected)
     play.tell_s1(body)
-    play.settle(play.submit(skip=(3,)))
+    play.settle(play.sum_all(skip=(3,)))
     assert play.counts() == [1] * 20
 
 
@@ -173,12 +172,12 @@ def test_a_vector_made_with_a_spoiled_mask_key_is_not_taken_after_a_restore(mask
     key = (masked_user.KeyBundle.tag, 0, 3)
     bundle = play.s1.uploads[key]
     play.s1.uploads._written[key] = replace(bundle, mask_key=play.people[4].mask.public)  # a disk does this
-    play.people[victim], vector = masked_user.answer_call(play.people[victim], play.look(victim), play.entropy)
+    play.people[victim], vector = masked_user.answer_call(play.people[victim], play.visit(victim), play.entropy)
     play.tell_s1(vector)
     play.s1 = good
     asks_what_stands(play)
     assert play.tell_s1(vector)[0].why is Reason.LATE
-    play.settle(play.submit(skip=(victim,)))
+    play.settle(play.sum_all(skip=(victim,)))
     play.settle(play.recover())
     assert play.counts() == [int(i != victim) for i in range(20)]
 
@@ -189,7 +188,7 @@ def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> N
     play.s1.uploads._written[held] = replace(play.s1.uploads[held], lacking=(4_000_000_000,))
     play.settle(play.recover())
     assert play.s1.state is State.PUBLISHED
-    play = stage(Topology.EXPLICIT)
+    play = stage(EXPLICIT)
     play.enrol_all()
     play.share_all()
     key = (ShareBundle.tag, 0, 1)
@@ -212,9 +211,9 @@ def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> N
 def test_a_repeated_answer_of_s2_does_not_take_s1_back(masked) -> None:
     play = masked("shared", n=8, k=7, t=3)
     play.spoil(2)
-    (claim,) = play.submit(skip=(2,))
+    (claim,) = play.sum_all(skip=(2,))
     play.tell_s2(claim)  # its receipt is lost
-    (standing,) = play.tell_s2(play.by_s1(Recall(play.cast.params.survey)))
+    (standing,) = play.tell_s2(play.by_s1(Recall(play.setup.params.survey)))
     play.settle((standing,))
     assert play.s1.state is State.RECOVERING
     newer = play.s1.claim
@@ -228,7 +227,7 @@ def test_s1_asks_what_stands_when_s2_refuses_its_blobs(masked) -> None:
     """However S1 came to an older claim, it does not say the same for ever."""
     play = masked("shared", n=8, k=7, t=3)
     play.spoil(2)
-    (claim,) = play.submit(skip=(2,))
+    (claim,) = play.sum_all(skip=(2,))
     older, (receipt,) = coordinator.backup(play.s1), play.tell_s2(claim)
     play.settle((receipt,))
     assert play.s1.state is State.RECOVERING
@@ -246,20 +245,19 @@ def test_a_client_with_garbage_shares_and_a_garbage_sum_is_left_out(masked) -> N
     play = masked("enrolled", n=8, k=7, t=3)
     bundle = play.people[2].bundle
     play.people[2] = replace(play.people[2], bundle=replace(bundle, blobs=tuple(bytes(len(b)) for b in bundle.blobs)))
-    play.share_keys()
+    play.share_all()
     play.spoil(2)
-    assert play.submit(skip=(2,)) == ()
-    play.settle(play.submit())
+    assert play.sum_all(skip=(2,)) == ()
+    play.settle(play.sum_all())
     assert play.counts() == [int(i != 2) for i in range(8)]
 
 
 def test_servers_know_no_enrolment(stage) -> None:
-    """A service that listens before the survey is open must not be brought down by a message of another topology."""
-    play = stage(Topology.SERVERS)
-    guest = play.cast.invitations[0]
-    body = Enrolment(play.cast.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32))
+    """A service must not be brought down by a message of another topology."""
+    play = stage(SERVERS)
+    guest = play.invitations[0]
+    body = Enrolment(play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32))
     assert play.tell_s1(body)[0].why is Reason.MALFORMED
-    assert end_phase(play.s1) == (play.s1, ())
     assert resume(play.s1) == ()
     unopened = coordinator.backup(play.s1)
     play.answer_all()
@@ -268,7 +266,6 @@ def test_servers_know_no_enrolment(stage) -> None:
     play.s1 = unopened
     asks_what_stands(play)  # the answers were lost with the restore
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert servers.open_survey(unopened).state is State.SUBMITTING
 
 
 # --- the budget ---------------------------------------------------------------------------------------------------
@@ -290,24 +287,24 @@ def test_surveys_of_the_same_group_add_up() -> None:
 
 
 def test_a_survey_that_was_charged_before_a_restore_has_no_second_life(stage) -> None:
-    play = stage(Topology.SERVERS)
+    play = stage(SERVERS)
     play.answer_all()
     (claim,) = play.deadline()
     (receipt,) = play.tell_s2(claim)
-    fresh = aggregator.show_receipts(replace(play.cast.s2, ledger=play.cast.s2.ledger.restored(())), [receipt])
+    fresh = aggregator.show_receipts(replace(play.setup.s2, ledger=play.setup.s2.ledger.restored(())), [receipt])
     assert not fresh.ledger.closed
     _, (refused,) = aggregate(fresh, claim)
     assert play.said_by_s2(refused).reason == Reason.CLOSED
 
 
 def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
-    play = stage(Topology.EXPLICIT)
-    extra = Invitation.issue(play.cast.params.digest, play.entropy)
+    play = stage(EXPLICIT)
+    extra = Invitation.issue(play.setup.params.digest, play.entropy)
     play.s1 = replace(play.s1, invited=play.s1.invited | {extra.access})
     empty = coordinator.backup(play.s1)
     play.enrol_all()
     play.s1 = empty
-    intruder = user.join(play.cast.params, extra, play.entropy)
+    intruder = user.join(play.setup.params, extra, play.entropy)
     others = [each.member.enrolment for each in play.people]
     for body in (intruder.enrolment, *others[:5]):
         assert isinstance(play.tell_s1(body)[0], Accepted)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircount.core.errors import MalformedError
-from faircount.protocol.roles import entrances as roles  # noqa: F401 - registers the messages of every topology
+from faircount.protocol import decode
 from faircount.protocol.wire.codec import _CLASSES, VERSION, Fixed, Message, Party, encode, message, parse
-from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.messages import Accepted, Reason, Recall, Rejected, Signed, addressee, rejected
 
 

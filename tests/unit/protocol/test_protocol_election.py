@@ -15,8 +15,16 @@ from scipy.stats import chi2
 from faircount.accounting.two_stage import s1_delta, s1_epsilon, sets_delta
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.survey.parameters import NOWHERE, Keys, SurveyParameters, Topology, propose
-from faircount.protocol.topologies.two_stage.election import Ballot, believe, draw, helpers, orders, tally_problem
+from faircount.protocol import TWO_STAGE
+from faircount.protocol.survey.parameters import NO_COMMITMENT, Keys, SurveyParameters, propose
+from faircount.protocol.topologies.two_stage.election import (
+    Ballot,
+    draw,
+    helpers,
+    orders,
+    tally_problem,
+    verify_election,
+)
 from faircount.protocol.topologies.two_stage.messages import Election, Gone
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap
@@ -32,7 +40,7 @@ ALARM = 1e-6
 def params(mechanism=None, **terms) -> SurveyParameters:
     runs = mechanism or TSSPrime(items=5, users=12, p=1.0, alpha=0.4, phi=2)
     agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": 6, "attempts": 4, **terms}
-    return propose(runs, KEYS, survey=SURVEY, topology=Topology.TWO_STAGE, **agreed)
+    return propose(runs, KEYS, survey=SURVEY, topology=TWO_STAGE, **agreed)
 
 
 def election(eligible=tuple(range(12)), reporters=(5, 5, 5, 5, 4), **change) -> Election:
@@ -123,7 +131,7 @@ def test_parameters_of_a_two_stage_survey() -> None:
         with pytest.raises(ParameterError):
             replace(params(), **wrong)
     with pytest.raises(ParameterError):
-        replace(params(), keys=replace(KEYS, commitment=NOWHERE))
+        replace(params(), keys=replace(KEYS, commitment=NO_COMMITMENT))
     with pytest.raises(ParameterError):
         params(TSS(items=5, users=12, p=1.0, alpha=0.4), k=1)
 
@@ -229,7 +237,7 @@ def test_tallies_that_cannot_be(bits, reporters, reason) -> None:
 
 def test_everybody_draws_what_s2_signed() -> None:
     signed = sign(KEY, Party.S2, election())
-    drawn = believe(params(), 12, DIGEST, signed)
+    drawn = verify_election(params(), 12, DIGEST, signed)
     assert drawn == draw(params(), 12, election())
     assert drawn.hash == sha256(signed.payload).digest()
     assert drawn.slots == (5, 5, 5, 5, 4)
@@ -245,7 +253,7 @@ def test_everybody_draws_what_s2_signed() -> None:
     ],
 )
 def test_elections_that_nobody_believes(change, reason) -> None:
-    assert believe(params(), 12, DIGEST, sign(KEY, Party.S2, election(**change))).why is reason
+    assert verify_election(params(), 12, DIGEST, sign(KEY, Party.S2, election(**change))).why is reason
 
 
 def test_only_s2_holds_elections() -> None:
@@ -254,7 +262,7 @@ def test_only_s2_holds_elections() -> None:
         sign(KEY, Party.S2, election()), payload=sign(KEY, Party.S2, election(reporters=(4, 5, 5, 5, 5))).payload
     )
     for each in (by_s1, changed, sign(KEY, Party.S2, Recall(SURVEY))):
-        assert believe(params(), 12, DIGEST, each).why is Reason.UNSIGNED
+        assert verify_election(params(), 12, DIGEST, each).why is Reason.UNSIGNED
 
 
 # --- what a lost user's set says

@@ -9,32 +9,25 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol.play import play_explicit
+from faircount.protocol import EXPLICIT, resume
+from faircount.protocol.play import play as play_survey
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.roles.entrances import resume
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.parameters import Topology
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.explicit import explicit
+from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.messages import Call, Complaint, ShareBundle, SumUpload
 from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import (
-    BadEntries,
-    Call,
-    Complaint,
-    Edge,
-    Roster,
-    Seal,
-    ShareBundle,
-    SumUpload,
-)
+from faircount.protocol.topologies.peers.messages import Edge, Roster
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import Accepted, BadBlobs, Batch, Inquiry, Reason, Recall, Receipt, Refused, Wait
+from faircount.protocol.wire.roster_messages import BadEntries, Seal
 from faircount.protocol.wire.sealing import IdealSealing
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import packed_size, unpack
 
-E = Topology.EXPLICIT
+E = EXPLICIT
 
 
 def ready(stage, **terms):
@@ -59,11 +52,11 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     """Algorithm 2, line 10: what the users send adds up to what they hold, and no single one says anything."""
     play = ready(stage)
     play.share_all()
-    params, wanted, taus = play.cast.params, explicit.current_set(play.s1), []
+    params, wanted, taus = play.setup.params, explicit_coordinator.current_set(play.s1), []
     for i, mine in enumerate(play.people):
-        _, body = explicit.answer_call(mine, play.visit(i), play.entropy)
+        _, body = explicit_user.answer_call(mine, play.visit(i), play.entropy)
         secret = play.s2.sealing.agree(play.s2.box, mine.member.keys.public)
-        plain = play.s2.sealing.open(secret, play.s1.digest, explicit.sum_info(params, wanted, i), body.blob)
+        plain = play.s2.sealing.open(secret, play.s1.digest, explicit_user.sum_info(params, wanted, i), body.blob)
         taus.append(unpack(plain, params.q, params.N))
         others = [other.sent[i].astype(int) - mine.sent[j] for j, other in enumerate(play.people) if j != i]
         assert ((mine.response + np.sum(others, axis=0)) % params.q).tolist() == taus[-1].tolist()
@@ -109,7 +102,7 @@ def test_a_sum_for_an_earlier_set_comes_too_late(stage) -> None:
     play.share_all()
     call = play.visit(1)
     play.sum_all(skip=(1,))
-    _, body = explicit.answer_call(play.people[1], call, play.entropy)
+    _, body = explicit_user.answer_call(play.people[1], call, play.entropy)
     assert play.tell_s1(body)[0].why is Reason.LATE
     play.settle(play.sum_all())
     assert play.counts() == [1, 0, 1, 1, 1, 1]
@@ -135,8 +128,8 @@ def test_too_few_left_abort(stage) -> None:
 
 def test_too_few_enrol(stage) -> None:
     play = stage(E)
-    for invitation in play.cast.invitations[:2]:
-        play.tell_s1(user.join(play.cast.params, invitation, play.entropy).enrolment)
+    for invitation in play.invitations[:2]:
+        play.tell_s1(user.join(play.setup.params, invitation, play.entropy).enrolment)
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
 
@@ -146,8 +139,8 @@ def test_retries_are_the_same_bytes(stage) -> None:
     play.share_all()
     assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
     call = play.visit(0)
-    play.people[0], body = explicit.answer_call(play.people[0], call, play.entropy)
-    play.people[0], again = explicit.answer_call(play.people[0], call, play.entropy)
+    play.people[0], body = explicit_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], again = explicit_user.answer_call(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
         assert isinstance(play.tell_s1(body)[0], Accepted)
@@ -157,7 +150,7 @@ def test_retries_are_the_same_bytes(stage) -> None:
 def test_a_second_bundle_is_a_conflict(stage) -> None:
     play = ready(stage)
     play.tell_s1(play.people[0].bundle)
-    other = explicit.share(play.people[0].member, 3, play.entropy)
+    other = explicit_user.share(play.people[0].member, 3, play.entropy)
     assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
 
 
@@ -229,7 +222,7 @@ def test_after_the_further_claim_there_is_none(stage) -> None:
         play.spoil(who)
         play.settle(play.sum_all(skip=(who,)))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_the_further_claim_may_not_name_who_did_not_open(stage) -> None:
@@ -237,7 +230,7 @@ def test_the_further_claim_may_not_name_who_did_not_open(stage) -> None:
     play.share_all()
     play.spoil(4)
     play.settle(play.sum_all(skip=(4,)))
-    wanted = explicit.current_set(replace(play.s1, members=(0, 1, 2, 3, 4)))
+    wanted = explicit_coordinator.current_set(replace(play.s1, members=(0, 1, 2, 3, 4)))
     claim = replace(
         play.s2.claim,
         attempt=2,
@@ -285,7 +278,7 @@ def test_claims_that_s2_refuses(stage, change, reason) -> None:
 )
 def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> None:
     play, _ = claimed(stage)
-    wanted = explicit.current_set(replace(play.s1, attempt=attempt, removed=frozenset(removed)))
+    wanted = explicit_coordinator.current_set(replace(play.s1, attempt=attempt, removed=frozenset(removed)))
     claim = replace(play.s1.claim, attempt=attempt, removed=wanted.edges, set_digest=wanted.set_digest)
     (answer,) = play.tell_s2(by_s1(play, claim))
     assert play.said_by_s2(answer).reason == reason
@@ -293,7 +286,7 @@ def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> No
 
 def test_too_small_a_set_is_refused(stage) -> None:
     play, _ = claimed(stage)
-    wanted = explicit.current_set(replace(play.s1, members=(0, 1)))
+    wanted = explicit_coordinator.current_set(replace(play.s1, members=(0, 1)))
     small = replace(
         play.s1.claim, members=wanted.bits, set_digest=wanted.set_digest, blob_hashes=play.s1.claim.blob_hashes[:2]
     )
@@ -304,14 +297,14 @@ def test_too_small_a_set_is_refused(stage) -> None:
 def test_sums_made_for_another_set_do_not_open(stage) -> None:
     """S1 shows users different sets: S2 opens only what was sealed under the claimed one."""
     play, _ = claimed(stage)
-    fooled = explicit.current_set(replace(play.s1, members=(0, 1, 2, 3)))
-    other = Call(play.cast.params.survey, 1, fooled.bits, (), tuple(b"" for _ in range(3)))
+    fooled = explicit_coordinator.current_set(replace(play.s1, members=(0, 1, 2, 3)))
+    other = Call(play.setup.params.survey, 1, fooled.bits, (), tuple(b"" for _ in range(3)))
     fresh = replace(play.people[0], last=None, bodies=(), opened=np.ones(6, dtype=bool))
-    body = explicit._body(fresh, fooled, play.entropy)
+    body = explicit_user._body(fresh, fooled, play.entropy)
     assert isinstance(other, Call)
     assert isinstance(body, SumUpload)
     assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
-    key = SumUpload.tag, explicit.current_set(play.s1).set_digest, 0
+    key = SumUpload.tag, explicit_coordinator.current_set(play.s1).set_digest, 0
     del play.s1.uploads._hashes[key]
     play.s1.uploads.put(key, body)
     play.s1 = replace(play.s1, claim=None, state=State.SUBMITTING)
@@ -332,7 +325,7 @@ def test_calls_that_a_user_refuses(stage, change, reason) -> None:
     play = ready(stage)
     play.share_all()
     call = replace(play.visit(0), **change)
-    same, answer = explicit.answer_call(play.people[0], call, play.entropy)
+    same, answer = explicit_user.answer_call(play.people[0], call, play.entropy)
     assert answer.why is reason
     assert same == play.people[0] or same is play.people[0]
 
@@ -341,45 +334,45 @@ def test_a_user_does_not_take_part_in_two_sets_of_one_attempt(stage) -> None:
     play = ready(stage)
     play.share_all()
     call = play.visit(0)
-    play.people[0], _ = explicit.answer_call(play.people[0], call, play.entropy)
-    _, answer = explicit.answer_call(play.people[0], replace(call, members=b"\x1f"), play.entropy)
+    play.people[0], _ = explicit_user.answer_call(play.people[0], call, play.entropy)
+    _, answer = explicit_user.answer_call(play.people[0], replace(call, members=b"\x1f"), play.entropy)
     assert answer.why is Reason.CONFLICT
     grown = replace(call, attempt=2, blobs=())
-    play.people[0], body = explicit.answer_call(play.people[0], replace(grown, members=b"\x1f"), play.entropy)
+    play.people[0], body = explicit_user.answer_call(play.people[0], replace(grown, members=b"\x1f"), play.entropy)
     assert isinstance(body, SumUpload)
-    _, answer = explicit.answer_call(play.people[0], replace(grown, attempt=3), play.entropy)
+    _, answer = explicit_user.answer_call(play.people[0], replace(grown, attempt=3), play.entropy)
     assert answer.why is Reason.CONFLICT
 
 
 def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
     play = ready(stage)
     member = replace(play.people[0].member, index=-1, roster=(), digest=b"")
-    (roster,) = play.tell_s1(Inquiry(play.cast.params.survey, play.cast.invitations[0].access))
+    (roster,) = play.tell_s1(Inquiry(play.setup.params.survey, play.invitations[0].access))
     assert isinstance(roster, Roster)
     fewer = replace(roster, entries=roster.entries[1:])
     forged = replace(roster, seal=replace(roster.seal, signature=bytes(64)))
-    assert user.believe(member, fewer).why is Reason.WRONG_DIGEST
-    assert user.believe(member, forged).why is Reason.UNSIGNED
-    assert user.believe(replace(member, user=bytes(16)), roster).why is Reason.UNKNOWN
-    assert user.believe(replace(member, digest=bytes(32)), roster).why is Reason.CONFLICT
+    assert user.verify_roster(member, fewer).why is Reason.WRONG_DIGEST
+    assert user.verify_roster(member, forged).why is Reason.UNSIGNED
+    assert user.verify_roster(replace(member, user=bytes(16)), roster).why is Reason.UNKNOWN
+    assert user.verify_roster(replace(member, digest=bytes(32)), roster).why is Reason.CONFLICT
     other = stage(E, seed=9)
-    assert user.believe(replace(member, params=other.cast.params), roster).why is Reason.UNSIGNED
+    assert user.verify_roster(replace(member, params=other.setup.params), roster).why is Reason.UNSIGNED
 
 
 def test_s2_must_reveal_what_it_committed_to(stage) -> None:
     play = stage(E)
     play.s2 = replace(play.s2, committed=b"another value, of 32 bytes as well"[:32])
-    joined = [user.join(play.cast.params, each, play.entropy) for each in play.cast.invitations]
+    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
     for each in joined:
         play.tell_s1(each.enrolment)
     play.settle(play.deadline())
-    (roster,) = play.tell_s1(Inquiry(play.cast.params.survey, play.cast.invitations[0].access))
-    assert user.believe(joined[0], roster).why is Reason.WRONG_DIGEST
+    (roster,) = play.tell_s1(Inquiry(play.setup.params.survey, play.invitations[0].access))
+    assert user.verify_roster(joined[0], roster).why is Reason.WRONG_DIGEST
 
 
 def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
     play = stage(E)
-    joined = [user.join(play.cast.params, each, play.entropy) for each in play.cast.invitations]
+    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
     for i, each in enumerate(joined):
         play.tell_s1(replace(each.enrolment, mac=bytes(32)) if i == 2 else each.enrolment)
     (request,) = play.deadline()
@@ -401,7 +394,7 @@ def test_one_roster_is_sealed(stage) -> None:
 
 def test_s1_restored_before_the_seal_adopts_it(stage) -> None:
     play = stage(E)
-    joined = [user.join(play.cast.params, each, play.entropy) for each in play.cast.invitations]
+    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
     for each in joined[:4]:
         play.tell_s1(each.enrolment)
     kept = backup(play.s1)
@@ -420,13 +413,13 @@ def test_s1_restored_after_the_claim_goes_on(stage) -> None:
     play = ready(stage)
     play.share_all()
     for i in play.s1.members:
-        play.people[i], body = explicit.answer_call(play.people[i], play.visit(i), play.entropy)
+        play.people[i], body = explicit_user.answer_call(play.people[i], play.visit(i), play.entropy)
         play.tell_s1(body)
     kept = backup(play.s1)
     (claim,) = play.deadline()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.cast.params.survey)),))
+    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
     assert play.counts() == [1] * 6
 
 
@@ -437,9 +430,9 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
     (claim,) = play.sum_all()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.cast.params.survey)),))
+    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_s2_restored_aborts(stage) -> None:
@@ -452,8 +445,8 @@ def test_s2_restored_aborts(stage) -> None:
 
 def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
     play = stage(E)
-    for each in play.cast.invitations:
-        play.tell_s1(user.join(play.cast.params, each, play.entropy).enrolment)
+    for each in play.setup.invitations:
+        play.tell_s1(user.join(play.setup.params, each, play.entropy).enrolment)
     play.s2, _ = aggregator.restored(play.s2)  # the word is lost
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
@@ -473,20 +466,20 @@ def test_every_message_between_the_servers_may_come_again(stage) -> None:
 def test_blobs_of_another_claim_are_refused(stage) -> None:
     play, claim = claimed(stage)
     play.tell_s2(claim)
-    wrong = by_s1(play, Batch(play.cast.params.survey, bytes(32), ()))
+    wrong = by_s1(play, Batch(play.setup.params.survey, bytes(32), ()))
     assert play.said_by_s2(play.tell_s2(wrong)[0]).reason == Reason.CONFLICT
 
 
 def test_costs_are_those_of_the_paper(stage) -> None:
     """(n-1) N elements sent and received, N to S2: Table I as it should read."""
     n, play = 6, ready(stage)
-    params = play.cast.params
+    params = play.setup.params
     one = packed_size(params.q, params.N) + 28
     assert [len(blob) for blob in play.people[0].bundle.blobs] == [one] * (n - 1)
     play.share_all()
     call = play.visit(0)
     assert [len(blob) for blob in call.blobs] == [one] * (n - 1)
-    _, body = explicit.answer_call(play.people[0], call, play.entropy)
+    _, body = explicit_user.answer_call(play.people[0], call, play.entropy)
     assert len(body.blob) == one
 
 
@@ -507,7 +500,7 @@ def test_it_runs_on_ideal_sealing_too(stage) -> None:
     ],
 )
 def test_played_surveys_carry_their_guarantee(mechanism) -> None:
-    result = play_explicit(np.arange(40) % 4, mechanism, entropy=SeededStream(5))
+    result = play_survey(np.arange(40) % 4, mechanism, EXPLICIT, entropy=SeededStream(5))
     published = result.facts["published"]
     assert result.included == published.included == 40
     assert abs(result.estimates - 0.25).max() < 0.5
@@ -516,12 +509,9 @@ def test_played_surveys_carry_their_guarantee(mechanism) -> None:
 
 def test_decoys_publish_the_coins_that_went_in() -> None:
     """Users flip unequal numbers of coins: the estimate uses those of the users who stayed."""
-    from faircount.protocol.play import _as_included, set_up
-
     mechanism = Decoys(items=4, users=10, epsilon=1.0, delta=1e-2, dropouts=3)
-    cast = set_up(mechanism, E, SeededStream(1))
     who = (2, 3, 4, 5, 6, 7, 9)
-    after = _as_included(replace(cast.s1, members=who))
+    after = mechanism.as_included(who)
     assert isinstance(after, Decoys)
     assert mechanism.coins_of(np.array(who)) == after.D
     assert after.n == 7

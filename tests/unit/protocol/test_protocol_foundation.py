@@ -27,6 +27,7 @@ from faircount.protocol.wire.digests import (
     proves,
     roster_digest,
     set_digest,
+    tree,
 )
 from faircount.protocol.wire.messages import Recall, Rejected, Signed
 from faircount.protocol.wire.packed_rows import is_vector, pack_rows, sum_packed, unpack_rows
@@ -160,7 +161,7 @@ def test_inclusion_proofs(size, data) -> None:
         assert root == sha256(b"").digest()
         return
     index = data.draw(st.integers(0, size - 1))
-    proof = prove(leaves, index)
+    proof = prove(tree(leaves), index)
     assert proves(proof, leaves[index], root)
     assert not proves(proof, sha256(b"other").digest(), root)
     assert not proves(InclusionProof(index, size, (*proof.path, bytes(32))), leaves[index], root)

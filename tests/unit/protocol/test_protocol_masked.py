@@ -46,15 +46,15 @@ def without(n, *gone):
 @pytest.mark.parametrize("terms", [{"n": 3, "k": 2, "t": 2}, {"n": 6, "k": 5, "t": 3}, RING])
 def test_everybody_is_counted_once(masked, terms) -> None:
     play = masked("shared", **terms)
-    play.settle(play.submit())
+    play.settle(play.sum_all())
     assert play.counts() == [1] * terms["n"]
     assert play.s1.state is play.s2.state is State.PUBLISHED
 
 
 def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
     play = masked("shared")
-    q, wanted = play.cast.params.q, PeerSet(play.s1.digest, 1, 20, play.s1.members)
-    now = Round(play.cast.params, play.s1.digest, 1, wanted.set_digest)
+    q, wanted = play.setup.params.q, PeerSet(play.s1.digest, 1, 20, play.s1.members)
+    now = Round(play.setup.params, play.s1.digest, 1, wanted.set_digest)
     keys = {i: each.mask.public for i, each in enumerate(play.people)}
     masks = [
         masks_of(play.s2.sealing, now, i, each.mask, {j: keys[j] for j in each.placed.neighbours})
@@ -62,7 +62,7 @@ def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
     ]
     assert not (np.sum(masks, axis=0, dtype=np.int64) % q).any()
     assert all((np.sum(masks[:i], axis=0, dtype=np.int64) % q).any() for i in range(1, 20))
-    play.send(4)
+    play.come(4)
     opened = unpack(plain_sum(play, 4), q, 20)
     assert subtract(opened, masks[4], q).tolist() == without(20, *(set(range(20)) - {4}))
     assert opened.tolist() == add(play.people[4].response, masks[4], q).tolist()
@@ -70,23 +70,23 @@ def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
 
 def plain_sum(play, i):
     wanted = PeerSet(play.s1.digest, play.s1.attempt, play.s1.n, play.s1.members)
-    now = Round(play.cast.params, play.s1.digest, play.s1.attempt, wanted.set_digest)
+    now = Round(play.setup.params, play.s1.digest, play.s1.attempt, wanted.set_digest)
     secret = play.s2.sealing.agree(play.s2.box, play.people[i].member.keys.public)
-    body = play.s1.uploads[MaskedSum.tag, play.s1.extra.set_digest, i]
+    body = play.s1.uploads[MaskedSum.tag, play.s1.own.set_digest, i]
     return play.s2.sealing.open(secret, play.s1.digest, now.sum_info(i), body.blob)
 
 
 def test_dropouts_at_every_phase_are_left_out_and_nobody_else(masked) -> None:
     play = masked("enrolled", skip=(5,))
     assert play.s1.n == 19
-    play.share_keys(skip=(2, 11))  # after enrolment
+    play.share_all(skip=(2, 11))  # after enrolment
     assert set(play.s1.members) == set(range(19)) - {2, 11}
-    play.settle(play.submit(skip=(3, 7, 12)))  # after sharing their keys
+    play.settle(play.sum_all(skip=(3, 7, 12)))  # after sharing their keys
     assert play.s1.state is play.s2.state is State.RECOVERING
     play.settle(play.recover(skip=(0, 18)))  # before helping
     assert play.counts() == [*without(19, 2, 3, 7, 11, 12), 0]
     final = play.said_by_s2(play.s1.final)
-    left = realized(play.cast.params.mechanism, 14, play.cast.params.epsilon)
+    left = realized(play.setup.params.mechanism, 14, play.setup.params.epsilon)
     assert final.included == 14
     assert int(final.realized_delta) >= int(left.delta * 2**128)
 
@@ -97,14 +97,14 @@ def test_whoever_vanishes_the_sum_is_that_of_the_claimed_set_or_there_is_none(ma
     """Each user vanishes before it enrols, shares, submits, helps, or not at all."""
     play = masked("enrolled", skip=[i for i, phase in enumerate(phases) if phase == "e"], attempts=attempts)
     ways = [phase for phase in phases if phase != "e"]
-    play.share_keys(skip={i for i, phase in enumerate(ways) if phase == "s"})
+    play.share_all(skip={i for i, phase in enumerate(ways) if phase == "s"})
     while play.s1.state is State.SUBMITTING and play.s1.final is None:
-        play.settle(play.submit(skip={i for i, phase in enumerate(ways) if phase in "sr"}))
+        play.settle(play.sum_all(skip={i for i, phase in enumerate(ways) if phase in "sr"}))
     if play.s1.state is State.RECOVERING:
         play.settle(play.recover(skip={i for i, phase in enumerate(ways) if phase == "h"}))
     assert play.s1.state is play.s2.state
     if play.s1.state is State.PUBLISHED:
-        claimed = set(play.s1.extra.included)
+        claimed = set(play.s1.own.included)
         assert play.counts() == [int(i in claimed) for i in range(20)]
         assert not {i for i, phase in enumerate(ways) if phase in "sr"} & claimed
     else:
@@ -114,10 +114,10 @@ def test_whoever_vanishes_the_sum_is_that_of_the_claimed_set_or_there_is_none(ma
 
 def test_too_few_left_end_the_survey(masked) -> None:
     play = masked("enrolled", minimum=18)
-    play.share_keys(skip=(0, 1, 2))
+    play.share_all(skip=(0, 1, 2))
     assert play.s1.state is play.s2.state is State.ABORTED
     play = masked("shared", minimum=18)
-    play.settle(play.submit(skip=(0, 1, 2)))
+    play.settle(play.sum_all(skip=(0, 1, 2)))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.claim is None
     assert play.s2.ledger.charges == ()
@@ -125,12 +125,12 @@ def test_too_few_left_end_the_survey(masked) -> None:
 
 def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) -> None:
     play = masked("open", n=8, k=7, t=5)
-    joined = [user.join(play.cast.params, each, play.entropy) for each in play.cast.invitations[:5]]
+    joined = [user.join(play.setup.params, each, play.entropy) for each in play.invitations[:5]]
     for each in joined:
         play.tell_s1(each.enrolment)
     play.settle(play.deadline())
-    (near,) = play.tell_s1(Inquiry(play.cast.params.survey, joined[0].enrolment.access))
-    assert masked_user.believe(joined[0], near).why is Reason.TOO_FEW
+    (near,) = play.tell_s1(Inquiry(play.setup.params.survey, joined[0].enrolment.access))
+    assert masked_user.verify_roster(joined[0], near).why is Reason.TOO_FEW
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
 
@@ -140,14 +140,14 @@ def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) ->
 
 def test_a_late_sum_is_refused_and_never_reaches_s2(masked) -> None:
     play = masked("shared")
-    call = play.look(3)
-    claim = play.submit(skip=(3,))
+    call = play.visit(3)
+    claim = play.sum_all(skip=(3,))
     play.people[3], late = masked_user.answer_call(play.people[3], call, play.entropy)
     assert play.tell_s1(late)[0].why is Reason.LATE
     play.settle(claim)
     assert play.s1.state is State.RECOVERING
     assert play.tell_s1(late)[0].why is Reason.LATE
-    assert (MaskedSum.tag, play.s1.extra.set_digest, 3) not in play.s1.uploads
+    assert (MaskedSum.tag, play.s1.own.set_digest, 3) not in play.s1.uploads
     play.settle(play.recover())
     assert play.tell_s1(late)[0].why is Reason.LATE
     assert play.counts() == without(20, 3)
@@ -167,7 +167,7 @@ def test_s2_gets_the_key_shares_of_dropped_users_and_of_nobody_else(masked) -> N
 
 def opened_help(play, i):
     secret = play.s2.sealing.agree(play.s2.box, play.people[i].member.keys.public)
-    info = help_info(play.cast.params, i, play.s2.claim_hash)
+    info = help_info(play.setup.params, i, play.s2.claim_hash)
     plain = play.s2.sealing.open(secret, play.s1.digest, info, play.s1.uploads[Help.tag, 0, i].blob)
     return [plain[at : at + SHARE_BYTES] for at in range(0, len(plain), SHARE_BYTES)]
 
@@ -200,13 +200,13 @@ def test_a_mask_key_is_used_for_nothing_else(masked) -> None:
 
 def test_claim_before_blobs_and_blobs_of_the_claim_only(masked) -> None:
     play = masked("shared")
-    (claim,) = play.submit(skip=(3,))
-    batch = play.by_s1(Batch(play.cast.params.survey, play.s1.claim_hash, ()))
+    (claim,) = play.sum_all(skip=(3,))
+    batch = play.by_s1(Batch(play.setup.params.survey, play.s1.claim_hash, ()))
     assert play.said_by_s2(play.tell_s2(batch)[0]).reason == Reason.EARLY
     (receipt,) = play.tell_s2(claim)
     assert play.tell_s2(claim) == (receipt,)
     (sent,) = play.tell_s1(receipt)
-    wrong = play.by_s1(Batch(play.cast.params.survey, play.s1.claim_hash, (b"",)))
+    wrong = play.by_s1(Batch(play.setup.params.survey, play.s1.claim_hash, (b"",)))
     assert play.said_by_s2(play.tell_s2(wrong)[0]).reason == Reason.WRONG_BLOBS
     play.settle((sent,))
     assert play.s2.state is State.RECOVERING
@@ -227,18 +227,18 @@ def test_another_claim_is_a_conflict_at_any_time(masked) -> None:
 
 def test_help_comes_after_the_batch(masked) -> None:
     play = masked("shared")
-    (claim,) = play.submit(skip=(3,))
+    (claim,) = play.sum_all(skip=(3,))
     play.tell_s2(claim)
-    early = play.by_s1(HelpBatch(play.cast.params.survey, play.s1.claim_hash, bytes(3), ()))
+    early = play.by_s1(HelpBatch(play.setup.params.survey, play.s1.claim_hash, bytes(3), ()))
     assert play.said_by_s2(play.tell_s2(early)[0]).reason == Reason.EARLY
-    assert play.tell_s1(Help(play.cast.params.survey, 0, play.people[0].member.credential, b""))[0].why is Reason.LATE
+    assert play.tell_s1(Help(play.setup.params.survey, 0, play.people[0].member.credential, b""))[0].why is Reason.LATE
 
 
 @pytest.mark.parametrize("change", [{"claim_hash": bytes(32)}, {"helpers": b""}, {"blobs": ()}])
 def test_help_that_is_none(masked, change) -> None:
     play = masked("recovering")
     (sent,) = play.recover()
-    batch = replace(HelpBatch(play.cast.params.survey, play.s1.claim_hash, b"", ()), **change)
+    batch = replace(HelpBatch(play.setup.params.survey, play.s1.claim_hash, b"", ()), **change)
     assert play.said_by_s2(play.tell_s2(play.by_s1(batch))[0]).reason == Reason.WRONG_DIGEST
     play.settle((sent,))
     assert play.counts() == without(20, 3, 7)
@@ -255,7 +255,7 @@ def test_too_few_helpers_end_the_survey_with_nothing_revealed(masked) -> None:
     assert b"neighbours" in play.said_by_s2(play.s1.final).reason
     assert play.s2.held is None
     assert not any(isinstance(play.said_by_s2(each), Published) for each in play.s2.statements)
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_exactly_enough_helpers_do(masked) -> None:
@@ -293,12 +293,12 @@ def test_who_deals_bad_shares_and_vanishes_costs_an_attempt(masked, attempts, en
     play = masked("enrolled", attempts=attempts)
     bad = play.people[3].bundle
     play.people[3] = replace(play.people[3], bundle=replace(bad, blobs=tuple(bytes(len(each)) for each in bad.blobs)))
-    play.share_keys()
-    play.settle(play.submit(skip=(3,)))
+    play.share_all()
+    play.settle(play.sum_all(skip=(3,)))
     assert play.s2.claim is None
     if attempts == 2:
         assert (play.s1.attempt, set(play.s1.members)) == (2, set(range(20)) - {3})
-        play.settle(play.submit())
+        play.settle(play.sum_all())
         assert play.counts() == without(20, 3)
     assert play.s1.state is play.s2.state is ends
 
@@ -310,8 +310,8 @@ def test_helpers_who_lack_a_share_do_not_count(masked, absent, ends) -> None:
     bundle = play.people[3].bundle
     spoiled = tuple(blob if at < 3 else bytes(len(blob)) for at, blob in enumerate(bundle.blobs))
     play.people[3] = replace(play.people[3], bundle=replace(bundle, blobs=spoiled))
-    play.share_keys()
-    play.settle(play.submit((3,)))
+    play.share_all()
+    play.settle(play.sum_all((3,)))
     assert play.s1.state is State.RECOVERING
     near = list(play.people[3].placed.neighbours)
     play.settle(play.recover(near[:absent]))
@@ -323,11 +323,11 @@ def test_who_deals_bad_shares_is_left_out_even_if_it_stays(masked) -> None:
     play = masked("enrolled")
     bad = play.people[3].bundle
     play.people[3] = replace(play.people[3], bundle=replace(bad, blobs=tuple(bytes(len(each)) for each in bad.blobs)))
-    play.share_keys()
-    first = play.s1.extra.set_digest
-    assert play.submit() == ()
+    play.share_all()
+    first = play.s1.own.set_digest
+    assert play.sum_all() == ()
     assert play.s1.uploads[MaskedSum.tag, first, min(play.people[3].placed.neighbours)].lacking == (3,)
-    play.settle(play.submit())
+    play.settle(play.sum_all())
     assert play.counts() == without(20, 3)
 
 
@@ -335,12 +335,12 @@ def test_a_sum_of_the_first_attempt_is_not_for_the_second(masked) -> None:
     play = masked("enrolled")
     bad = play.people[3].bundle
     play.people[3] = replace(play.people[3], bundle=replace(bad, blobs=tuple(bytes(len(each)) for each in bad.blobs)))
-    play.share_keys()
-    play.submit(skip=(3,))
+    play.share_all()
+    play.sum_all(skip=(3,))
     first = play.people[0].bodies[0]
     assert isinstance(play.tell_s1(first)[0], Accepted)  # the same bytes again
-    play.people[0], second = masked_user.answer_call(play.people[0], play.look(0), play.entropy)
+    play.people[0], second = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
     assert second.attempt == 2
     assert second.blob != first.blob
-    old = MaskCall(play.cast.params.survey, 1, bitmap(range(20), 20), (), ())
+    old = MaskCall(play.setup.params.survey, 1, bitmap(range(20), 20), (), ())
     assert masked_user.answer_call(play.people[0], old, play.entropy)[1] == first

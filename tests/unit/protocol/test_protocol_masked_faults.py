@@ -12,12 +12,14 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol.play import play_masked, result_of
+from faircount.protocol import MASKED, resume
+from faircount.protocol.play import play as play_survey
+from faircount.protocol.play import result_of
 from faircount.protocol.roles import aggregator
-from faircount.protocol.roles.entrances import resume
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.parameters import ATTEMPTS, SurveyParameters, Topology, propose
+from faircount.protocol.survey.parameters import SurveyParameters, propose
 from faircount.protocol.survey.states import State
+from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.topologies.masked.messages import (
@@ -48,12 +50,12 @@ def test_uploads_need_the_users_credential(masked, change) -> None:
     play = masked("enrolled")
     assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
     assert play.tell_s1(replace(masked_user.visit(play.people[0]), **change))[0].why is Reason.UNKNOWN
-    play.share_keys()
-    _, body = masked_user.answer_call(play.people[0], play.look(0), play.entropy)
+    play.share_all()
+    _, body = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
     assert play.tell_s1(replace(body, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
-    play.settle(play.submit(skip=(3,)))
-    helper = next(i for i in range(20) if isinstance(play.look(i), HelpCall))
-    _, help_ = masked_user.answer_help(play.people[helper], play.look(helper), play.entropy)
+    play.settle(play.sum_all(skip=(3,)))
+    helper = next(i for i in range(20) if isinstance(play.visit(i), HelpCall))
+    _, help_ = masked_user.answer_help(play.people[helper], play.visit(helper), play.entropy)
     assert play.tell_s1(replace(help_, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
 
 
@@ -62,43 +64,43 @@ def test_forms_are_checked_at_the_door(masked) -> None:
     bundle = play.people[0].bundle
     for change in ({"blobs": bundle.blobs[1:]}, {"blobs": (b"", *bundle.blobs[1:])}, {"mask_key": b"\xff" * 32}):
         assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
-    play.share_keys()
-    _, body = masked_user.answer_call(play.people[0], play.look(0), play.entropy)
+    play.share_all()
+    _, body = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
     stranger = next(i for i in range(1, 20) if i not in play.people[0].placed.neighbours)
     near = list(play.people[0].placed.neighbours)
     for change in ({"blob": b""}, {"lacking": (stranger,)}, {"lacking": (near[1], near[0])}, {"lacking": (0,)}):
         assert play.tell_s1(replace(body, **change))[0].why is Reason.MALFORMED
-    play.settle(play.submit(skip=(3,)))
+    play.settle(play.sum_all(skip=(3,)))
     helper = next(iter(play.people[3].placed.neighbours))
-    _, help_ = masked_user.answer_help(play.people[helper], play.look(helper), play.entropy)
+    _, help_ = masked_user.answer_help(play.people[helper], play.visit(helper), play.entropy)
     assert play.tell_s1(replace(help_, blob=help_.blob + b"x"))[0].why is Reason.MALFORMED
 
 
 def test_nothing_is_taken_early_or_late(masked) -> None:
     play = masked("open")
-    early = KeyBundle(play.cast.params.survey, 0, bytes(32), bytes(32), ())
+    early = KeyBundle(play.setup.params.survey, 0, bytes(32), bytes(32), ())
     assert play.tell_s1(early)[0].why is Reason.EARLY
     play = masked("enrolled")
-    play.share_keys(skip=(2,))
+    play.share_all(skip=(2,))
     assert play.tell_s1(play.people[2].bundle)[0].why is Reason.LATE
-    assert isinstance(play.look(2), Wait)
+    assert isinstance(play.visit(2), Wait)
 
 
 def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
     play = masked("enrolled")
-    play.share_keys()
+    play.share_all()
     assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
     other = masked_user.share(play.people[0].placed, 3, play.entropy)
     assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
-    call = play.look(0)
+    call = play.visit(0)
     play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
     play.people[0], again = masked_user.answer_call(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
         assert isinstance(play.tell_s1(body)[0], Accepted)
     assert play.tell_s1(replace(body, blob=bytes(len(body.blob))))[0].why is Reason.CONFLICT
-    assert isinstance(play.look(0), Wait)
-    play.settle(play.submit(skip=(0, 3)))
+    assert isinstance(play.visit(0), Wait)
+    play.settle(play.sum_all(skip=(0, 3)))
     assert isinstance(play.tell_s1(body)[0], Accepted)  # also late
 
 
@@ -107,7 +109,7 @@ def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
 
 def test_every_message_between_the_servers_may_come_again(masked) -> None:
     play = masked("shared")
-    play.submit(skip=(3,))
+    play.sum_all(skip=(3,))
     for _ in range(4):
         for message in resume(play.s1) * 3:
             answers = play.tell_s2(message)
@@ -126,16 +128,16 @@ def test_every_message_between_the_servers_may_come_again(masked) -> None:
 
 
 def again(play):
-    play.settle((play.by_s1(Recall(play.cast.params.survey)),))
+    play.settle((play.by_s1(Recall(play.setup.params.survey)),))
 
 
 def test_s1_restored_at_any_point_goes_on_with_what_s2_has(masked) -> None:
     play = masked("enrolled")
     backups = [copy.deepcopy(play.s1)]
-    play.share_keys()
+    play.share_all()
     backups.append(copy.deepcopy(play.s1))
     for i in set(range(20)) - {3}:
-        play.send(i)
+        play.come(i)
     backups.append(copy.deepcopy(play.s1))
     play.settle(play.deadline())
     backups.append(copy.deepcopy(play.s1))
@@ -145,7 +147,7 @@ def test_s1_restored_at_any_point_goes_on_with_what_s2_has(masked) -> None:
         second.s1, second.people = backup, list(play.people)
         again(second)
         assert second.s1.state is State.RECOVERING
-        assert isinstance(second.look(next(iter(play.people[3].placed.neighbours))), HelpCall)
+        assert isinstance(second.visit(next(iter(play.people[3].placed.neighbours))), HelpCall)
         second.settle(second.recover())
         assert second.counts() == without(20, 3)
 
@@ -154,7 +156,7 @@ def test_s1_restored_after_the_claim_goes_on_only_with_the_blobs(masked) -> None
     play = masked("shared")
     empty = copy.deepcopy(play.s1)
     for i in set(range(20)) - {3}:
-        play.send(i)
+        play.come(i)
     full = copy.deepcopy(play.s1)
     (claim,) = play.deadline()
     play.tell_s2(claim)
@@ -169,14 +171,14 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
     """It forgot its deadline and takes the late sum; S2's claim stands all the same, without that user."""
     play = masked("shared")
     for i in set(range(20)) - {3}:
-        play.send(i)
+        play.come(i)
     backup = copy.deepcopy(play.s1)
     play.settle(play.deadline())
     play.s1 = backup
-    assert isinstance(play.send(3)[0], Accepted)
+    assert isinstance(play.come(3), Accepted)
     play.settle(play.deadline())
     assert play.s1.state is State.RECOVERING
-    assert 3 not in play.s1.extra.included
+    assert 3 not in play.s1.own.included
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 
@@ -184,9 +186,9 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
 def test_s1_restored_after_bad_blobs(masked) -> None:
     play = masked("enrolled")
     early = copy.deepcopy(play.s1)
-    play.share_keys()
+    play.share_all()
     play.spoil(4)
-    (claim,) = play.submit(skip=(4,))
+    (claim,) = play.sum_all(skip=(4,))
     (receipt,) = play.tell_s2(claim)
     before = copy.deepcopy(play.s1)
     (batch,) = play.tell_s1(receipt)
@@ -203,15 +205,15 @@ def test_s2_restored_aborts_and_charges(masked) -> None:
     play.s2, out = aggregator.restored(play.s2)
     play.settle(out)
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_after_the_end_nobody_is_asked(masked) -> None:
     play = masked("recovering", gone=(3,))
     helper = next(iter(play.people[3].placed.neighbours))
-    assert isinstance(play.look(helper), HelpCall)
+    assert isinstance(play.visit(helper), HelpCall)
     play.deadline()  # nobody helped: S1 gives up
-    assert isinstance(play.look(helper), Wait)
+    assert isinstance(play.visit(helper), Wait)
 
 
 # --- costs, completion, mechanisms --------------------------------------------------------------------------------
@@ -222,11 +224,11 @@ def costs(masked, n, k):
     play = masked("enrolled", n=n, k=k, t=3, minimum=n // 2)
     member = play.people[0].member
     near = play.inquire(member)
-    play.share_keys()
-    call = play.look(0)
+    play.share_all()
+    call = play.visit(0)
     gone = tuple(list(play.people[0].placed.neighbours)[:2])
-    play.settle(play.submit(skip=gone))
-    asked = play.look(0)
+    play.settle(play.sum_all(skip=gone))
+    asked = play.visit(0)
     play.people[0], help_ = masked_user.answer_help(play.people[0], asked, play.entropy)
     sent = [member.enrolment, play.people[0].bundle, play.people[0].bodies[0], help_]
     received = [near, call, asked]
@@ -257,8 +259,8 @@ def lossy(masked, n, seed):
 
     terms = {"minimum": n // 2, "attempts": 1, "sealing": IdealSealing(), "seed": seed}
     play = masked("enrolled", n=n, k=k, t=t, skip=missing(), **terms)
-    play.share_keys(missing())
-    play.settle(play.submit(missing()))
+    play.share_all(missing())
+    play.settle(play.sum_all(missing()))
     if play.s1.state is State.RECOVERING:
         play.settle(play.recover(missing()))
     return play
@@ -268,7 +270,7 @@ def lossy(masked, n, seed):
 def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(masked, seed) -> None:
     """It fails if fewer than half are left or t of k neighbours, both below 1e-9 (Chernoff): no run may fail."""
     play = lossy(masked, 100, seed)
-    included = set(play.s1.extra.included)
+    included = set(play.s1.own.included)
     assert play.counts() == [int(i in included) for i in range(100)]
     assert 70 <= len(included) < 100
 
@@ -283,7 +285,7 @@ def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(mask
     ],
 )
 def test_played_surveys_carry_their_guarantee(mechanism) -> None:
-    result = play_masked(np.arange(40) % 4, mechanism, entropy=SeededStream(5))
+    result = play_survey(np.arange(40) % 4, mechanism, MASKED, entropy=SeededStream(5))
     published = result.facts["published"]
     assert result.included == published.included == 40
     assert abs(result.estimates - 0.25).max() < 0.5
@@ -321,16 +323,16 @@ def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None
 
 
 def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(masked) -> None:
-    params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).cast.params
+    params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).setup.params
     assert (params.k, params.t, params.attempts) == (*plan(100), ATTEMPTS)
     with pytest.raises(ParameterError, match="both k and t"):
-        propose(params.mechanism, params.keys, survey=bytes(16), topology=Topology.MASKED, k=20)
-    many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).cast.params
+        propose(params.mechanism, params.keys, survey=bytes(16), topology=MASKED, k=20)
+    many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).setup.params
     assert (many.k, many.t) == plan(100, 0.10)
     assert SurveyParameters.parse(params.published) == params
 
 
 def test_the_graph_needs_a_commitment(masked) -> None:
-    params = masked("open").cast.params
+    params = masked("open").setup.params
     with pytest.raises(ParameterError, match="commit"):
         replace(params, keys=replace(params.keys, commitment=bytes(32)))

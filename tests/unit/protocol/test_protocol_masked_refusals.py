@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from faircount.protocol import resume
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.entrances import resume
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.masked import coordinator as masked_rules
@@ -41,7 +41,7 @@ def without(n, *gone):
 def test_sums_that_do_not_open_are_dropped_in_one_further_claim(masked) -> None:
     play = masked("shared")
     play.spoil(4)
-    play.settle(play.submit(skip=(4, 9)))
+    play.settle(play.sum_all(skip=(4, 9)))
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
     assert kinds == ["Seal", "Receipt", "BadBlobs", "Receipt", "Recovery"]
     play.settle(play.recover())
@@ -51,7 +51,7 @@ def test_sums_that_do_not_open_are_dropped_in_one_further_claim(masked) -> None:
 def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     """S1 shows a user another set than the others: its sum cannot be combined with theirs."""
     play = masked("shared")
-    call = play.look(0)
+    call = play.visit(0)
     other = PeerSet(play.s1.digest, 1, 20, tuple(i for i in range(20) if i != 15))
     live = list(play.people[0].placed.neighbours)
     kept = [at for at, j in enumerate(live) if j != 15]
@@ -64,8 +64,8 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     _, body = masked_user.answer_call(play.people[0], shown, play.entropy)
     assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
     body = replace(body, keys_digest=masked_rules._keys_around(play.s1, 0))
-    play.s1.uploads.put((MaskedSum.tag, play.s1.extra.set_digest, 0), body)
-    play.settle(play.submit(skip=(0,)))
+    play.s1.uploads.put((MaskedSum.tag, play.s1.own.set_digest, 0), body)
+    play.settle(play.sum_all(skip=(0,)))
     assert play.said_by_s2(play.s2.last(BadBlobs)).positions == (0,)
     play.settle(play.recover())
     assert play.counts() == without(20, 0)
@@ -74,7 +74,7 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
 def test_a_mask_key_that_s1_changes_on_the_way_is_noticed(masked) -> None:
     """The share beside it was sealed for the true one: it does not open, and the user says so."""
     play = masked("shared")
-    call = play.look(0)
+    call = play.visit(0)
     changed = replace(call, mask_keys=(play.people[0].mask.public, *call.mask_keys[1:]))
     _, body = masked_user.answer_call(play.people[0], changed, play.entropy)
     assert body.lacking == (min(play.people[0].placed.neighbours),)
@@ -82,7 +82,7 @@ def test_a_mask_key_that_s1_changes_on_the_way_is_noticed(masked) -> None:
 
 def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None:
     play = masked("shared")
-    play.submit(skip=(3,))
+    play.sum_all(skip=(3,))
     keys = list(play.s1.claim.mask_keys)
     keys[3] = keys[4]
     play.s1 = coordinator.with_claim(play.s1, replace(play.s1.claim, mask_keys=tuple(keys)))
@@ -95,7 +95,7 @@ def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None
 def test_after_the_further_claim_there_is_none(masked) -> None:
     play = masked("shared")
     play.spoil(4)
-    (claim,) = play.submit(skip=(4,))
+    (claim,) = play.sum_all(skip=(4,))
     (receipt,) = play.tell_s2(claim)
     (batch,) = play.tell_s1(receipt)
     (bad,) = play.tell_s2(batch)
@@ -105,14 +105,14 @@ def test_after_the_further_claim_there_is_none(masked) -> None:
     play.s2 = replace(play.s2, sealing=IdealSealing())  # now S2 can open nothing
     play.settle(play.tell_s1(receipt))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_the_further_claim_only_leaves_users_out(masked) -> None:
     """It may not bring another blob of anybody, another set, or somebody whose blob did not open."""
     play = masked("shared")
     play.spoil(4)
-    (claim,) = play.submit(skip=(4, 9))
+    (claim,) = play.sum_all(skip=(4, 9))
     (receipt,) = play.tell_s2(claim)
     (batch,) = play.tell_s1(receipt)
     (bad,) = play.tell_s2(batch)
@@ -139,9 +139,9 @@ def test_bad_blobs_whose_senders_cannot_be_recovered_end_the_survey(masked) -> N
     play = masked("shared", t=8)  # every neighbour is needed
     play.spoil(4)
     play.spoil(next(iter(play.people[4].placed.neighbours)))
-    play.settle(play.submit(skip=(4, next(iter(play.people[4].placed.neighbours)))))
+    play.settle(play.sum_all(skip=(4, next(iter(play.people[4].placed.neighbours)))))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 # --- falling apart ------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_bad_blobs_whose_senders_cannot_be_recovered_end_the_survey(masked) -> N
 
 def cut_off(play):
     """Two users on the ring, and the eight around them without whom they are alone."""
-    order = play.s1.extra.graph.order.tolist()
+    order = play.s1.own.graph.order.tolist()
     return set(order[8:10]), set(order[4:8]) | set(order[10:14])
 
 
@@ -157,11 +157,11 @@ def cut_off(play):
 def test_who_is_cut_off_is_dropped_before_the_claim(masked, attempts, ends) -> None:
     play = masked("shared", attempts=attempts)
     alone, around = cut_off(play)
-    play.settle(play.submit(skip=around))
+    play.settle(play.sum_all(skip=around))
     assert play.s2.claim is None
     if attempts == 2:
         assert set(play.s1.members) == set(range(20)) - alone - around
-        play.settle(play.submit())
+        play.settle(play.sum_all())
         assert play.counts() == without(20, *alone, *around)
     assert play.s1.state is play.s2.state is ends
 
@@ -169,9 +169,9 @@ def test_who_is_cut_off_is_dropped_before_the_claim(masked, attempts, ends) -> N
 def test_who_is_cut_off_while_sharing_is_not_in_the_set(masked) -> None:
     play = masked("enrolled")
     alone, around = cut_off(play)
-    play.share_keys(skip=around)
+    play.share_all(skip=around)
     assert set(play.s1.members) == set(range(20)) - alone - around
-    play.settle(play.submit())
+    play.settle(play.sum_all())
     assert play.counts() == without(20, *alone, *around)
 
 
@@ -180,7 +180,7 @@ def altered(play, everybody, part, **change):
     hashes = tuple(bytes(32) for _ in part)
     keys = tuple(play.people[i].mask.public for i in wanted.members)
     bits = bitmap(part, 20)
-    claim = MaskedClaim(play.cast.params.survey, play.s1.digest, 1, wanted.bits, bits, wanted.set_digest, keys, hashes)
+    claim = MaskedClaim(play.setup.params.survey, play.s1.digest, 1, wanted.bits, bits, wanted.set_digest, keys, hashes)
     return replace(claim, **change)
 
 
@@ -234,7 +234,7 @@ def test_too_small_a_part_is_refused(masked) -> None:
     wanted = PeerSet(play.s1.digest, 1, 6, tuple(range(6)))
     keys = tuple(each.mask.public for each in play.people)
     three = bitmap((0, 1, 2), 6), wanted.set_digest, keys, (bytes(32),) * 3
-    claim = MaskedClaim(play.cast.params.survey, play.s1.digest, 1, wanted.bits, *three)
+    claim = MaskedClaim(play.setup.params.survey, play.s1.digest, 1, wanted.bits, *three)
     assert play.said_by_s2(play.tell_s2(play.by_s1(claim))[0]).reason == Reason.TOO_FEW
 
 
@@ -261,28 +261,28 @@ def asks(play, i=0):
 def test_users_believe_only_lines_of_the_roster_that_s2_sealed(masked, change, reason) -> None:
     play = masked("enrolled")
     member, near = asks(play)
-    assert masked_user.believe(member, replace(near, **change(near))).why is reason
-    assert isinstance(masked_user.believe(member, near), masked_user.Placed)
+    assert masked_user.verify_roster(member, replace(near, **change(near))).why is reason
+    assert isinstance(masked_user.verify_roster(member, near), masked_user.Placed)
 
 
 def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
     play = masked("enrolled")
     member, near = asks(play)
-    assert masked_user.believe(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
-    assert masked_user.believe(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
+    assert masked_user.verify_roster(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
+    assert masked_user.verify_roster(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
     strangers = replace(member.params, keys=replace(member.params.keys, commitment=bytes([1]) * 32))
-    assert masked_user.believe(replace(member, params=strangers), near).why is Reason.WRONG_DIGEST
+    assert masked_user.verify_roster(replace(member, params=strangers), near).why is Reason.WRONG_DIGEST
     large = replace(member.params, minimum=20)
-    assert masked_user.believe(replace(member, params=large), near).why is Reason.WRONG_DIGEST
+    assert masked_user.verify_roster(replace(member, params=large), near).why is Reason.WRONG_DIGEST
 
 
 def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
     play = masked("enrolled", skip=(5,))
-    survey = play.cast.params.survey
-    assert play.tell_s1(Inquiry(survey, play.cast.invitations[5].access))[0].why is Reason.UNKNOWN
+    survey, (absent,) = play.setup.params.survey, set(play.setup.invitations) - set(play.invitations)
+    assert play.tell_s1(Inquiry(survey, absent.access))[0].why is Reason.UNKNOWN
     assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
     fresh = masked("open")
-    assert isinstance(fresh.tell_s1(Inquiry(fresh.cast.params.survey, fresh.cast.invitations[0].access))[0], Wait)
+    assert isinstance(fresh.tell_s1(Inquiry(fresh.setup.params.survey, fresh.invitations[0].access))[0], Wait)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
 )
 def test_calls_that_a_user_refuses(masked, change, reason) -> None:
     play = masked("shared")
-    same, answer = masked_user.answer_call(play.people[0], replace(play.look(0), **change), play.entropy)
+    same, answer = masked_user.answer_call(play.people[0], replace(play.visit(0), **change), play.entropy)
     assert answer.why is reason
     assert same is play.people[0]
 
@@ -307,7 +307,7 @@ def test_a_set_without_enough_neighbours_is_refused(masked) -> None:
     """Without masks the vector would be bare: a user checks that t of its neighbours are in the set."""
     play = masked("shared")
     near = list(play.people[0].placed.neighbours)
-    call = play.look(0)
+    call = play.visit(0)
     lonely = replace(
         call, members=bitmap(set(range(20)) - set(near[2:]), 20), mask_keys=call.mask_keys[:2], blobs=call.blobs[:2]
     )
@@ -316,7 +316,7 @@ def test_a_set_without_enough_neighbours_is_refused(masked) -> None:
 
 def test_a_user_takes_part_in_one_set_of_an_attempt_and_in_smaller_ones_later(masked) -> None:
     play = masked("shared")
-    call = play.look(0)
+    call = play.visit(0)
     play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
     other = replace(call, members=bitmap(range(19), 20))
     assert masked_user.answer_call(play.people[0], other, play.entropy)[1].why is Reason.CONFLICT
@@ -326,7 +326,7 @@ def test_a_user_takes_part_in_one_set_of_an_attempt_and_in_smaller_ones_later(ma
 
 
 def stated(play, **change):
-    statement = Recovery(play.cast.params.survey, play.s2.claim_hash, play.s2.claim.set_digest, play.s2.claim.included)
+    statement = Recovery(play.setup.params.survey, play.s2.claim_hash, play.s2.claim.set_digest, play.s2.claim.included)
     return HelpCall(sign(play.s2.key, Party.S2, replace(statement, **change)))
 
 
@@ -349,8 +349,8 @@ def test_key_shares_that_a_user_does_not_give(masked, change, reason) -> None:
 
 def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    helper = next(i for i in range(20) if isinstance(play.look(i), HelpCall))
-    call = play.look(helper)
+    helper = next(i for i in range(20) if isinstance(play.visit(i), HelpCall))
+    call = play.visit(helper)
     forged = HelpCall(sign(play.s1.key, Party.S2, play.said_by_s2(call.statement)))
     assert masked_user.answer_help(play.people[helper], forged, play.entropy)[1].why is Reason.UNSIGNED
     play.people[helper], body = masked_user.answer_help(play.people[helper], call, play.entropy)
@@ -358,12 +358,12 @@ def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
     assert encode(again) == encode(body)
     fewer = stated(play, included=bitmap(range(1, 20), 20))
     assert masked_user.answer_help(play.people[helper], fewer, play.entropy)[1].why is Reason.CONFLICT
-    later = MaskCall(play.cast.params.survey, 2, bitmap(set(range(20)) - {3, 7, 12}, 20), (), ())
+    later = MaskCall(play.setup.params.survey, 2, bitmap(set(range(20)) - {3, 7, 12}, 20), (), ())
     assert masked_user.answer_call(play.people[helper], later, play.entropy)[1].why is Reason.CONFLICT
 
 
 def test_who_sent_no_sum_gives_no_key_shares(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    call = HelpCall(play.s1.extra.recovery)
+    call = HelpCall(play.s1.own.recovery.signed)
     assert masked_user.answer_help(play.people[3], call, play.entropy)[1].why is Reason.WRONG_DIGEST
-    assert isinstance(play.look(3), Wait)
+    assert isinstance(play.visit(3), Wait)

@@ -16,7 +16,8 @@ from faircount.mechanisms.local_frequency import GRR
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, Topology, propose, table_digest
+from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose, table_digest
 from faircount.protocol.survey.remaining_privacy import keeps, minimum_set, realized
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
@@ -35,13 +36,13 @@ MECHANISMS = [
 
 
 def proposed(mechanism, topology=None, **terms):
-    place = Topology.TWO_STAGE if isinstance(mechanism, TSS) else (topology or Topology.SERVERS)
+    place = TWO_STAGE if isinstance(mechanism, TSS) else (topology or SERVERS)
     promise = {} if mechanism.promise[0] else {"epsilon": 1.0}
     return propose(mechanism, KEYS, survey=ID, topology=place, **{**promise, **terms})
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
-@pytest.mark.parametrize("topology", [Topology.SERVERS, Topology.EXPLICIT])
+@pytest.mark.parametrize("topology", [SERVERS, EXPLICIT])
 def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
     params = proposed(mechanism, topology, question="Which one?", attempts=3, population="all", group="g")
     read = SurveyParameters.parse(params.published)
@@ -60,7 +61,7 @@ def changed(params, **change) -> bytes:
 
 
 def test_everything_is_under_the_digest() -> None:
-    params = proposed(MECHANISMS[0], Topology.EXPLICIT)
+    params = proposed(MECHANISMS[0], EXPLICIT)
     others = [
         replace(params, survey=bytes(16)),
         replace(params, question="?"),
@@ -77,7 +78,7 @@ def test_everything_is_under_the_digest() -> None:
         replace(params, population="p"),
         replace(params, budget="b"),
         replace(params, group="g"),
-        replace(params, topology=Topology.SERVERS),
+        replace(params, topology=SERVERS),
     ]
     assert len({each.digest for each in (params, *others)}) == len(others) + 1
 
@@ -137,25 +138,25 @@ def test_noise_tables_are_bound_by_their_hash() -> None:
 def test_refused_proposals_say_why() -> None:
     laplace = MECHANISMS[0]
     with pytest.raises(ParameterError, match="give epsilon"):
-        propose(MECHANISMS[3], KEYS, survey=ID)
+        propose(MECHANISMS[3], KEYS, survey=ID, topology=SERVERS)
     with pytest.raises(RefusedError, match="minimum must be at least"):
         proposed(laplace, minimum=40)
     with pytest.raises(RefusedError, match="even if all"):
         proposed(laplace, epsilon=0.5, delta=1e-9)
     with pytest.raises(ParameterError, match="no protocol runs"):
-        propose(GRR(items=5, users=10, epsilon=1.0), KEYS, survey=ID)
+        propose(GRR(items=5, users=10, epsilon=1.0), KEYS, survey=ID, topology=SERVERS)
     with pytest.raises(ParameterError, match="two-stage"):
-        propose(MECHANISMS[5], KEYS, survey=ID, epsilon=1.0)
+        propose(MECHANISMS[5], KEYS, survey=ID, topology=SERVERS, epsilon=1.0)
     with pytest.raises(ParameterError, match="text or whole numbers"):
         proposed(Laplace(items=[(1, 2), (3, 4)], users=10, epsilon=1.0)).published  # noqa: B018
     with pytest.raises(ParameterError, match="16 bytes"):
-        propose(laplace, KEYS, survey=b"")
+        propose(laplace, KEYS, survey=b"", topology=SERVERS)
     with pytest.raises(ParameterError, match="32 bytes"):
         Keys(b"", b"", b"")
     with pytest.raises(ParameterError, match="replace-one"):
         proposed(laplace, relation=Relation.ZERO_OUT)
     with pytest.raises(ParameterError, match="roster position"):
-        replace(proposed(MECHANISMS[1], Topology.EXPLICIT), topology=Topology.SERVERS)
+        replace(proposed(MECHANISMS[1], EXPLICIT), topology=SERVERS)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)

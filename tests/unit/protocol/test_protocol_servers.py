@@ -9,20 +9,21 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol.play import play_servers, set_up
+from faircount.protocol import SERVERS, resume
+from faircount.protocol.play import play as play_survey
+from faircount.protocol.play import set_up
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.roles.entrances import resume
 from faircount.protocol.survey.budget import Ledger, Status
-from faircount.protocol.survey.parameters import Topology
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers import servers
-from faircount.protocol.topologies.two_servers.messages import Included, Inclusion, ServersClaim, ShareSum
+from faircount.protocol.topologies.two_servers import user as servers_user
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Aborted,
     Accepted,
     Batch,
+    Inclusion,
     Inquiry,
     Published,
     Reason,
@@ -36,7 +37,7 @@ from faircount.protocol.wire.sealing import IdealSealing
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack
 
-S = Topology.SERVERS
+S = SERVERS
 
 
 def by_s1(stage, what):
@@ -64,23 +65,23 @@ def test_too_few_answers_abort_and_reveal_nothing(stage) -> None:
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.claim is None
-    assert play.s2.ledger.find(play.cast.params.survey) is None
+    assert play.s2.ledger.find(play.setup.params.survey) is None
 
 
 def test_a_retry_is_the_same_bytes_and_is_accepted_even_late(stage) -> None:
     play = stage(S)
     play.answer_all()
     first = play.people[0]
-    assert isinstance(play.tell_s1(servers.submit(first))[0], Accepted)
+    assert isinstance(play.tell_s1(first.body)[0], Accepted)
     play.settle(play.deadline())
-    assert isinstance(play.tell_s1(servers.submit(first))[0], Accepted)
+    assert isinstance(play.tell_s1(first.body)[0], Accepted)
     assert play.counts() == [1] * 6
 
 
 def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
     play = stage(S)
     play.answer_all()
-    again = servers.respond(play.cast.params, play.cast.invitations[0], 3, play.entropy)
+    again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
     (answer,) = play.tell_s1(again.body)
     assert answer.why is Reason.CONFLICT
     play.settle(play.deadline())
@@ -153,7 +154,7 @@ def test_the_claim_tells_s2_nothing_about_the_shares(stage) -> None:
 def test_blobs_before_the_claim_are_refused(stage) -> None:
     play = stage(S)
     play.answer_all()
-    early = by_s1(play, Batch(play.cast.params.survey, bytes(32), (b"x",)))
+    early = by_s1(play, Batch(play.setup.params.survey, bytes(32), (b"x",)))
     (answer,) = play.tell_s2(early)
     assert play.said_by_s2(answer).reason == Reason.EARLY
 
@@ -205,7 +206,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     (claim,) = play.deadline()
     (batch,) = play.tell_s1(play.tell_s2(claim)[0])
     blobs = [play.s1.bodies[line.user].blob for line in play.s1.claim.entries]
-    wrong = Batch(play.cast.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(60)))
+    wrong = Batch(play.setup.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(60)))
     assert play.said_by_s2(play.tell_s2(by_s1(play, wrong))[0]).reason == Reason.WRONG_BLOBS
     play.settle((batch,))
     assert play.counts() == [1] * 6
@@ -223,7 +224,7 @@ def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
 def test_a_share_swapped_under_its_blob_leaves_its_user_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    q, N = play.cast.params.q, play.cast.params.N
+    q, N = play.setup.params.q, play.setup.params.N
     swapped = replace(play.people[3].body, share=pack(np.zeros(N, dtype=np.uint8), q))
     play.tell_s1(swapped)
     play.settle(play.deadline())
@@ -255,7 +256,7 @@ def test_too_many_blobs_that_do_not_open_abort_and_charge(stage) -> None:
         play.tell_s1(replace(play.people[i].body, blob=bytes(60)))
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> None:
@@ -287,7 +288,7 @@ def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
                 answers = play.tell_s2(resume(play.s1)[0])
             out = play.tell_s1(answers[0])
         plays.append(play)
-    assert len({encode(play.s1.final) for play in plays}) == 1
+    assert len({encode(play.s1.final.signed) for play in plays}) == 1
 
 
 def test_s1_restored_before_its_claim_adopts_the_one_that_s2_holds(stage) -> None:
@@ -311,9 +312,9 @@ def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
     (claim,) = play.deadline()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.cast.params.survey)),))
+    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_s1_restored_after_the_result_learns_it(stage) -> None:
@@ -323,14 +324,14 @@ def test_s1_restored_after_the_result_learns_it(stage) -> None:
     play.tell_s1(play.people[4].body)
     play.settle(play.deadline())
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.cast.params.survey)),))
+    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
     assert play.counts() == [1, 1, 1, 1, 1, 0]
 
 
 def test_s1_restored_that_gives_up_too_early_learns_the_result(stage) -> None:
     """S1 cannot end a survey alone: it asks S2, which knows better."""
     play = stage(S)
-    kept = servers.open_survey(play.s1)
+    kept = play.s1
     kept = backup(kept)
     play.answer_all()
     play.settle(play.deadline())
@@ -353,7 +354,7 @@ def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
     play.settle(aborted)
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.closed
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
     play.settle(resume(play.s1))
     assert play.s2.state is State.ABORTED
 
@@ -361,14 +362,14 @@ def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
 def test_an_s1_restored_to_before_its_claim_cannot_release_the_budget(stage) -> None:
     """Blobs are on their way to S2 when S1 forgets everything and gives up: it must not say that none were sent."""
     play = stage(S)
-    empty = coordinator.backup(servers.open_survey(play.s1))
+    empty = coordinator.backup(play.s1)
     play.answer_all()
     (receipt,) = play.tell_s2(play.deadline()[0])
     (batch,) = play.tell_s1(receipt)
     play.s1 = empty
     (wish,) = play.deadline()
     play.tell_s2(wish)
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
     play.tell_s2(batch)
     assert play.s2.state is State.ABORTED
 
@@ -380,19 +381,19 @@ def test_a_restored_s2_closes_its_population_even_if_the_survey_is_over(stage) -
     after, out = aggregator.restored(play.s2)
     assert (after.state, out) == (State.PUBLISHED, ())
     assert after.ledger.closed
-    assert after.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert after.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_a_closed_population_opens_with_the_receipts(stage) -> None:
     play = stage(S)
     play.answer_all()
     play.tell_s2(play.deadline()[0])
-    receipt = play.s2.statements[-1]
-    fresh = replace(play.cast.s2, ledger=play.cast.s2.ledger.restored(()))
+    receipt = play.s2.statements[-1].signed
+    fresh = replace(play.setup.s2, ledger=play.setup.s2.ledger.restored(()))
     assert fresh.ledger.closed
     opened = aggregator.show_receipts(fresh, [receipt])
     assert not opened.ledger.closed
-    assert opened.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert opened.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_over_budget_aborts_without_a_charge(stage) -> None:
@@ -418,18 +419,18 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    wrong = ShareSum(play.cast.params.survey, _included_hash(play), pack(np.zeros(6, dtype=np.uint8), 7))
+    wrong = ShareSum(play.setup.params.survey, _included_hash(play), pack(np.zeros(6, dtype=np.uint8), 7))
     (answer,) = play.tell_s2(by_s1(play, wrong))
     said = play.said_by_s2(answer)
     assert isinstance(said, Aborted)
     assert (said.reason, said.spent) == (b"corrupt", 1)
-    assert play.s2.ledger.find(play.cast.params.survey).status is Status.SPENT
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def _included_hash(play) -> bytes:
     from hashlib import sha256
 
-    return sha256(play.s1.included.payload).digest()
+    return sha256(play.s1.included.signed.payload).digest()
 
 
 def test_a_sum_over_another_set_is_refused(stage) -> None:
@@ -438,7 +439,7 @@ def test_a_sum_over_another_set_is_refused(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    wrong = ShareSum(play.cast.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7))
+    wrong = ShareSum(play.setup.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7))
     assert play.said_by_s2(play.tell_s2(by_s1(play, wrong))[0]).reason == Reason.WRONG_DIGEST
     play.settle(out)
     assert play.counts() == [1] * 6
@@ -460,14 +461,14 @@ def test_s1_sends_one_sum_whatever_else_s2_signs(stage) -> None:
 def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    survey, access = play.cast.params.survey, play.cast.invitations[0].access
+    survey, access = play.setup.params.survey, play.invitations[0].access
     assert isinstance(play.tell_s1(Inquiry(survey, access))[0], Wait)
     play.settle(play.deadline())
     (proof,) = play.tell_s1(Inquiry(survey, access))
     assert isinstance(proof, Inclusion)
-    assert servers.was_included(play.people[0], proof)
-    assert not servers.was_included(play.people[1], proof)
-    (answer,) = play.tell_s1(Inquiry(survey, play.cast.invitations[3].access))
+    assert servers_user.was_included(play.people[0], proof)
+    assert not servers_user.was_included(play.people[1], proof)
+    (answer,) = play.tell_s1(Inquiry(survey, play.invitations[3].access))
     assert answer.why is Reason.UNKNOWN
 
 
@@ -475,7 +476,7 @@ def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
     play = stage(S)
     other = stage(S, seed=2)
     with pytest.raises(ProtocolError, match="other parameters"):
-        servers.respond(play.cast.params, other.cast.invitations[0], 0, play.entropy)
+        servers_user.respond(play.setup.params, other.invitations[0], 0, play.entropy)
 
 
 def test_it_runs_on_ideal_sealing_too(stage) -> None:
@@ -493,15 +494,15 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
     ):
         entropy = SeededStream(3)
         cast = set_up(mechanism, S, entropy)
-        person = servers.respond(cast.params, cast.invitations[0], 7, entropy)
-        sizes[mechanism.name] = len(encode(servers.submit(person)))
+        person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
+        sizes[mechanism.name] = len(encode(person.body))
     assert all(size < 300 for size in sizes.values()), sizes
     assert sizes == {"laplace": 248, "decoys": 248}
 
 
 def test_a_played_survey_carries_its_guarantee() -> None:
     answers = np.arange(200) % 5
-    result = play_servers(answers, Laplace(items=5, epsilon=1.0), entropy=SeededStream(5))
+    result = play_survey(answers, Laplace(items=5, epsilon=1.0), SERVERS, entropy=SeededStream(5))
     published = result.facts["published"]
     assert result.included == published.included == 200
     assert abs(result.estimates - 0.2).max() < 0.1
@@ -511,7 +512,7 @@ def test_a_played_survey_carries_its_guarantee() -> None:
 def test_secrets_do_not_print(stage) -> None:
     play = stage(S)
     play.answer_all()
-    shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.cast)
-    for secret in (play.s2.box.secret, play.s2.key.secret, play.cast.invitations[0].token, play.s1.key.secret):
+    shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.setup)
+    for secret in (play.s2.box.secret, play.s2.key.secret, play.invitations[0].token, play.s1.key.secret):
         assert secret.hex() not in shown
         assert repr(secret)[2:-1] not in shown

@@ -17,7 +17,8 @@ from faircount.accounting.guarantee import insiders
 from faircount.accounting.two_stage import sets_delta
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.two_stage import TSS, TSSPrime
-from faircount.protocol.play import play_two_stage
+from faircount.protocol import TWO_STAGE
+from faircount.protocol.play import play as play_survey
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import Assignment, SumCall
@@ -84,7 +85,7 @@ def test_items_that_nobody_reports_have_helpers_who_send_zero(two_stage) -> None
 @pytest.mark.parametrize("gamma", [1.0, 2.0])
 def test_played_in_memory(gamma) -> None:
     mechanism = TSSPrime(items=["a", "b", "c", "d", "e"], p=0.5, alpha=0.4, gamma=gamma, phi=2, floor=7)
-    result = play_two_stage(list("abcde") * 8, mechanism, entropy=SeededStream(3), epsilon=1.0)
+    result = play_survey(list(range(5)) * 8, mechanism, TWO_STAGE, entropy=SeededStream(3), epsilon=1.0)
     said = result.facts["published"]
     assert result.included == 40
     assert abs(result.estimates - 0.2).max() < 0.5
@@ -213,7 +214,7 @@ def test_too_few_reporters_abort(two_stage) -> None:
 def test_too_few_indicators_abort(two_stage) -> None:
     play = two_stage("elected", skip=range(6))
     assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.committed not in b"".join(each.payload for each in play.s2.statements)
+    assert play.s2.committed not in b"".join(each.signed.payload for each in play.s2.statements)
 
 
 def test_attempts_run_out_in_words(two_stage) -> None:

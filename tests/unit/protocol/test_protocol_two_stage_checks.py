@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from faircount.protocol import decode
 from faircount.protocol.roles import coordinator
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers.messages import Inclusion
 from faircount.protocol.topologies.two_stage import coordinator as rules
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import (
@@ -23,8 +23,7 @@ from faircount.protocol.topologies.two_stage.messages import (
 )
 from faircount.protocol.topologies.two_stage.relay import items_of, reporters, rounds, shuffled, slots_of
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.decoding import decode
-from faircount.protocol.wire.messages import Accepted, Reason, Wait
+from faircount.protocol.wire.messages import Accepted, Inclusion, Reason, Wait
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import SigningKey, sign
 
@@ -45,7 +44,7 @@ def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
     other = replace(request, reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]))
     answer, stored = play.tell_s2(play.by_s1(other))
     assert play.said_by_s2(answer).reason == Reason.CONFLICT
-    assert stored == rounds(play.s1).election
+    assert stored == rounds(play.s1).election.signed
     forged = replace(stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters)))
     call = replace(play.visit(0), election=forged)
     assert people.report(play.people[0], call, play.entropy)[1].why is Reason.UNSIGNED
@@ -71,9 +70,9 @@ def test_s2_must_reveal_what_it_committed_to(two_stage) -> None:
 
 def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
     play = two_stage("drawn")
-    assert all(play.s2.committed not in each.payload for each in play.s2.statements)
+    assert all(play.s2.committed not in each.signed.payload for each in play.s2.statements)
     play.indicate()
-    assert play.s2.committed in play.s2.statements[-1].payload
+    assert play.s2.committed in play.s2.statements[-1].signed.payload
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_requests_that_s2_refuses_end_the_survey(two_stage, change, reason) -> N
         play.tell_s1(person.indicator)
     play.deadline()
     wrong = replace(rounds(play.s1).request, **change)
-    play.s1 = replace(play.s1, extra=replace(rounds(play.s1), request=wrong))
+    play.s1 = replace(play.s1, own=replace(rounds(play.s1), request=wrong))
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT  # not announced
     play.tell_s2(play.by_s1(Announcement(play.params.survey, sha256(encode(wrong)).digest())))
     (answer,) = play.tell_s2(play.by_s1(wrong))

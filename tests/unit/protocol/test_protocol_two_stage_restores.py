@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from faircount.core.errors import ProtocolError
+from faircount.protocol import end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.entrances import end_phase, resume
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Roster
@@ -16,7 +16,7 @@ from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import Assignment, Bundle, Election, SumCall
 from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import Accepted, Inquiry, Published, Reason, Recall, Receipt, Wait
+from faircount.protocol.wire.messages import Accepted, Published, Reason, Recall, Receipt, Wait
 from faircount.protocol.wire.sealing import RealSealing
 
 ALL = [1] * 8
@@ -97,7 +97,7 @@ def test_everything_needs_the_users_credential(two_stage, change) -> None:
 def test_a_key_belongs_to_one_reporter_and_stays(two_stage) -> None:
     play = two_stage("elected", sealing=RealSealing(), k=2)
     play.act(0)
-    thief = replace(play.people[1], disguise=play.people[0].disguise)
+    thief = replace(play.people[1], reporting_key=play.people[0].reporting_key)
     _, stolen = people.report(thief, play.visit(1), play.entropy)
     assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
     play.phase()
@@ -188,13 +188,10 @@ def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
 
 def test_s1_restored_before_the_seal_finds_its_way(two_stage) -> None:
     play = two_stage("open")
-    joined = [user.join(play.params, each, play.entropy, play.s2.sealing) for each in play.cast.invitations]
-    for each in joined:
-        play.tell_s1(each.enrolment)
+    enrolled = [play.exchange(each) for each in play.begun()]
     backup = copy.deepcopy(play.s1)
     play.settle(play.deadline())
-    (roster,) = play.tell_s1(Inquiry(play.params.survey, play.cast.invitations[0].access))
-    play.draw(sorted((user.believe(each, roster) for each in joined), key=lambda member: member.index))
+    play.people = {i: play.exchange(each).state for i, each in enumerate(enrolled)}
     play.indicate()
     play.s1 = backup
     recall(play)

@@ -5,12 +5,14 @@ import pytest
 from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
-from faircount.planning.completion import completion, endings, tolerable_loss
-from faircount.protocol.survey.parameters import Topology
+from faircount.planning.completion import completion, endings
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
+from faircount.protocol.survey.topology import Attendance
+from faircount.protocol.topologies.explicit.completion import tolerable_loss
 from faircount.protocol.wire.messages import Published
 from faircount.testing.completion import completes, played
 
-SERVERS, EXPLICIT, MASKED = Topology.SERVERS, Topology.EXPLICIT, Topology.MASKED
+SERVERS, EXPLICIT, MASKED = SERVERS, EXPLICIT, MASKED
 
 
 @pytest.mark.parametrize(("topology", "minimum", "loss"), [(SERVERS, 18, 0.1), (EXPLICIT, 8, 0.15), (MASKED, 10, 0.3)])
@@ -99,7 +101,7 @@ def test_masked_promises_nothing_where_too_few_come() -> None:
 
 def test_the_loss_that_explicit_bears_is_the_largest() -> None:
     for users, minimum in ((5, 3), (100, 70), (1000, 1000), (10**6, 7 * 10**5)):
-        loss = tolerable_loss(users, minimum)
+        loss = tolerable_loss(Attendance(users, minimum, 0.0))
         assert completion(EXPLICIT, users, minimum, loss) >= 0.99 > completion(EXPLICIT, users, minimum, 1.01 * loss)
 
 
@@ -108,7 +110,7 @@ def test_endings_in_words() -> None:
     assert "will give up" in said[EXPLICIT].words
     assert (said[EXPLICIT].chance, said[SERVERS].words) == (pytest.approx(2.25e-13, rel=0.01), "one visit")
     assert said[MASKED].chance > 0.9999
-    assert said[Topology.TWO_STAGE].chance is None
+    assert said[TWO_STAGE].chance is None
     assert "will give up" not in next(each.words for each in endings(20, 10, 0.001) if each.topology is EXPLICIT)
     assert all("dropout" in each.words for each in endings(100, 100, 0.05)[:2])
     assert said[MASKED].to_dict()["kind"] == "at least"
@@ -116,8 +118,8 @@ def test_endings_in_words() -> None:
 
 def test_bad_questions_are_refused() -> None:
     with pytest.raises(ParameterError):
-        completion(Topology.TWO_STAGE, 100, 70, 0.05)
+        completion(TWO_STAGE, 100, 70, 0.05)
     with pytest.raises(ParameterError):
         completion(SERVERS, 100, 70, 1.0)
     with pytest.raises(ParameterError):
-        completes(Topology.TWO_STAGE, 100, 70, 0.0, np.random.default_rng(1))
+        completes(TWO_STAGE, 100, 70, 0.0, np.random.default_rng(1))

@@ -16,9 +16,9 @@ from faircount.accounting.two_stage import sets_delta
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol.survey.parameters import Topology
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers.messages import SumUpload
+from faircount.protocol.topologies.explicit.messages import SumUpload
 from faircount.protocol.topologies.two_servers.messages import ShareSum
 from faircount.protocol.topologies.two_stage import coordinator as two_stage
 from faircount.protocol.wire import signing
@@ -28,7 +28,7 @@ from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack
 from faircount.testing.views import Ideal, every_run, excess, uniform
-from faircount.testing.views_play import Theatre, responses
+from faircount.testing.views_play import ViewEnumerator, responses
 
 EPSILONS = (0.0, 0.3, 1.0)
 SAME = 1e-12
@@ -55,26 +55,26 @@ def ideal_signatures(monkeypatch) -> None:
 # --- stories ------------------------------------------------------------------------------------------------------
 
 
-def everybody(play: Theatre) -> None:
+def everybody(play: ViewEnumerator) -> None:
     """Nobody fails."""
-    phases = {Topology.SERVERS: 1, Topology.TWO_STAGE: 3}.get(play.params.topology, 2)
+    phases = {SERVERS: 1, TWO_STAGE: 3}.get(play.params.topology, 2)
     for _ in range(phases):
         play.visit(*range(play.params.n_max))
         play.deadline()
     assert play.s1.state.state is State.PUBLISHED
 
 
-def comes_late(play: Theatre):
+def comes_late(play: ViewEnumerator):
     """The last user's body arrives after the deadline: it is dropped. Returns the body."""
     *others, late = range(play.params.n_max)
-    if play.params.topology is not Topology.SERVERS:
+    if play.params.topology is not SERVERS:
         play.visit(*others, late)
         play.deadline()
     play.visit(*others)
     body = play.prepare(late)
     play.deadline()
     play.tell_s1(body)
-    helpers = (late,) if play.params.topology is Topology.TWO_STAGE else ()  # no reporter, but elected
+    helpers = (late,) if play.params.topology is TWO_STAGE else ()  # no reporter, but elected
     for _ in range(2):  # `explicit` adds up once more, `masked` recovers the key
         play.visit(*others, *helpers)
         play.deadline()
@@ -82,28 +82,28 @@ def comes_late(play: Theatre):
     return body
 
 
-def is_forwarded(play: Theatre) -> None:
+def is_forwarded(play: ViewEnumerator) -> None:
     """The planted hole: S1 sends S2 what came too late, and what belongs to it."""
     late, s1, params = comes_late(play), play.s1.state, play.params
     blobs = [late.blob]
-    if params.topology is Topology.EXPLICIT:
+    if params.topology is EXPLICIT:
         blobs += [s1.uploads[SumUpload.tag, late.set_digest, j].blob for j in range(params.n_max) if j != late.index]
     play.tell_s2(sign(s1.key, Party.S1, Batch(params.survey, s1.claim_hash, tuple(blobs))))
-    if params.topology is Topology.SERVERS:
+    if params.topology is SERVERS:
         shares = [s1.bodies[user].share for user in sorted(s1.bodies.keys())] + [late.share]
         total = pack(sum_packed(shares, params.q, params.N), params.q)
         play.tell_s2(sign(s1.key, Party.S1, ShareSum(params.survey, bytes(32), total)))
 
 
-def theatre(topology: Topology, mechanism, **terms) -> Theatre:
-    if topology is Topology.MASKED:
+def theatre(topology: Topology, mechanism, **terms) -> ViewEnumerator:
+    if topology is MASKED:
         terms = {"k": mechanism.n - 1, "t": 2, **terms}
-    return Theatre(mechanism, topology, **{"attempts": 2, **terms})
+    return ViewEnumerator(mechanism, topology, **{"attempts": 2, **terms})
 
 
 # --- everybody comes ----------------------------------------------------------------------------------------------
 
-SIZES = [(Topology.SERVERS, 3), (Topology.MASKED, 3), pytest.param(Topology.EXPLICIT, 2, marks=pytest.mark.slow)]
+SIZES = [(SERVERS, 3), (MASKED, 3), pytest.param(EXPLICIT, 2, marks=pytest.mark.slow)]
 """Topologies and moduli: explicit users draw twelve elements between them, the others six."""
 
 
@@ -130,7 +130,7 @@ def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -
 def test_decoys_hide_all_neighbours_from_everybody() -> None:
     """No floor: all answers of two users, each of whom may collude against the other. The field is the real one."""
     mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
-    play = theatre(Topology.SERVERS, mechanism)
+    play = theatre(SERVERS, mechanism)
     laws = {answers: play.law(answers, everybody, [(0,), (1,)]) for answers in product(range(2), repeat=2)}
     for answers, changed in product(laws, repeat=2):
         differ = [i for i in range(2) if answers[i] != changed[i]]
@@ -193,9 +193,9 @@ class TinyTwoStage(TSSPrime):
         return self.q
 
 
-def two_stages(monkeypatch, mechanism, **terms) -> Theatre:
+def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
     """S1 numbers the reporters in an order that nobody else knows: each is as likely as any other."""
-    play = theatre(Topology.TWO_STAGE, mechanism, **terms)
+    play = theatre(TWO_STAGE, mechanism, **terms)
     orders = list(permutations(range(mechanism.n)))
 
     def shuffled(_, eligible):
@@ -254,7 +254,7 @@ def test_every_run_is_counted_with_its_probability() -> None:
 def test_remembered_roles_see_what_real_ones_see(monkeypatch) -> None:
     laws = []
     for _ in range(2):
-        play = theatre(Topology.SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
+        play = theatre(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
         laws.append(play.law((0, 1), everybody, [(0,), (1,)]))
         monkeypatch.setattr(Ideal, "call", lambda world, role, node, *what: world._really(role, node, what))
     assert laws[0] == laws[1]

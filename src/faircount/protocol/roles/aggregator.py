@@ -2,15 +2,15 @@
 
     seal a roster once -> admit a claim once, reserving the budget -> take the blobs of that claim -> publish or abort
 
-A topology adds the checks of its claim and what it does with the blobs (its module in `roles.TOPOLOGIES`). Every
-function is (state, message) -> (state, outgoing); a state is written before its answer is sent.
+A topology adds the checks of its claim and what it does with the blobs (`Topology.s2`). Every function is
+(state, message) -> (state, outgoing); a state is written before its answer is sent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
 from faircount.protocol.survey.budget import Charge, Ledger, Shown
 from faircount.protocol.survey.invitations import entry_holds
-from faircount.protocol.survey.parameters import SurveyParameters, Topology
+from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.remaining_privacy import keeps, realized
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.topologies.peers.messages import BadEntries, Enrolled, Seal, SealRequest
-from faircount.protocol.topologies.two_servers.messages import Submitter
 from faircount.protocol.wire.canonical_json import scaled_up, unscaled
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
@@ -41,8 +39,9 @@ from faircount.protocol.wire.messages import (
     Standing,
     rejected,
 )
+from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
-from faircount.protocol.wire.signing import SigningKey, sign, unwrap
+from faircount.protocol.wire.signing import SigningKey, Statement, make_statement, sign, unwrap, verified
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Aggregator:
     claims: int = 0
     bad: frozenset[bytes] = frozenset()  # users whose blobs did not open: they must not be claimed again
     handed_over: bool = False  # whether any blob of the claim has arrived
-    statements: tuple[Signed, ...] = ()
+    statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
 
     @property
@@ -72,28 +71,50 @@ class Aggregator:
         """The sealed digest; without a roster (`servers`) that of the parameters."""
         return self.sealed or self.params.digest
 
-    def last(self, kind: type[Message]) -> Signed | None:
+    def last(self, kind: type[Message]) -> Statement | None:
         """The newest statement of a kind."""
-        return next((each for each in reversed(self.statements) if each.payload[1] == kind.tag), None)
+        return next((each for each in reversed(self.statements) if isinstance(each.says, kind)), None)
+
+    @property
+    def last_words(self) -> tuple[Signed, ...]:
+        """The newest statement, if there is one, as it is sent."""
+        return tuple(each.signed for each in self.statements[-1:])
 
 
 Step = tuple[Aggregator, tuple[Message, ...]]
 Handler = Callable[[Aggregator, Any], Step]
 
 
-def receive(handlers: Mapping[type[Message], Handler], s: Aggregator, message: Message) -> Step:
-    """S1's signed message to its handler; anything else is rejected."""
+class Entry(Protocol):
+    """A line that names a user with its key, and carries the seal of its invitation."""
+
+    @property
+    def user(self) -> bytes:
+        """Id of the person."""
+
+    @property
+    def public_key(self) -> bytes:
+        """The key that the person made for this survey."""
+
+    @property
+    def mac(self) -> bytes:
+        """The invitation's seal on the key."""
+
+
+def aggregate(s: Aggregator, message: Message) -> Step:
+    """S2 receives what S1 signed; anything else is rejected."""
     if not isinstance(message, Signed):
         return s, (rejected(Reason.UNSIGNED, "S2 reads what S1 signed, and nothing else"),)
-    inner = unwrap(s.params.keys.s1, Party.S1, message)
-    if inner is None:
+    statement = verified(s.params.keys.s1, Party.S1, message)
+    if statement is None:
         return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S1 in the parameters"),)
-    handler = {**COMMON, **handlers}.get(type(inner))
-    if handler is None or getattr(inner, "survey", None) != s.params.survey:
+    says = statement.says
+    handler = s.params.topology.s2.get(type(says)) or FROM_S1.get(type(says))
+    if handler is None or getattr(says, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
-    after, out = handler(s, inner)
+    after, out = handler(s, says)
     if after.state in FINAL and all(isinstance(each, Rejected) for each in out):
-        out = (*out, *after.statements[-1:])  # S1 may not have heard how it ended
+        out = (*out, *after.last_words)  # S1 may not have heard how it ended
     return after, tuple(_refused(s, message, each) if isinstance(each, Rejected) else each for each in out)
 
 
@@ -104,18 +125,18 @@ def _refused(s: Aggregator, request: Signed, why: Rejected) -> Signed:
 
 def say(s: Aggregator, what: Message, **change: Any) -> Step:
     """Sign a statement, keep it and send it."""
-    signed = sign(s.key, Party.S2, what)
-    return replace(s, statements=(*s.statements, signed), **change), (signed,)
+    statement = make_statement(s.key, Party.S2, what)
+    return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
 def seal_roster(s: Aggregator, request: SealRequest) -> Step:
     """Seal the one roster. Entries that S1 cannot have from an invited person are named, and nothing is sealed."""
     if s.state in FINAL:
-        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.statements[-1:])
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.last_words)
     if s.roster is not None:
         stored = s.last(Seal)
         again = () if s.roster == request else (rejected(Reason.CONFLICT, "another roster is sealed"),)
-        return s, (*again, *([stored] if stored else []))
+        return s, (*again, *([stored.signed] if stored else []))
     problem = _roster_problem(s, request)
     if problem is not None:
         return s, (problem,)
@@ -125,12 +146,12 @@ def seal_roster(s: Aggregator, request: SealRequest) -> Step:
     lines = [(each.user, each.public_key) for each in request.entries]
     root = merkle_root(roster_leaves(lines))
     digest = roster_digest(s.params.digest, len(lines), root)
-    revealed = bytes(32) if s.params.topology is Topology.TWO_STAGE else s.committed  # there: with the election
+    revealed = s.committed if s.params.topology.reveals_with_roster else bytes(32)
     seal = Seal(s.params.survey, digest, len(lines), root, revealed)
     return say(s, seal, roster=request, sealed=digest, state=advance(s.state, State.SEALED))
 
 
-def believed(s: Aggregator, each: Enrolled | Submitter) -> bool:
+def believed(s: Aggregator, each: Entry) -> bool:
     """Whether an invitation vouches for this entry: S1 cannot have made it up."""
     return entry_holds(s.guests.get(each.user), s.params.digest, each.public_key, each.mac)
 
@@ -186,21 +207,21 @@ def repeated(s: Aggregator, claim: Message) -> Step | None:
     """The answer to a claim that needs no check: the same again, another one, or one that comes too late."""
     receipt = s.last(Receipt)
     if s.state in FINAL:
-        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.statements[-1:])
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.last_words)
     if s.claim is None or receipt is None:
         return None
     if s.claim == claim:
-        return s, (receipt,)
+        return s, (receipt.signed,)
     if s.bad and s.claims == 1 and s.state is State.SUBMITTING:
         return None
-    return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt)
+    return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt.signed)
 
 
 def refuse_claim(s: Aggregator, problem: Rejected | None) -> Step:
     """Refuse a claim; with the receipt that was given for another one, from which a restored S1 learns of it."""
     receipt = s.last(Receipt)
     why = problem or rejected(Reason.MALFORMED, "this claim names no set of the sealed roster")
-    return s, (why, *(() if receipt is None else (receipt,)))
+    return s, (why, *(() if receipt is None else (receipt.signed,)))
 
 
 def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] | None) -> Rejected | None:
@@ -293,7 +314,7 @@ def abort(s: Aggregator, reason: str, *, spent: bool) -> Step:
 def give_up(s: Aggregator, message: Aborted) -> Step:
     """S1 cannot go on."""
     if s.state in FINAL:
-        return s, s.statements[-1:]
+        return s, s.last_words
     spent = s.handed_over or (s.claim is not None and message.spent != 0)
     return abort(s, f"S1: {message.reason.decode(errors='replace')}", spent=spent)
 
@@ -302,7 +323,9 @@ def recall(s: Aggregator, _: Recall) -> Step:
     """Everything that S1 needs to go on from where S2 stands."""
     roster = b"" if s.roster is None else encode(s.roster)
     claim = b"" if s.claim is None else encode(s.claim)
-    return s, (sign(s.key, Party.S2, Standing(s.params.survey, roster, claim, s.statements)),)
+    return s, (
+        sign(s.key, Party.S2, Standing(s.params.survey, roster, claim, tuple(each.signed for each in s.statements))),
+    )
 
 
 def restored(s: Aggregator) -> Step:
@@ -330,4 +353,4 @@ def _amount(text: bytes) -> float:
     return unscaled(text.decode())
 
 
-COMMON: dict[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, Recall: recall}
+FROM_S1: Mapping[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, Recall: recall}

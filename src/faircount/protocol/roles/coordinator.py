@@ -2,8 +2,9 @@
 
     enrol -> close the roster, have it sealed -> take uploads, first write wins -> claim -> send blobs -> keep result
 
-A topology adds a `Rules`: its uploads, what S2's answers lead to, and what a deadline does. Every function is
-(state, message) -> (state, outgoing); `resume` repeats the last word to S2 after a crash, from the state alone.
+A topology adds its `Rules`: its uploads, what S2's answers lead to, and what a deadline does. Every function is
+(state, message) -> (state, outgoing); `resume` repeats what S2 may not have heard after a crash, from the state alone.
+What S1 stores is filled in place (`write_once`), so a state that is to be kept as it was must be copied: `backup`.
 """
 
 import hmac
@@ -17,9 +18,7 @@ from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.topologies.peers.messages import Enrolled, Seal, SealRequest
 from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.decoding import decode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import (
     Aborted,
@@ -33,10 +32,12 @@ from faircount.protocol.wire.messages import (
     Rejected,
     Signed,
     Standing,
+    decode,
     rejected,
 )
+from faircount.protocol.wire.roster_messages import Enrolled, Seal, SealRequest
 from faircount.protocol.wire.sealing import RealSealing, Sealing
-from faircount.protocol.wire.signing import SigningKey, sign, unwrap
+from faircount.protocol.wire.signing import SigningKey, Statement, make_statement, sign, verified
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -44,6 +45,10 @@ Phase = tuple[State, int]
 
 Upload = tuple[int, int | bytes, int]
 """Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place in the roster."""
+
+
+class TopologyState:
+    """What S1 keeps of one topology alone; a topology that needs something subclasses it."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,26 @@ class Coordinator:
     removed: frozenset[tuple[int, int]] = frozenset()
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
-    seal: Signed | None = None
-    receipt: Signed | None = None
-    included: Signed | None = None  # `servers`
-    final: Signed | None = None  # S2's last word, or our own request to end the survey
+    seal: Statement | None = None
+    receipt: Statement | None = None
+    included: Statement | None = None  # S2's word on whose shares count
+    final: Statement | None = None  # S2's last word, or our own request to end the survey
     asks: bool = False  # restored, and not yet told what stands
-    extra: Any = None  # what only one topology keeps
+    own: TopologyState | None = None  # what only this topology keeps
+
+    @classmethod
+    def begin(
+        cls, params: SurveyParameters, key: SigningKey, invited: frozenset[bytes], sealing: Sealing | None = None
+    ) -> "Coordinator":
+        """S1 when the first user arrives; where there is no roster, enrolling and sealing are passed through."""
+        first = params.topology.phases[0]
+        state = State.ENROLLING if first is State.ENROLLING else advance(State.ENROLLING, State.SEALED, first)
+        return cls(params, key, invited, sealing or RealSealing(), state)
+
+    @property
+    def rules(self) -> "Rules":
+        """What the topology adds."""
+        return self.params.topology.s1
 
     @property
     def n(self) -> int:
@@ -105,74 +124,89 @@ def restored(s: Coordinator) -> Step:
     return after, (to_s2(after, Recall(s.params.survey)),)
 
 
+FromUser = Callable[[Coordinator, Any], Step]
+FromS2 = Callable[[Coordinator, Any, Statement], Step]
+
+
+def _claim_of(s: Coordinator) -> Message | None:
+    return s.claim
+
+
+def _members_of(s: Coordinator) -> tuple[int, ...]:
+    return s.members
+
+
 @dataclass(frozen=True)
 class Rules:
-    """What a topology adds to S1: handlers by message class, what ends each phase, and the last word to S2."""
+    """What a topology adds to S1: handlers by message class, what ends each phase, and what it has to say to S2."""
 
-    users: Mapping[type[Message], Callable[[Coordinator, Any], Step]]
-    s2: Mapping[type[Message], Callable[[Coordinator, Any, Signed], Step]]
+    users: Mapping[type[Message], FromUser]
+    s2: Mapping[type[Message], FromS2]
     deadlines: Mapping[State, Callable[[Coordinator], Step]]
-    resume: Callable[[Coordinator], Out]
+    pending: Callable[[Coordinator], Out]  # what S2 has not answered yet
     adopt: Callable[[Coordinator, Message], Coordinator]  # S2's claim becomes S1's own
     complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
+    request: Callable[[Coordinator], Message | None] = _claim_of  # what S1 asks S2 to grant
+    included: Callable[[Coordinator], tuple[int, ...]] = _members_of  # places in the roster that the result counts
 
 
-def receive(rules: Rules, s: Coordinator, message: Message) -> Step:
-    """A user's message, or what S2 signed, to its handler; anything else is rejected.
+def coordinate(s: Coordinator, message: Message) -> Step:
+    """S1 receives a user's message, or what S2 signed; anything else is rejected.
 
     After a statement of S2 that changed something, S1 says to S2 what comes next.
     """
     if isinstance(message, Signed):
-        after, out = _heed(rules, s, message)
-        return after, out or (() if after is s else resume(rules, after))
-    known = rules.users.get(type(message))
-    if known is None or getattr(message, "survey", None) != s.params.survey:
+        after, out = _on_s2_statement(s, message)
+        return after, out or (() if after is s else resume(after))
+    handler = s.rules.users.get(type(message))
+    if handler is None or getattr(message, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
-    return known(s, message)
+    return handler(s, message)
 
 
-def _heed(rules: Rules, s: Coordinator, message: Signed) -> Step:
-    inner = unwrap(s.params.keys.s2, Party.S2, message)
-    if inner is None:
+def _on_s2_statement(s: Coordinator, message: Signed) -> Step:
+    statement = verified(s.params.keys.s2, Party.S2, message)
+    if statement is None:
         return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
-    if isinstance(inner, Standing) and inner.survey == s.params.survey:
-        return adopt(rules, s, inner)
-    if isinstance(inner, Refused) and _out_of_step(rules, s, inner):
+    says = statement.says
+    if isinstance(says, Standing) and says.survey == s.params.survey:
+        return adopt(s, says)
+    if isinstance(says, Refused) and _out_of_step(s, says):
         return s, (to_s2(s, Recall(s.params.survey)),)
-    handler = {**FROM_S2, **rules.s2}.get(type(inner))
-    if handler is None or getattr(inner, "survey", None) != s.params.survey:
+    handler = s.rules.s2.get(type(says)) or FROM_S2.get(type(says))
+    if handler is None or getattr(says, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
-    return handler(s, inner, message)
+    return handler(s, says, statement)
 
 
-def _out_of_step(rules: Rules, s: Coordinator, why: Refused) -> bool:
+def _out_of_step(s: Coordinator, why: Refused) -> bool:
     """Whether S2 refuses what S1 says now because another claim stands: S1 must ask what does."""
-    asked = [sha256(each.payload).digest() for each in resume(rules, s) if isinstance(each, Signed)]
+    asked = [sha256(each.payload).digest() for each in resume(s) if isinstance(each, Signed)]
     stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
     return stands and s.receipt is not None and why.request_hash in asked
 
 
-def deadline(rules: Rules, s: Coordinator, seen: Phase | None = None) -> Step:
+def end_phase(s: Coordinator, seen: Phase | None = None) -> Step:
     """End the current phase. Two workers at one deadline: the second finds another phase than it has seen, and repeats.
 
     `seen` is the phase whose time is up; without it, whatever phase there is.
     """
-    handler = rules.deadlines.get(s.state)
+    handler = s.rules.deadlines.get(s.state)
     over = handler is None or s.final is not None or s.asks or seen not in (None, s.phase)
-    return (s, resume(rules, s)) if handler is None or over else handler(s)
+    return (s, resume(s)) if handler is None or over else handler(s)
 
 
-def resume(rules: Rules, s: Coordinator) -> Out:
+def resume(s: Coordinator) -> Out:
     """What S1 last had to say to S2, again: after a crash, or when no answer came."""
     if s.final is not None:
-        return (s.final,) if s.final.by == Party.S1 else ()
+        return (s.final.signed,) if s.final.signed.by == Party.S1 else ()
     if s.asks:
         return (to_s2(s, Recall(s.params.survey)),)
     if s.state is State.ENROLLING:
         return (to_s2(s, seal_request(s)),) if s.roster else ()
-    if s.state is State.CLAIMED and s.receipt is not None and not rules.complete(s):
+    if s.state is State.CLAIMED and s.receipt is not None and not s.rules.complete(s):
         return give_up(s, "a blob of the claimed batch was damaged or lost")[1]
-    return rules.resume(s)
+    return s.rules.pending(s)
 
 
 def to_s2(s: Coordinator, what: Message) -> Signed:
@@ -229,7 +263,7 @@ def seal_request(s: Coordinator) -> SealRequest:
     return SealRequest(s.params.survey, s.params.digest, s.roster)
 
 
-def intruder(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
+def credential_problem(s: Coordinator, index: int, credential: bytes) -> Rejected | None:
     """Why this is not the user at this place of the roster; None if it is."""
     if index < s.n:
         body = s.bodies.get(s.roster[index].user)
@@ -243,9 +277,9 @@ def upload(s: Coordinator, message: Any, *, made_for: int | bytes, open_: bool) 
 
     Spoiled bytes are mended only while the phase is open: later, others may have been given them.
     """
-    outsider = intruder(s, message.index, message.credential)
-    if outsider is not None:
-        return s, (outsider,)
+    problem = credential_problem(s, message.index, message.credential)
+    if problem is not None:
+        return s, (problem,)
     key = (message.tag, made_for, message.index)
     write = open_ and s.final is None
     if key not in s.uploads and not write:
@@ -265,21 +299,21 @@ def holds(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int
     return held(s, kind, made_for, index) is not None
 
 
-def on_receipt(s: Coordinator, message: Receipt, signed: Signed) -> Step:
+def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> Step:
     """Keep S2's receipt: now blobs may leave, those of this claim. For a claim not ours, ask S2 what stands."""
-    if s.state in FINAL or s.receipt == signed:
+    if s.state in FINAL or s.receipt == statement:
         return s, ()
     if message.claim_hash != s.claim_hash:
         return s, (to_s2(s, Recall(s.params.survey)),)
-    return replace(s, receipt=signed), ()
+    return replace(s, receipt=statement), ()
 
 
 _FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED, Reason.DISCONNECTED)
 
 
-def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
+def on_refused(s: Coordinator, message: Refused, _: Statement) -> Step:
     """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
-    asked = seal_request(s) if s.state is State.ENROLLING else s.claim or getattr(s.extra, "request", None)
+    asked = seal_request(s) if s.state is State.ENROLLING else s.rules.request(s)
     if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
         return s, ()
     if message.request_hash != sha256(encode(asked)).digest():
@@ -287,19 +321,19 @@ def on_refused(s: Coordinator, message: Refused, _: Signed) -> Step:
     return give_up(s, f"S2 refused: {message.detail.decode(errors='replace')}")
 
 
-def conclude(s: Coordinator, message: Published | Aborted, signed: Signed) -> Step:
+def conclude(s: Coordinator, message: Published | Aborted, statement: Statement) -> Step:
     """Keep S2's last word: it stands whatever S1 was about to do."""
     if s.state in FINAL:
         return s, ()
     if isinstance(message, Aborted):
-        return replace(s, final=signed, state=advance(s.state, State.ABORTED)), ()
+        return replace(s, final=statement, state=advance(s.state, State.ABORTED)), ()
     if message.claim_hash != s.claim_hash:
         return s, (to_s2(s, Recall(s.params.survey)),)
     path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
-    return replace(s, final=signed, state=advance(s.state, *path)), ()
+    return replace(s, final=statement, state=advance(s.state, *path)), ()
 
 
-def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
+def adopt(s: Coordinator, message: Standing) -> Step:
     """After a restore: S2's roster, claim and statements become ours, and S1 goes on from there.
 
     Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
@@ -312,21 +346,22 @@ def adopt(rules: Rules, s: Coordinator, message: Standing) -> Step:
     if isinstance(roster, SealRequest):
         s = replace(s, roster=roster.entries)
     for signed in seals:
-        s, _ = _heed(rules, s, signed)
+        s, _ = _on_s2_statement(s, signed)
     if claim is not None:
-        s = rules.adopt(s, claim)
+        s = s.rules.adopt(s, claim)
     out: Out = ()
     for signed in message.statements[len(seals) :]:
-        s, out = _heed(rules, s, signed)
-    if s.final is None and s.claim is not None and s.state is not State.SUBMITTING and not rules.complete(s):
+        s, out = _on_s2_statement(s, signed)
+    if s.final is None and s.claim is not None and s.state is not State.SUBMITTING and not s.rules.complete(s):
         return give_up(s, "blobs of the claimed batch were lost in a restore")
-    return s, out or resume(rules, s)
+    return s, out or resume(s)
 
 
 def _older(s: Coordinator, message: Standing) -> bool:
     """Whether S2 said this before something that S1 has heard since: a repeated answer to an earlier question."""
     over = any(each.payload[1] in (Published.tag, Aborted.tag) for each in message.statements)
-    return not over and any(each is not None and each not in message.statements for each in (s.seal, s.receipt))
+    heard = [each.signed for each in (s.seal, s.receipt) if each is not None]
+    return not over and any(each not in message.statements for each in heard)
 
 
 def give_up(s: Coordinator, reason: str) -> Step:
@@ -334,11 +369,12 @@ def give_up(s: Coordinator, reason: str) -> Step:
 
     Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not.
     """
-    last = to_s2(s, Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None)))
-    return replace(s, final=last), (last,)
+    wish = Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None))
+    last = make_statement(s.key, Party.S1, wish)
+    return replace(s, final=last), (last.signed,)
 
 
-FROM_S2: dict[type[Message], Callable[[Coordinator, Any, Signed], Step]] = {
+FROM_S2: Mapping[type[Message], FromS2] = {
     Receipt: on_receipt,
     Refused: on_refused,
     Published: conclude,

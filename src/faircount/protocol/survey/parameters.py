@@ -7,7 +7,6 @@ believed.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
 
@@ -15,38 +14,17 @@ from faircount.accounting.guarantee import Relation
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.validation import integer
-from faircount.mechanisms.base import Collected, FrequencyMechanism
+from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.secret_shared import FieldMechanism, makes_shares
 from faircount.protocol.survey.remaining_privacy import minimum_set, realized
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan
+from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import labelled, params_digest
 
 VERSION = 1
-ATTEMPTS = 10
-"""How often users may be asked again where they hold the shares, unless told."""
-NOWHERE = bytes(32)
-
-
-class Topology(StrEnum):
-    """Who holds the shares, and in which form (section 2)."""
-
-    SERVERS = "servers"
-    EXPLICIT = "explicit"
-    MASKED = "masked"
-    TWO_STAGE = "two-stage"
-
-
-VISITS: dict[Topology, tuple[State, ...]] = {
-    Topology.SERVERS: (State.SUBMITTING,),
-    Topology.EXPLICIT: (State.ENROLLING, State.SHARING, State.SUBMITTING),
-    Topology.MASKED: (State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
-    Topology.TWO_STAGE: (State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
-}
-"""The states in which users act, in order: each is a phase with a deadline."""
+NO_COMMITMENT = bytes(32)
 
 
 @dataclass(frozen=True)
@@ -56,7 +34,7 @@ class Keys:
     s1: bytes  # Ed25519
     s2: bytes  # Ed25519
     box: bytes  # X25519, of S2
-    commitment: bytes = NOWHERE
+    commitment: bytes = NO_COMMITMENT
 
     def __post_init__(self) -> None:
         if any(len(key) != 32 for key in (self.s1, self.s2, self.box, self.commitment)):
@@ -102,38 +80,15 @@ class SurveyParameters:
         integer("n_max", self.n_max, least=2, most=1 << 31)
         if self.relation is not Relation.REPLACE_ONE:
             raise ParameterError("surveys promise replace-one: the roster is public")
-        if self.phases and len(self.phases) != len(VISITS[self.topology]):
-            raise ParameterError(f"phases needs one number of seconds for each of {len(VISITS[self.topology])} visits")
-        if (self.mechanism.collected is Collected.SETS) != (self.topology is Topology.TWO_STAGE):
-            raise ParameterError("TSS runs in the two-stage topology, and nothing else does")
-        if self.topology is Topology.TWO_STAGE:
-            self._check_two_stage()
-        if self.topology is Topology.EXPLICIT and self.n_max <= self.phi + 1:
-            raise ParameterError(
-                f"explicit: a sum needs at least {self.phi + 2} users, so that two are left to hide each other when "
-                f"{self.phi} collude: invite more"
-            )
-        if self.topology is Topology.MASKED:
-            check_degree(self.n_max, self.k, self.t)
-            if self.keys.commitment == NOWHERE:
-                raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
-        if self.topology is Topology.SERVERS and not self.mechanism.every_user_alike:
-            raise ParameterError("servers know no roster position: give every user equally many coins")
+        if self.phases and len(self.phases) != len(self.topology.phases):
+            raise ParameterError(f"phases needs one number of seconds for each of {len(self.topology.phases)} visits")
+        self.topology.runs(self.mechanism)  # refuses what cannot run there
+        self.topology.check(self)
         if self.minimum < (needed := minimum_set(self.mechanism, self.epsilon, self.delta)):
             raise RefusedError(
                 f"with {self.minimum} users in the sum the promised ({self.epsilon:.4g}, {self.delta:.3g}) does not "
                 f"hold: the minimum must be at least {needed}"
             )
-
-    def _check_two_stage(self) -> None:
-        if self.phi and self.mechanism.insiders != self.phi:
-            raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
-        if self.minimum <= self.phi:
-            raise ParameterError(f"the minimum must be above phi = {self.phi}: every item needs phi + 1 helpers")
-        if self.k not in ({0, self.phi + 1} if self.phi else {0}):
-            raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
-        if self.keys.commitment == NOWHERE:
-            raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
 
     @property
     def n_max(self) -> int:
@@ -192,7 +147,7 @@ class SurveyParameters:
             found = cls(
                 survey=bytes.fromhex(plain["survey"]),
                 mechanism=rebuild(plain["mechanism"], plain["items"], plain["n_max"], plain["settings"]),
-                topology=Topology(plain["topology"]),
+                topology=topology_named(plain["topology"]),
                 epsilon=canonical.unscaled(plain["epsilon"]),
                 delta=canonical.unscaled(plain["delta"]),
                 keys=Keys(**{name: bytes.fromhex(key) for name, key in plain["keys"].items()}),
@@ -219,7 +174,7 @@ def propose(
     keys: Keys,
     *,
     survey: bytes,
-    topology: Topology = Topology.SERVERS,
+    topology: Topology,
     question: str = "",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -235,18 +190,12 @@ def propose(
     if promised is None:
         raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
     bound = mechanism.promise[1] if delta is None else delta
-    shared = makes_shares(mechanism).for_survey()
-    runs = shared.made_alike() if topology is Topology.SERVERS else shared
+    runs = topology.runs(makes_shares(mechanism).for_survey())
     stay = max(2, mechanism.n - mechanism.dropouts) if minimum is None else minimum
     if bound is None:
         bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
         bound = canonical.unscaled(canonical.scaled_up(bound))
-    others.setdefault("attempts", 1 if topology is Topology.SERVERS else ATTEMPTS)
-    if topology is Topology.MASKED:
-        if ("k" in others) != ("t" in others):
-            raise ParameterError("give both k and t, the neighbours and the key shares needed, or neither")
-        if "k" not in others:
-            others["k"], others["t"] = plan(runs.n, max(COLLUDING, runs.insiders / runs.n))
+    others = {"attempts": topology.attempts, **topology.terms(runs, others), **others}
     return SurveyParameters(
         survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
         minimum=stay, keys=keys, **others,
@@ -291,7 +240,7 @@ def derived(mechanism: FieldMechanism) -> dict[str, Any]:
 def table_digest(table: DrawTable | None) -> bytes:
     """Digest of a noise table: its outcomes and cumulative probabilities in decimal; zero where there is none."""
     if table is None:
-        return NOWHERE
+        return NO_COMMITMENT
     rows = "".join(f"{value} {top}\n" for value, top in zip(table.values, table.cumulative, strict=True))
     return labelled(b"table", rows.encode())
 

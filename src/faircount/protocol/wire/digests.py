@@ -84,15 +84,14 @@ class InclusionProof:
     path: tuple[bytes, ...]
 
 
-def prove(leaves: Sequence[bytes], index: int) -> InclusionProof:
+Levels = tuple[tuple[bytes, ...], ...]
+"""All levels of a tree, the leaves first and the root last."""
+
+
+def prove(levels: Levels, index: int) -> InclusionProof:
     """The proof for one leaf of a tree."""
-    at = integer("index", index, most=len(leaves) - 1)
-    level, path = list(leaves), []
-    while len(level) > 1:
-        if at ^ 1 < len(level):
-            path.append(level[at ^ 1])
-        level, at = _up(level), at >> 1
-    return InclusionProof(index, len(leaves), tuple(path))
+    at = integer("index", index, most=len(levels[0]) - 1)
+    return InclusionProof(at, len(levels[0]), beside(levels, [at]))
 
 
 def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
@@ -110,7 +109,7 @@ def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
     return not path and node == root
 
 
-def tree(leaves: Sequence[bytes]) -> tuple[tuple[bytes, ...], ...]:
+def tree(leaves: Sequence[bytes]) -> Levels:
     """All levels over some leaf hashes, the root last."""
     levels = [tuple(leaves)]
     while len(levels[-1]) > 1:
@@ -118,7 +117,7 @@ def tree(leaves: Sequence[bytes]) -> tuple[tuple[bytes, ...], ...]:
     return tuple(levels)
 
 
-def beside(levels: Sequence[Sequence[bytes]], places: Iterable[int]) -> tuple[bytes, ...]:
+def beside(levels: Levels, places: Iterable[int]) -> tuple[bytes, ...]:
     """The hashes that, with the leaves at these places, give the root: level by level, ascending."""
     known, found = set(places), []
     for level in levels[:-1]:

@@ -8,7 +8,8 @@ used is answered with `Rejected`, a value.
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from faircount.protocol.wire.codec import I64, U8, U32, Blob, Hash, Id, Message, Party, Signature, message
+from faircount.core.errors import MalformedError
+from faircount.protocol.wire.codec import I64, U8, U32, Blob, Hash, Id, Message, Party, Signature, message, parse
 
 
 class Reason(IntEnum):
@@ -205,3 +206,22 @@ class Wait(Message):
 
     survey: Id
     state: Blob
+
+
+@message(21, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Inclusion(Message):
+    """The result, and the Merkle path from the user's entry to its root."""
+
+    published: Signed
+    index: U32
+    size: U32
+    path: tuple[Hash, ...]
+
+
+def decode(data: bytes) -> Message:
+    """The message behind these bytes from outside, or a `Rejected`."""
+    try:
+        return parse(data)
+    except MalformedError as problem:
+        return rejected(Reason.MALFORMED, str(problem))

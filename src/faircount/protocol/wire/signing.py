@@ -59,14 +59,33 @@ def sign(key: SigningKey, by: Party, what: Message) -> Signed:
     return Signed(int(by), payload, key.sign(_statement(int(by), payload)))
 
 
-def unwrap(public: bytes, by: Party, signed: Signed) -> Message | None:
-    """The message inside, if this party signed it; None otherwise."""
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A signed message that was made or verified once: the envelope, and what it says."""
+
+    signed: Signed
+    says: Message
+
+
+def make_statement(key: SigningKey, by: Party, what: Message) -> Statement:
+    """A message as a signed statement, with the message beside it."""
+    return Statement(sign(key, by, what), what)
+
+
+def verified(public: bytes, by: Party, signed: Signed) -> Statement | None:
+    """The statement, if this party signed it; None otherwise."""
     if signed.by != by or not verify(public, signed.signature, _statement(signed.by, signed.payload)):
         return None
     try:
-        return parse(signed.payload)
+        return Statement(signed, parse(signed.payload))
     except MalformedError:
         return None
+
+
+def unwrap(public: bytes, by: Party, signed: Signed) -> Message | None:
+    """The message inside, if this party signed it; None otherwise."""
+    found = verified(public, by, signed)
+    return None if found is None else found.says
 
 
 def _statement(by: int, payload: bytes) -> bytes:

@@ -1,1 +1,42 @@
-"""Users hold the shares of each other's answers, as printed in Algorithm 2."""
+"""The `explicit` topology: Algorithm 2 as printed. Everybody holds a share of everybody's vector.
+
+    user   draws its vector and n - 1 uniform shares once, seals one to each other user                  -> S1, relayed
+    user   tau_i(S) = R_i + sum over j in S of (s(j->i) - s(i->j)), sealed to S2 under the set's digest   -> S1
+    S1     all of S_a sent: claim, blobs. Somebody did not: S_(a+1) = those who did, and once more
+    S2     opens all, adds, publishes. Over S the shares cancel: the sum of the tau_i is the sum of the R_i
+
+The same shares serve every attempt; S2 receives one attempt only. A pair whose shares do not open is left out by both.
+"""
+
+from faircount.core.errors import ParameterError
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.states import State
+from faircount.protocol.survey.topology import Topology
+from faircount.protocol.topologies.explicit.aggregator import S2
+from faircount.protocol.topologies.explicit.completion import COMPLETION
+from faircount.protocol.topologies.explicit.coordinator import S1
+from faircount.protocol.topologies.explicit.messages import Call, Complaint, PeersClaim, ShareBundle, SumUpload
+from faircount.protocol.topologies.explicit.user import ExplicitClient
+from faircount.protocol.topologies.peers.vectors import runs
+
+
+def check(params: SurveyParameters) -> None:
+    """Two users must be left to hide each other."""
+    if params.n_max <= params.phi + 1:
+        raise ParameterError(
+            f"explicit: a sum needs at least {params.phi + 2} users, so that two are left to hide each other when "
+            f"{params.phi} collude: invite more"
+        )
+
+
+EXPLICIT = Topology(
+    name="explicit",
+    phases=(State.ENROLLING, State.SHARING, State.SUBMITTING),
+    runs=runs,
+    check=check,
+    s1=S1,
+    s2=S2,
+    client=ExplicitClient(),
+    messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint),
+    completion=COMPLETION,
+)

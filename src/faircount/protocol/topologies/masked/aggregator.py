@@ -18,8 +18,8 @@ from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.masked.graph import Graph, draw
 from faircount.protocol.topologies.masked.masks import Round, help_info, masks_of
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, Recovery
+from faircount.protocol.topologies.peers.opening import entry, open_sums, opened, root_of, without_bad
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
-from faircount.protocol.topologies.peers.sums import entry, open_sums, opened, root_of, without_bad
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import members_of
 from faircount.protocol.wire.messages import BadBlobs, Batch, Reason, Rejected, rejected
@@ -145,11 +145,11 @@ def _said(s: Aggregator, batch: Batch) -> tuple[Message, ...] | None:
     """What S2 has answered to this batch before."""
     bad, asked = s.last(BadBlobs), s.last(Recovery)
     if s.state in FINAL:
-        return s.statements[-1:]
+        return s.last_words
     if batch.claim_hash == s.claim_hash and asked is not None:
-        return (asked,)
+        return (asked.signed,)
     if batch.claim_hash == s.claim_hash and bad is not None and s.state is State.SUBMITTING:
-        return (bad,)
+        return (bad.signed,)
     return None
 
 
@@ -164,7 +164,7 @@ def on_help(s: Aggregator, message: HelpBatch) -> aggregator.Step:
     """Recover the dropped users' masks and publish; if a key cannot be put together, the survey ends."""
     claim = s.claim
     if s.state in FINAL:
-        return s, s.statements[-1:]
+        return s, s.last_words
     if s.state is not State.RECOVERING or s.held is None or not isinstance(claim, MaskedClaim):
         return s, (rejected(Reason.EARLY, "send the claim and its blobs first"),)
     helpers = members_of(message.helpers, _graph(s).n)
@@ -227,4 +227,4 @@ def _mask_key(s: Aggregator, public: bytes, shares: Sequence[KeyShare]) -> KeyPa
     return None
 
 
-S2: dict[type[Message], aggregator.Handler] = {MaskedClaim: on_claim, Batch: on_batch, HelpBatch: on_help}
+S2: Mapping[type[Message], aggregator.Handler] = {MaskedClaim: on_claim, Batch: on_batch, HelpBatch: on_help}

@@ -1,18 +1,4 @@
-"""The `masked` topology: everybody adds masks that cancel with its neighbours'; nothing but keys is shared.
-
-    enrol -> roster sealed, graph drawn -> everybody shares its mask key t-of-k with its neighbours (KeyBundle)
-    S1   those who did, if they hang together and each has t neighbours, are the set                 -> MaskCall
-    user R_i + sum over its neighbours in the set of m_ij, sealed to S2 (MaskedSum)                          -> S1
-    S1   claims the set and the largest connected part of it that sent; the others are dropped               -> S2
-    S2   receipt; S1 sends those blobs; S2 opens all, and signs once whose key shares it needs (Recovery)    -> S1
-    user included, with dropped neighbours: their key shares, sealed to S2 (Help)                            -> S1
-    S2   puts the dropped users' mask keys together, removes their masks, publishes
-
-S2 must never hold a user's vector and its mask key. S1 sends no blob of a dropped user, however late it comes; S2
-opens key shares of dropped users only; users give shares for one statement of S2 only, and S2 makes one. A blob that
-did not open makes its sender a dropped user: it has broken the protocol. Bytes that were spoiled in S1's storage are
-not claimed: nearly the sender's blob, they must not meet its key.
-"""
+"""S1 in the `masked` topology: it draws the graph, forms the set, claims who sent, and gathers help for the rest."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
@@ -21,11 +7,12 @@ from hashlib import sha256
 import numpy as np
 
 from faircount.core.arrays import Ints, Marks
+from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.coordinator import Coordinator, Rules
+from faircount.protocol.roles.coordinator import Coordinator, Rules, TopologyState
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import State, advance
-from faircount.protocol.topologies.masked.aggregator import S2, needed
+from faircount.protocol.topologies.masked.aggregator import needed
 from faircount.protocol.topologies.masked.graph import Graph, draw
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import (
@@ -40,21 +27,21 @@ from faircount.protocol.topologies.masked.messages import (
     Recovery,
 )
 from faircount.protocol.topologies.peers import roster
-from faircount.protocol.topologies.peers.messages import Peer, Seal
+from faircount.protocol.topologies.peers.messages import Peer
 from faircount.protocol.topologies.peers.peer_set import PeerSet
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import beside, bitmap, members_of, roster_leaves, tree
-from faircount.protocol.wire.messages import BadBlobs, Inquiry, Reason, Signed, Visit, Wait, rejected
+from faircount.protocol.wire.messages import BadBlobs, Inquiry, Reason, Visit, Wait, rejected
+from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.signing import Statement
 from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
-__all__ = ["S1", "S2"]
-
 
 @dataclass(frozen=True)
-class Circle:
+class MaskedState(TopologyState):
     """What S1 keeps of this topology: the graph, the roster's tree, and what was fixed at each deadline."""
 
     graph: Graph
@@ -64,16 +51,17 @@ class Circle:
     members: frozenset[int] = frozenset()
     included: tuple[int, ...] = ()
     gone: frozenset[int] = frozenset()  # in the set, but not included
-    recovery: Signed | None = None  # S2's one call for key shares
+    recovery: Statement | None = None  # S2's one call for key shares
 
 
-def _circle(s: Coordinator) -> Circle:
-    found: Circle = s.extra
-    return found
+def _masked(s: Coordinator) -> MaskedState:
+    if not isinstance(s.own, MaskedState):
+        raise ProtocolError("the graph is drawn once the roster is sealed")
+    return s.own
 
 
-def _including(circle: Circle, members: frozenset[int], included: tuple[int, ...]) -> Circle:
-    return replace(circle, members=members, included=included, gone=members - frozenset(included))
+def _including(masked: MaskedState, members: frozenset[int], included: tuple[int, ...]) -> MaskedState:
+    return replace(masked, members=members, included=included, gone=members - frozenset(included))
 
 
 def _holding(s: Coordinator, kind: type[Message], made_for: int | bytes = 0) -> Marks:
@@ -84,14 +72,14 @@ def _holding(s: Coordinator, kind: type[Message], made_for: int | bytes = 0) -> 
 # --- roster and keys ----------------------------------------------------------------------------------------------
 
 
-def on_seal(s: Coordinator, message: Seal, signed: Signed) -> coordinator.Step:
+def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.Step:
     """The roster is sealed and S2's value revealed: the graph is drawn."""
-    after, out = roster.on_seal(s, message, signed)
+    after, out = roster.on_seal(s, message, statement)
     if after is s:
         return s, out
     graph = draw(message.revealed, message.digest, message.n, s.params.k)
     levels = tree(roster_leaves((each.user, each.public_key) for each in s.roster))
-    return replace(after, extra=Circle(graph, levels)), out
+    return replace(after, own=MaskedState(graph, levels)), out
 
 
 def show_place(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -107,18 +95,18 @@ def show_place(s: Coordinator, message: Inquiry) -> coordinator.Step:
     return s, (_neighbourhood(s, s.seal, place),)
 
 
-def _neighbourhood(s: Coordinator, seal: Signed, place: int) -> Neighbourhood:
-    circle = _circle(s)
-    places = sorted((*circle.graph.of(place), place))
+def _neighbourhood(s: Coordinator, seal: Statement, place: int) -> Neighbourhood:
+    masked = _masked(s)
+    places = sorted((*masked.graph.of(place), place))
     lines = tuple(Peer(s.roster[j].user, s.roster[j].public_key) for j in places)
-    return Neighbourhood(seal, place, lines, beside(circle.levels, places))
+    return Neighbourhood(seal.signed, place, lines, beside(masked.levels, places))
 
 
 def take_keys(s: Coordinator, message: KeyBundle) -> coordinator.Step:
     """A user's mask key, shared with its neighbours."""
     if s.seal is None:
         return s, (rejected(Reason.EARLY, "the roster is not sealed yet"),)
-    degree, size = _circle(s).graph.degree, SHARE_BYTES + OVERHEAD
+    degree, size = _masked(s).graph.degree, SHARE_BYTES + OVERHEAD
     if len(message.blobs) != degree or any(len(blob) != size for blob in message.blobs):
         return s, (rejected(Reason.MALFORMED, f"{degree} sealed key shares of {size} bytes are needed"),)
     if not canonical_key(message.mask_key) or message.mask_key in s.keys:
@@ -128,7 +116,7 @@ def take_keys(s: Coordinator, message: KeyBundle) -> coordinator.Step:
 
 def end_sharing(s: Coordinator) -> coordinator.Step:
     """Those who shared their key, hang together and have t neighbours each, are the set."""
-    inside = _circle(s).graph.settled(_holding(s, KeyBundle), s.params.t)
+    inside = _masked(s).graph.settled(_holding(s, KeyBundle), s.params.t)
     return _attempt(replace(s, state=advance(s.state, State.SUBMITTING)), inside)
 
 
@@ -139,8 +127,8 @@ def _attempt(s: Coordinator, inside: Marks) -> coordinator.Step:
     if s.attempt >= s.params.attempts:
         return coordinator.give_up(s, "a dropped user's key could not be recovered, and there is no further attempt")
     wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
-    circle = replace(_circle(s), bits=wanted.bits, set_digest=wanted.set_digest, members=frozenset(members))
-    return replace(s, attempt=wanted.attempt, members=members, extra=circle), ()
+    masked = replace(_masked(s), bits=wanted.bits, set_digest=wanted.set_digest, members=frozenset(members))
+    return replace(s, attempt=wanted.attempt, members=members, own=masked), ()
 
 
 # --- sums and claim -----------------------------------------------------------------------------------------------
@@ -148,35 +136,35 @@ def _attempt(s: Coordinator, inside: Marks) -> coordinator.Step:
 
 def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     """What there is to do for a user: share its key, send its masked vector, or help to recover keys."""
-    outsider = coordinator.intruder(s, message.index, message.credential)
+    outsider = coordinator.credential_problem(s, message.index, message.credential)
     if outsider is not None:
         return s, (outsider,)
     return s, (_to_do(s, message.index) or Wait(s.params.survey, s.state.encode()),)
 
 
 def _to_do(s: Coordinator, i: int) -> Message | None:
-    circle = _circle(s)
+    masked = _masked(s)
     if s.seal is None or s.final is not None:
         return None
     if s.state is State.SHARING and not coordinator.holds(s, KeyBundle, 0, i):
         return _neighbourhood(s, s.seal, i)
     if (
         s.state is State.SUBMITTING
-        and i in circle.members
-        and not coordinator.holds(s, MaskedSum, circle.set_digest, i)
+        and i in masked.members
+        and not coordinator.holds(s, MaskedSum, masked.set_digest, i)
     ):
         return _call(s, i)
-    if circle.recovery is not None and _asked(s, i) and not coordinator.holds(s, Help, 0, i):
-        return HelpCall(circle.recovery)
+    if masked.recovery is not None and _asked(s, i) and not coordinator.holds(s, Help, 0, i):
+        return HelpCall(masked.recovery.signed)
     return None
 
 
 def _call(s: Coordinator, i: int) -> MaskCall:
-    circle = _circle(s)
-    near = zip(circle.graph.near[i].tolist(), circle.graph.back[i].tolist(), strict=True)
-    sent = [(s.uploads[KeyBundle.tag, 0, j], at) for j, at in near if j in circle.members]
+    masked = _masked(s)
+    near = zip(masked.graph.near[i].tolist(), masked.graph.back[i].tolist(), strict=True)
+    sent = [(s.uploads[KeyBundle.tag, 0, j], at) for j, at in near if j in masked.members]
     keys, blobs = tuple(each.mask_key for each, _ in sent), tuple(each.blobs[at] for each, at in sent)
-    return MaskCall(s.params.survey, s.attempt, circle.bits, keys, blobs)
+    return MaskCall(s.params.survey, s.attempt, masked.bits, keys, blobs)
 
 
 def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
@@ -187,9 +175,9 @@ def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
     """
     if len(message.blob) != packed_size(s.params.q, s.params.N) + OVERHEAD:
         return s, (rejected(Reason.MALFORMED, "a sealed sum has another length"),)
-    circle = _circle(s)
-    here = s.state is State.SUBMITTING and message.index in circle.members and message.set_digest == circle.set_digest
-    near = [j for j in circle.graph.of(message.index) if j in circle.members] if here else []
+    masked = _masked(s)
+    here = s.state is State.SUBMITTING and message.index in masked.members and message.set_digest == masked.set_digest
+    near = [j for j in masked.graph.of(message.index) if j in masked.members] if here else []
     if here and list(message.lacking) != sorted(set(message.lacking) & set(near)):
         return s, (rejected(Reason.MALFORMED, "only shares of neighbours in the set can be lacking"),)
     open_ = here and message.keys_digest == _keys_around(s, message.index)
@@ -202,7 +190,7 @@ def end_submitting(s: Coordinator) -> coordinator.Step:
     Begin again without a dropped user whose key is lost, and without anybody whose key would be lost if its sum did not
     open. Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
     """
-    graph = _circle(s).graph
+    graph = _masked(s).graph
     inside, keys = graph.marks(s.members), _holding(s, KeyBundle)
     if (inside & ~keys).any():
         return _attempt(s, graph.settled(inside & keys, s.params.t))
@@ -217,32 +205,32 @@ def end_submitting(s: Coordinator) -> coordinator.Step:
 
 def _sent(s: Coordinator) -> Marks:
     """Those of whom S1 has a vector for the current set, made with the mask keys that S1 has now."""
-    circle, found = _circle(s), np.zeros(s.n, dtype=np.bool_)
+    masked, found = _masked(s), np.zeros(s.n, dtype=np.bool_)
     for j in s.members:
-        held = coordinator.held(s, MaskedSum, circle.set_digest, j)
+        held = coordinator.held(s, MaskedSum, masked.set_digest, j)
         found[j] = held is not None and held.keys_digest == _keys_around(s, j)
     return found
 
 
 def _keys_around(s: Coordinator, i: int) -> bytes:
     """Digest of the mask keys of a user's neighbours in the set."""
-    circle = _circle(s)
-    return keys_digest(s.uploads[KeyBundle.tag, 0, j].mask_key for j in circle.graph.of(i) if j in circle.members)
+    masked = _masked(s)
+    return keys_digest(s.uploads[KeyBundle.tag, 0, j].mask_key for j in masked.graph.of(i) if j in masked.members)
 
 
 def _holders(s: Coordinator, helpers: Marks) -> Ints:
     """How many of the helpers hold a share of each user's mask key."""
-    circle = _circle(s)
-    holders = circle.graph.count(helpers)
+    masked = _masked(s)
+    holders = masked.graph.count(helpers)
     for i in np.flatnonzero(helpers).tolist():
-        sent = coordinator.held(s, MaskedSum, circle.set_digest, i)
+        sent = coordinator.held(s, MaskedSum, masked.set_digest, i)
         holders[[] if sent is None else list(sent.lacking)] -= 1
     return holders
 
 
 def _lost(s: Coordinator, included: Marks, helpers: Marks) -> bool:
     """Whether fewer than t of the helpers hold a share of some dropped user's key."""
-    graph = _circle(s).graph
+    graph = _masked(s).graph
     dropped = needed(graph, graph.marks(s.members), included)
     return bool((_holders(s, helpers)[dropped] < s.params.t).any())
 
@@ -251,10 +239,10 @@ def _first_claim(s: Coordinator, included: Marks) -> MaskedClaim:
     """The set, who of it is included, and the hash of each one's blob."""
     places = tuple(np.flatnonzero(included).tolist())
     keys = tuple(s.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
-    circle = _circle(s)
-    hashes = tuple(sha256(s.uploads[MaskedSum.tag, circle.set_digest, j].blob).digest() for j in places)
+    masked = _masked(s)
+    hashes = tuple(sha256(s.uploads[MaskedSum.tag, masked.set_digest, j].blob).digest() for j in places)
     return MaskedClaim(
-        s.params.survey, s.digest, s.attempt, circle.bits, bitmap(places, s.n), circle.set_digest, keys, hashes
+        s.params.survey, s.digest, s.attempt, masked.bits, bitmap(places, s.n), masked.set_digest, keys, hashes
     )
 
 
@@ -263,24 +251,24 @@ def _claim(s: Coordinator, claim: MaskedClaim) -> coordinator.Step:
     places = members_of(claim.included, s.n) or ()
     if len(places) < s.params.minimum:
         return coordinator.give_up(s, f"{len(places)} users are left, {s.params.minimum} are needed")
-    circle = _including(_circle(s), _circle(s).members, places)
-    after = coordinator.with_claim(replace(s, extra=circle), claim, State.CLAIMED)
-    return after, last_word(after)
+    masked = _including(_masked(s), _masked(s).members, places)
+    after = coordinator.with_claim(replace(s, own=masked), claim, State.CLAIMED)
+    return after, pending(after)
 
 
-def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.Step:
+def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Statement) -> coordinator.Step:
     """S2 could not open some blobs and added none: one further claim, in which their senders are dropped."""
-    circle, claim = _circle(s), s.claim
+    masked, claim = _masked(s), s.claim
     if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash or not isinstance(claim, MaskedClaim):
         return s, ()
-    bad = [circle.included[position] for position in message.positions if position < len(circle.included)]
-    left = circle.graph.marks(circle.included) & ~circle.graph.marks(bad)
+    bad = [masked.included[position] for position in message.positions if position < len(masked.included)]
+    left = masked.graph.marks(masked.included) & ~masked.graph.marks(bad)
     again = replace(s, receipt=None, state=advance(s.state, State.SUBMITTING))
-    if not circle.graph.connected(left):
+    if not masked.graph.connected(left):
         return coordinator.give_up(again, "without those whose sums do not open, the others do not hang together")
     if _lost(again, left, left):
         return coordinator.give_up(again, "too few users hold key shares of those whose sums do not open")
-    hashes = dict(zip(circle.included, claim.blob_hashes, strict=True))
+    hashes = dict(zip(masked.included, claim.blob_hashes, strict=True))
     places = np.flatnonzero(left).tolist()
     fewer = replace(claim, included=bitmap(places, s.n), blob_hashes=tuple(hashes[j] for j in places))
     return _claim(again, fewer)
@@ -289,20 +277,20 @@ def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.St
 # --- recovery -----------------------------------------------------------------------------------------------------
 
 
-def on_recovery(s: Coordinator, message: Recovery, signed: Signed) -> coordinator.Step:
+def on_recovery(s: Coordinator, message: Recovery, statement: Statement) -> coordinator.Step:
     """S2 has opened the batch: users are asked for the key shares of those who are dropped."""
     if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash:
         return s, ()
-    circle = replace(_circle(s), recovery=signed)
-    return replace(s, extra=circle, state=advance(s.state, State.RECOVERING)), ()
+    masked = replace(_masked(s), recovery=statement)
+    return replace(s, own=masked, state=advance(s.state, State.RECOVERING)), ()
 
 
 def _asked(s: Coordinator, i: int) -> int:
     """How many dropped neighbours a user is asked to help with."""
-    circle = _circle(s)
-    if s.state is not State.RECOVERING or i not in circle.members or i in circle.gone:
+    masked = _masked(s)
+    if s.state is not State.RECOVERING or i not in masked.members or i in masked.gone:
         return 0
-    return len(circle.gone.intersection(circle.graph.of(i)))
+    return len(masked.gone.intersection(masked.graph.of(i)))
 
 
 def take_help(s: Coordinator, message: Help) -> coordinator.Step:
@@ -315,23 +303,23 @@ def take_help(s: Coordinator, message: Help) -> coordinator.Step:
 
 def end_recovering(s: Coordinator) -> coordinator.Step:
     """Hand over the help, if for every dropped user t of its neighbours gave some."""
-    if _lost(s, _circle(s).graph.marks(_circle(s).included), _holding(s, Help)):
+    if _lost(s, _masked(s).graph.marks(_masked(s).included), _holding(s, Help)):
         return coordinator.give_up(s, f"fewer than {s.params.t} neighbours of a dropped user came back with key shares")
     after = replace(s, state=advance(s.state, State.OPENED))
-    return after, last_word(after)
+    return after, pending(after)
 
 
 # --- S2's word ----------------------------------------------------------------------------------------------------
 
 
-def last_word(s: Coordinator) -> coordinator.Out:
+def pending(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then its blobs; after the last deadline the help."""
-    circle = _circle(s)
+    masked = _masked(s)
     if s.state is State.OPENED:
         helpers = np.flatnonzero(_holding(s, Help)).tolist()
         blobs = tuple(s.uploads[Help.tag, 0, j].blob for j in helpers)
         return (coordinator.to_s2(s, HelpBatch(s.params.survey, s.claim_hash, bitmap(helpers, s.n), blobs)),)
-    places, digest = circle.included, circle.set_digest
+    places, digest = masked.included, masked.set_digest
     return coordinator.claim_or_batch(s, lambda: (s.uploads[MaskedSum.tag, digest, j].blob for j in places))
 
 
@@ -343,20 +331,25 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
     if members is None or included is None:
         return s
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
-    circle = replace(_circle(s), bits=claim.members, set_digest=claim.set_digest)
-    circle = _including(circle, frozenset(members), included)
-    return coordinator.with_claim(replace(s, attempt=claim.attempt, members=members, extra=circle), claim, *path)
+    masked = replace(_masked(s), bits=claim.members, set_digest=claim.set_digest)
+    masked = _including(masked, frozenset(members), included)
+    return coordinator.with_claim(replace(s, attempt=claim.attempt, members=members, own=masked), claim, *path)
 
 
 def complete(s: Coordinator) -> bool:
     """Whether S2 has the blobs of the claim already, or every one is here with the very bytes that were claimed."""
     if not isinstance(s.claim, MaskedClaim):
         return False
-    held = [s.uploads.get((MaskedSum.tag, s.claim.set_digest, j)) for j in _circle(s).included]
+    held = [s.uploads.get((MaskedSum.tag, s.claim.set_digest, j)) for j in _masked(s).included]
     return s.state is not State.CLAIMED or all(
         each is not None and sha256(each.blob).digest() == wanted
         for each, wanted in zip(held, s.claim.blob_hashes, strict=True)
     )
+
+
+def included_places(s: Coordinator) -> tuple[int, ...]:
+    """Those whose sums the result counts."""
+    return s.own.included if isinstance(s.own, MaskedState) else ()
 
 
 S1 = Rules(
@@ -375,7 +368,8 @@ S1 = Rules(
         State.SUBMITTING: end_submitting,
         State.RECOVERING: end_recovering,
     },
-    resume=last_word,
+    pending=pending,
     adopt=adopt,
     complete=complete,
+    included=included_places,
 )

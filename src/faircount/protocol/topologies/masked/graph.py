@@ -19,8 +19,6 @@ from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, real
 from faircount.protocol.wire.digests import labelled
 
-"""Which users of the roster are meant."""
-
 COLLUDING, DROPOUT = 0.05, 0.30
 """Fractions of the users that a graph is planned for, unless told otherwise."""
 

@@ -1,6 +1,6 @@
 """A user of the `masked` topology.
 
-    believe   its own line and its neighbours', under the root that S2 signed; it finds its neighbours by itself
+    verify    its own line and its neighbours', under the root that S2 signed; it finds its neighbours by itself
     share     draw vector and mask key, share the mask key t-of-k among the neighbours, sealed                -> S1
     answer    R_i + sum of m_ij over the neighbours in the set, sealed to S2 under the set's digest            -> S1
     help      the key shares of the neighbours that S2 signed for as dropped, sealed to S2, for one claim ever -> S1
@@ -15,6 +15,7 @@ from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.mechanisms.secret_shared import SharedMechanism
+from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
 from faircount.protocol.topologies.masked.masks import Round, help_info, keys_digest, masks_of, share_info
 from faircount.protocol.topologies.masked.messages import (
@@ -26,13 +27,15 @@ from faircount.protocol.topologies.masked.messages import (
     Neighbourhood,
     Recovery,
 )
-from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers import member as members
+from faircount.protocol.topologies.peers.client import PeersClient
 from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.topologies.peers.messages import Peer, Seal
+from faircount.protocol.topologies.peers.messages import Peer
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
-from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import leaf, members_of, root_from
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, Visit, rejected
+from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
 from faircount.sharing.field import add
@@ -53,7 +56,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Masker:
+class Masker(UserState):
     """A user who has drawn everything: its vector, its mask key, the sealed shares of it; kept before it is sent."""
 
     placed: Placed
@@ -75,10 +78,10 @@ class Masker:
 
 def visit(masker: Masker | Placed) -> Visit:
     """Ask S1 what there is to do."""
-    return user.visit(masker.member)
+    return members.visit(masker.member)
 
 
-def believe(member: Member, message: Neighbourhood) -> Placed | Rejected:
+def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejected:
     """The member with its place; refused unless the lines are its own and its neighbours' on the roster S2 signed."""
     seal = unwrap(member.params.keys.s2, Party.S2, message.seal)
     if not isinstance(seal, Seal):
@@ -91,7 +94,7 @@ def believe(member: Member, message: Neighbourhood) -> Placed | Rejected:
     leaves = {place: leaf(place, line.user, line.public_key) for place, line in lines.items()}
     fits = len(message.lines) == len(places)
     root = root_from(seal.n, leaves, message.hashes) if fits else None
-    problem = user.seal_problem(member, seal, seal.n, root) or _lines_problem(member, message.index, lines)
+    problem = members.seal_problem(member, seal, seal.n, root) or _lines_problem(member, message.index, lines)
     if problem is not None:
         return problem
     placed = replace(member, digest=seal.digest, index=message.index)
@@ -240,3 +243,23 @@ def _stated(masker: Masker, statement: Signed) -> Recovery | Rejected:
     if len(included) < member.params.minimum:
         return rejected(Reason.TOO_FEW, "too few users are included: give nothing")
     return stated
+
+
+class MaskedClient(PeersClient):
+    """A shared mask key, a masked vector for every attempt, help with the keys of users who vanished."""
+
+    calls = {MaskCall: answer_call, HelpCall: answer_help}  # noqa: RUF012 - a table, never changed
+    shows_roster = Neighbourhood
+
+    def verify_roster(self, member: Member, answer: Neighbourhood) -> Placed | Rejected:
+        """Place and neighbours."""
+        return verify_roster(member, answer)
+
+    def drawn(self, device: Device, placed: Placed, entropy: Entropy) -> Masker:
+        """Vector and mask key."""
+        return share(placed, device.answer, entropy)
+
+    def first_body(self, device: Device) -> Message:
+        """The shares of the mask key."""
+        masker: Masker = state_of(device, Masker)
+        return masker.bundle

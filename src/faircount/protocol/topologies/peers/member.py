@@ -11,20 +11,21 @@ from hashlib import sha256
 
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.protocol.roles.client import UserState
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import NOWHERE, SurveyParameters, Topology
-from faircount.protocol.topologies.peers.messages import Enrolment, Peer, Roster, Seal
-from faircount.protocol.topologies.two_servers.messages import Inclusion
+from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
+from faircount.protocol.topologies.peers.messages import Enrolment, Peer, Roster
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import InclusionProof, leaf, merkle_root, proves, roster_digest, roster_leaves
-from faircount.protocol.wire.messages import Published, Reason, Rejected, Visit, rejected
+from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.messages import Reason, Rejected, Visit, rejected
+from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
 from faircount.protocol.wire.signing import unwrap
 
 
 @dataclass(frozen=True)
-class Member:
-    """A user who enrolled. After `believe` it knows its place and everybody's key; before, `index` is -1."""
+class Member(UserState):
+    """A user who enrolled. After `verify_roster` it knows its place and everybody's key; before, `index` is -1."""
 
     params: SurveyParameters
     keys: KeyPair
@@ -54,15 +55,6 @@ def join(params: SurveyParameters, invitation: Invitation, entropy: Entropy, sea
     return Member(params, keys, credential, body, invitation.user, crypto)
 
 
-def counts_in(params: SurveyParameters, answer: Inclusion, user: bytes, public_key: bytes) -> bool:
-    """Whether S2's signed result counts the entry with this user id and key."""
-    published = unwrap(params.keys.s2, Party.S2, answer.published)
-    if not isinstance(published, Published) or published.survey != params.survey:
-        return False
-    proof = InclusionProof(answer.index, answer.size, answer.path)
-    return answer.size == published.included and proves(proof, leaf(answer.index, user, public_key), published.root)
-
-
 def visit(member: Member) -> Visit:
     """Ask S1 what there is to do."""
     if member.index < 0:
@@ -70,7 +62,7 @@ def visit(member: Member) -> Visit:
     return Visit(member.params.survey, member.index, member.credential)
 
 
-def believe(member: Member, message: Roster) -> Member | Rejected:
+def verify_roster(member: Member, message: Roster) -> Member | Rejected:
     """The member with its place in the roster; refused unless S2 signed exactly these lines and they will do."""
     seal = unwrap(member.params.keys.s2, Party.S2, message.seal)
     problem = _roster_problem(member, message.entries, seal)
@@ -108,7 +100,9 @@ def seal_problem(member: Member, seal: object, n: int, root: bytes | None) -> Re
         return rejected(Reason.CONFLICT, "two rosters of one survey: do not go on")
     if not params.minimum <= n <= params.n_max:
         return rejected(Reason.TOO_FEW, "the roster is too small or too large")
-    later = params.topology is Topology.TWO_STAGE  # there S2 reveals its value with the election
-    if not later and params.keys.commitment not in (NOWHERE, sha256(seal.revealed).digest()):
+    if params.topology.reveals_with_roster and params.keys.commitment not in (
+        NO_COMMITMENT,
+        sha256(seal.revealed).digest(),
+    ):
         return rejected(Reason.WRONG_DIGEST, "S2 revealed another value than it had committed to")
     return None

@@ -1,17 +1,18 @@
 """S1 in the topologies in which users enrol before they answer: it fixes a roster and has S2 seal it."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any
 
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator
-from faircount.protocol.survey.parameters import VISITS
 from faircount.protocol.survey.states import State, advance
-from faircount.protocol.topologies.peers.messages import BadEntries, Enrolled, Enrolment, Peer, Roster, Seal
+from faircount.protocol.topologies.peers.messages import Enrolment, Peer, Roster
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.messages import Inquiry, Reason, Recall, Rejected, Signed, Wait, rejected
+from faircount.protocol.wire.messages import Inquiry, Reason, Recall, Rejected, Wait, rejected
+from faircount.protocol.wire.roster_messages import BadEntries, Enrolled, Seal
+from faircount.protocol.wire.signing import Statement
 
 
 def enrol(s: Coordinator, message: Enrolment) -> coordinator.Step:
@@ -36,7 +37,7 @@ def close_roster(s: Coordinator) -> coordinator.Step:
     return s, (coordinator.to_s2(s, coordinator.seal_request(s)),)
 
 
-def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> coordinator.Step:
+def on_bad_entries(s: Coordinator, message: BadEntries, _: Statement) -> coordinator.Step:
     """S2 does not believe some entries: leave them out and ask again."""
     if s.state is not State.ENROLLING or message.request_hash != sha256(encode(coordinator.seal_request(s))).digest():
         return s, ()
@@ -47,14 +48,14 @@ def on_bad_entries(s: Coordinator, message: BadEntries, _: Signed) -> coordinato
     return close_roster(replace(s, roster=left))
 
 
-def on_seal(s: Coordinator, message: Seal, signed: Signed) -> coordinator.Step:
+def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.Step:
     """The roster is sealed: the next phase of the users begins. Another roster than ours: ask S2 what stands."""
     if s.state is not State.ENROLLING:
         return s, ()
     if message.digest != s.digest:
         return s, (coordinator.to_s2(s, Recall(s.params.survey)),)
-    begins = VISITS[s.params.topology][1]
-    return replace(s, seal=signed, state=advance(s.state, State.SEALED, begins)), ()
+    begins = s.params.topology.phases[1]
+    return replace(s, seal=statement, state=advance(s.state, State.SEALED, begins)), ()
 
 
 def show_roster(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -68,14 +69,20 @@ def roster_message(s: Coordinator) -> Message:
     """The roster with S2's signature, or that there is none yet."""
     if s.seal is None:
         return Wait(s.params.survey, s.state.encode())
-    return Roster(s.seal, tuple(Peer(each.user, each.public_key) for each in s.roster))
+    return Roster(s.seal.signed, _lines(s.roster))
 
 
-USERS: dict[type[Message], Callable[[Coordinator, Any], coordinator.Step]] = {
+@lru_cache(maxsize=4)
+def _lines(roster: tuple[Enrolled, ...]) -> tuple[Peer, ...]:
+    """The roster as users see it; made once, shown to everybody."""
+    return tuple(Peer(each.user, each.public_key) for each in roster)
+
+
+USERS: Mapping[type[Message], coordinator.FromUser] = {
     Enrolment: enrol,
     Inquiry: show_roster,
 }
-S2: dict[type[Message], Callable[[Coordinator, Any, Signed], coordinator.Step]] = {
+S2: Mapping[type[Message], coordinator.FromS2] = {
     Seal: on_seal,
     BadEntries: on_bad_entries,
 }

@@ -1,1 +1,59 @@
-"""Two servers hold one share each: a user answers once and leaves."""
+"""The `servers` topology: a user answers in one visit; S1 and S2 hold one uniform share of it each.
+
+    user   share1 = R - expand(seed), blob2 = seal(seed) to S2, bound to user id, key and C(share1)         -> S1
+    S1     freezes (user, key, C(share1), hash blob2), claims                                              -> S2
+    S2     receipt; S1 sends the blobs; S2 opens all, fixes the included set I for good and signs it       -> S1
+    S1     ONE sum of share1 over I                                                                        -> S2
+    S2     adds its expanded seeds, publishes with the Merkle root of I
+
+C is a commitment with a salt that only the user and S1 know. A plain hash of share1 would tell S2 everything: S2 has
+the seed, a response has few possible values, and each could be tried. There is no roster position: everybody makes the
+same noise, and the salt of every key is params_digest.
+"""
+
+from faircount.core.errors import ParameterError
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.states import State
+from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Completion, Topology
+from faircount.protocol.topologies.peers import vectors
+from faircount.protocol.topologies.two_servers.aggregator import S2
+from faircount.protocol.topologies.two_servers.coordinator import S1
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission
+from faircount.protocol.topologies.two_servers.user import TwoServersClient
+
+
+def runs(mechanism: FieldMechanism) -> FieldMechanism:
+    """A mechanism of vectors, with the same noise for everybody."""
+    return vectors.runs(mechanism).made_alike()
+
+
+def check(params: SurveyParameters) -> None:
+    """There is no roster position."""
+    if not params.mechanism.every_user_alike:
+        raise ParameterError("servers know no roster position: give every user equally many coins")
+
+
+def chance(who: Attendance) -> float:
+    """Enough users come to their one visit: exact."""
+    from scipy.stats import binom
+
+    return float(1 - binom.cdf(who.minimum - 1, who.users, 1 - who.loss))
+
+
+def _words(_: Attendance, found: float) -> str:
+    return "one visit" if found >= TARGET_COMPLETION else "too few come: plan with a larger dropout"
+
+
+SERVERS = Topology(
+    name="servers",
+    phases=(State.SUBMITTING,),
+    runs=runs,
+    check=check,
+    s1=S1,
+    s2=S2,
+    client=TwoServersClient(),
+    messages=(Submission, ServersClaim, Included, ShareSum),
+    completion=Completion("exact", chance, _words),
+    attempts=1,
+)

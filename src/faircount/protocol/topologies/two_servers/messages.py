@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
-from faircount.protocol.wire.messages import Signed
+from faircount.protocol.wire.codec import Blob, Hash, Id, Message, Party, message
 
 
 @message(16, Party.S1)
@@ -60,14 +59,3 @@ class ShareSum(Message):
     survey: Id
     included_hash: Hash
     total: Blob
-
-
-@message(21, Party.USER)
-@dataclass(frozen=True, slots=True)
-class Inclusion(Message):
-    """The result, and the Merkle path from the user's entry to its root."""
-
-    published: Signed
-    index: U32
-    size: U32
-    path: tuple[Hash, ...]

@@ -1,1 +1,91 @@
-"""Two-stage sampling (Algorithms 3 and 4): elected users add up the shares of an item."""
+"""The two-stage topology: TSS (Algorithm 3) and TSS' (Algorithm 4).
+
+    INDICATING   users send A_i; at the deadline S1 fixes who may be elected and the m_j, S2 reveals: the election
+    SHARING      reporters send one bundle with the shares of all their items, all or nothing, under a number from S1
+    SUBMITTING   elected users fetch the shares of their slots, add them up, send sums sealed to S2
+                 all are there: claim, blobs. Somebody is missing: others take over its slots, back to SHARING
+
+A reporter that vanishes leaves all its items: the set shrinks, and every sum is made anew. An elected user that
+vanishes is followed by the next of each item's order, and the reporters of these items send that slot's share, the same
+one, once more; the other sums stay good as long as the set does. Once S2 has blobs the set is final: see
+`aggregator`. Who holds which slot is in `election`.
+"""
+
+from faircount.core.errors import ParameterError
+from faircount.mechanisms.base import Collected
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
+from faircount.protocol.survey.states import State
+from faircount.protocol.survey.topology import Attendance, Completion, Topology
+from faircount.protocol.topologies.two_stage.aggregator import S2
+from faircount.protocol.topologies.two_stage.coordinator import S1
+from faircount.protocol.topologies.two_stage.messages import (
+    Announced,
+    Announcement,
+    Assignment,
+    Bundle,
+    Election,
+    ElectionRequest,
+    Indicator,
+    SlotComplaint,
+    SlotSums,
+    SumCall,
+    TwoStageClaim,
+)
+from faircount.protocol.topologies.two_stage.user import TwoStageClient
+
+FRAGILE = (
+    "fragile, and not computed: in one attempt every helper of every item must come; one who does not is replaced, and "
+    "reporters who then do not come again leave; elect phi + 1 helpers only"
+)
+
+
+def runs(mechanism: FieldMechanism) -> FieldMechanism:
+    """TSS and TSS': S1 sees sets of items, and sums per item are opened."""
+    if mechanism.collected is not Collected.SETS:
+        raise ParameterError(
+            f"{mechanism.name} does not run as 'two-stage': choose 'servers', 'explicit' or 'masked', or 'shares'"
+        )
+    return mechanism
+
+
+def check(params: SurveyParameters) -> None:
+    """A two-stage mechanism, whose promise, helpers and commitment fit."""
+    if params.phi and params.mechanism.insiders != params.phi:
+        raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
+    if params.minimum <= params.phi:
+        raise ParameterError(f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers")
+    if params.k not in ({0, params.phi + 1} if params.phi else {0}):
+        raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
+    if params.keys.commitment == NO_COMMITMENT:
+        raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
+
+
+def _words(_: Attendance, __: float) -> str:
+    return FRAGILE
+
+
+TWO_STAGE = Topology(
+    name="two-stage",
+    phases=(State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
+    runs=runs,
+    check=check,
+    s1=S1,
+    s2=S2,
+    client=TwoStageClient(),
+    messages=(
+        Indicator,
+        Announcement,
+        Announced,
+        ElectionRequest,
+        Election,
+        Assignment,
+        Bundle,
+        SumCall,
+        SlotSums,
+        SlotComplaint,
+        TwoStageClaim,
+    ),
+    completion=Completion("unknown", None, _words),
+    reveals_with_roster=False,
+)

@@ -7,7 +7,7 @@ claim after bad blobs is therefore over the very same reporters, with other user
 not open, and the same bytes for every slot whose holder stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -21,7 +21,7 @@ from faircount.mechanisms.two_stage import TSS, TwoStageSum
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.topologies.peers.sums import entry
+from faircount.protocol.topologies.peers.opening import entry
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw, sum_info, tally_problem
 from faircount.protocol.topologies.two_stage.messages import (
     Announced,
@@ -32,7 +32,7 @@ from faircount.protocol.topologies.two_stage.messages import (
 )
 from faircount.protocol.topologies.two_stage.user import NOBODY
 from faircount.protocol.wire.canonical_json import scaled_up
-from faircount.protocol.wire.codec import Message, Party, encode, parse
+from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Against, BadBlobs, Batch, Reason, Rejected, rejected
 from faircount.protocol.wire.packed_rows import unpack_rows
@@ -43,8 +43,9 @@ def on_announcement(s: Aggregator, message: Announcement) -> aggregator.Step:
     """Record which request will be read; any other later is a conflict."""
     stored = s.last(Announced)
     if stored is not None:
-        again = parse(stored.payload) == Announced(message.survey, message.request_hash)
-        return s, (stored,) if again else (rejected(Reason.CONFLICT, "another request was announced"), stored)
+        again = stored.says == Announced(message.survey, message.request_hash)
+        why = () if again else (rejected(Reason.CONFLICT, "another request was announced"),)
+        return s, (*why, stored.signed)
     if s.state is not State.SEALED or s.roster is None:
         return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"),)
     return aggregator.say(s, Announced(s.params.survey, message.request_hash))
@@ -54,12 +55,12 @@ def on_request(s: Aggregator, request: ElectionRequest) -> aggregator.Step:
     """Reveal the committed value for the first eligible list and m_j; any other later is a conflict."""
     stored = s.last(Election)
     if stored is not None:
-        again = () if _asked(stored.payload) == request else (rejected(Reason.CONFLICT, "another election was held"),)
-        return s, (*again, stored)
+        again = () if _asked(stored.says) == request else (rejected(Reason.CONFLICT, "another election was held"),)
+        return s, (*again, stored.signed)
     if s.state is not State.SEALED or s.roster is None:
         return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"),)
     announced, own = s.last(Announced), Announced(s.params.survey, sha256(encode(request)).digest())
-    if announced is None or parse(announced.payload) != own:
+    if announced is None or announced.says != own:
         return s, (rejected(Reason.CONFLICT, "this request was not announced"),)
     if request.digest != s.digest:
         return s, (rejected(Reason.WRONG_DIGEST, "an election is held for the sealed roster"),)
@@ -71,17 +72,16 @@ def on_request(s: Aggregator, request: ElectionRequest) -> aggregator.Step:
     )
 
 
-def _asked(payload: bytes) -> ElectionRequest | None:
-    held = parse(payload)
-    return (
-        ElectionRequest(held.survey, held.digest, held.eligible, held.reporters) if isinstance(held, Election) else None
-    )
+def _asked(held: Message) -> ElectionRequest | None:
+    if not isinstance(held, Election):
+        return None
+    return ElectionRequest(held.survey, held.digest, held.eligible, held.reporters)
 
 
 def ballot_of(s: Aggregator) -> Ballot | None:
     """The election that was held, if one was."""
     stored = s.last(Election)
-    held = None if stored is None else parse(stored.payload)
+    held = None if stored is None else stored.says
     return draw(s.params, len(s.roster.entries), held) if isinstance(held, Election) and s.roster is not None else None
 
 
@@ -144,9 +144,9 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
     """Open every blob before adding any. Some do not open: add nothing, name them, admit one further claim."""
     claim, ballot, bad = s.claim, ballot_of(s), s.last(BadBlobs)
     if bad is not None and s.state is State.SUBMITTING and batch.claim_hash == s.claim_hash:
-        return s, (bad,)
+        return s, (bad.signed,)
     if s.state in FINAL:
-        return s, s.statements[-1:]
+        return s, s.last_words
     hashes = claim.blob_hashes if isinstance(claim, TwoStageClaim) else ()
     problem = aggregator.batch_problem(s, batch, hashes)
     if problem is not None or not isinstance(claim, TwoStageClaim) or ballot is None:
@@ -201,7 +201,7 @@ def _code(adversary: Adversary) -> int:
     return {guarantee.S1: int(Party.S1), guarantee.S2: int(Party.S2)}.get(adversary, adversary.insiders)
 
 
-S2: dict[type[Message], aggregator.Handler] = {
+S2: Mapping[type[Message], aggregator.Handler] = {
     Announcement: on_announcement,
     ElectionRequest: on_request,
     TwoStageClaim: on_claim,

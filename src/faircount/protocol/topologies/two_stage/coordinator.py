@@ -1,15 +1,4 @@
-"""The two-stage topology: TSS (Algorithm 3) and TSS' (Algorithm 4). Here: what S1 does, phase by phase.
-
-    INDICATING   users send A_i; at the deadline S1 fixes who may be elected and the m_j, S2 reveals: the election
-    SHARING      reporters send one bundle with the shares of all their items, all or nothing, under a number from S1
-    SUBMITTING   elected users fetch the shares of their slots, add them up, send sums sealed to S2
-                 all are there: claim, blobs. Somebody is missing: others take over its slots, back to SHARING
-
-A reporter that vanishes leaves all its items: the set shrinks, and every sum is made anew. An elected user that
-vanishes is followed by the next of each item's order, and the reporters of these items send that slot's share, the same
-one, once more; the other sums stay good as long as the set does. Once S2 has blobs the set is final: see
-`two_stage_s2`. Users are in `two_stage_user`, who holds which slot is in `election`.
-"""
+"""S1 in the two-stage topology, phase by phase."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -21,7 +10,6 @@ from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.peers import roster
-from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.messages import (
     Announced,
     Announcement,
@@ -40,8 +28,8 @@ from faircount.protocol.topologies.two_stage.relay import (
     bare_call,
     call,
     claimed,
+    counted,
     due_sums,
-    inclusion,
     items_of,
     owed_shares,
     reporters,
@@ -50,15 +38,13 @@ from faircount.protocol.topologies.two_stage.relay import (
     slots_of,
 )
 from faircount.protocol.topologies.two_stage.user import call_digest
-from faircount.protocol.wire.codec import Message, encode, parse
+from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Signed, Visit, Wait, rejected
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Visit, Wait, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.signing import Statement
 from faircount.sharing.keys import canonical_key
 from faircount.sharing.packing import packed_size
-
-__all__ = ["S1", "S2"]
-
 
 # --- indicating and election --------------------------------------------------------------------------------------
 
@@ -83,37 +69,37 @@ def end_indicating(s: Coordinator) -> coordinator.Step:
         counts = Counter(item for j in eligible for item in items_of(s, j))
         numbers = tuple(counts[item] for item in range(s.params.N))
         request = ElectionRequest(s.params.survey, s.digest, bitmap(eligible, s.n), numbers)
-        s = replace(s, extra=replace(rounds(s), request=request))
+        s = replace(s, own=replace(rounds(s), request=request))
     return _announced(s)
 
 
 def _announced(s: Coordinator) -> coordinator.Step:
     """Announce the request, or send it once S2 has recorded that. S2 never gets two: they would differ by an A_i."""
     known = rounds(s)
-    said = None if known.announced is None else parse(known.announced.payload)
+    said = None if known.announced is None else known.announced.says
     if known.request is not None and said is not None and said != _announces(s, known.request):
         return coordinator.give_up(s, "another election was announced before S1 was restored")
-    return s, last_word(s)
+    return s, pending(s)
 
 
 def _announces(s: Coordinator, request: ElectionRequest) -> Announced:
     return Announced(s.params.survey, sha256(encode(request)).digest())
 
 
-def on_announced(s: Coordinator, _: Announced, signed: Signed) -> coordinator.Step:
+def on_announced(s: Coordinator, _: Announced, statement: Statement) -> coordinator.Step:
     """S2 will read one request: ours, or the one from before a restore."""
     if s.state is not State.INDICATING or rounds(s).announced is not None:
         return s, ()
-    return _announced(replace(s, extra=replace(rounds(s), announced=signed)))
+    return _announced(replace(s, own=replace(rounds(s), announced=statement)))
 
 
-def on_election(s: Coordinator, message: Election, signed: Signed) -> coordinator.Step:
+def on_election(s: Coordinator, message: Election, statement: Statement) -> coordinator.Step:
     """The election is held, for what S1 asked or, after a restore, for what it had asked: reporters may share."""
     restored = isinstance(s.claim, TwoStageClaim)
     if rounds(s).election is not None or message.digest != s.digest or not (s.state is State.INDICATING or restored):
         return s, ()
     eligible = members_of(message.eligible, s.n) or ()
-    s = replace(s, extra=replace(rounds(s), election=signed, order=shuffled(s, eligible)))
+    s = replace(s, own=replace(rounds(s), election=statement, order=shuffled(s, eligible)))
     if isinstance(s.claim, TwoStageClaim):
         return replace(s, members=claimed(s, s.claim)), ()
     return replace(s, attempt=1, members=eligible, state=advance(s.state, State.SHARING)), ()
@@ -165,7 +151,7 @@ def end_sharing(s: Coordinator) -> coordinator.Step:
     if len(members) < s.params.minimum:
         return coordinator.give_up(s, f"{len(members)} reporters are left, {s.params.minimum} are needed")
     known = replace(rounds(s), formed=s.attempt) if late else rounds(s)
-    return replace(s, members=members, extra=known, state=advance(s.state, State.SUBMITTING)), ()
+    return replace(s, members=members, own=known, state=advance(s.state, State.SUBMITTING)), ()
 
 
 # --- sums ---------------------------------------------------------------------------------------------------------
@@ -216,7 +202,7 @@ def end_sums(s: Coordinator) -> coordinator.Step:
     if silent or helpers or senders:
         return _next_attempt(s, silent | helpers, senders)
     after = _make_claim(s)
-    return after, last_word(after)
+    return after, pending(after)
 
 
 def _spoiled(s: Coordinator, holder: int) -> bool:
@@ -258,12 +244,12 @@ def _next_attempt(s: Coordinator, leaving: Collection[int], dropped: Collection[
         return coordinator.give_up(s, "nobody is left who could take over a slot: elect phi + 1 helpers only")
     known = replace(rounds(s), gone=gone, formed=attempt if dropped else rounds(s).formed)
     state = advance(s.state, State.SHARING) if leaving else s.state
-    return replace(s, attempt=attempt, members=members, extra=known, state=state), ()
+    return replace(s, attempt=attempt, members=members, own=known, state=state), ()
 
 
 def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     """What there is to do for a user: indicate, share, add up; in the end, whether it was counted."""
-    outsider, index = coordinator.intruder(s, message.index, message.credential), message.index
+    outsider, index = coordinator.credential_problem(s, message.index, message.credential), message.index
     if outsider is not None:
         return s, (outsider,)
     indicated, elected = coordinator.holds(s, Indicator, 0, index), index in rounds(s).order
@@ -274,7 +260,7 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     if _owes_sums(s, index) and all(coordinator.holds(s, Indicator, 0, j) for j in s.members):
         return s, (call(s, index),)  # with a spoiled indicator shares would be lacking: the deadline drops its sender
     if s.state is State.PUBLISHED and s.final is not None and index in s.members:
-        return s, (inclusion(s, s.final, index),)
+        return s, (counted(s, s.final, index),)
     return s, (Wait(s.params.survey, s.state.encode()),)
 
 
@@ -311,7 +297,7 @@ def _held(s: Coordinator) -> list[bytes | None]:
     return [known.get(wanted) for wanted in s.claim.blob_hashes] if isinstance(s.claim, TwoStageClaim) else [None]
 
 
-def last_word(s: Coordinator) -> coordinator.Out:
+def pending(s: Coordinator) -> coordinator.Out:
     """The announcement, then the request until there is an election; later the claim, then its blobs."""
     known = rounds(s)
     if s.state is State.INDICATING and known.request is not None:
@@ -325,7 +311,7 @@ def complete(s: Coordinator) -> bool:
     return None not in _held(s)
 
 
-def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Signed) -> coordinator.Step:
+def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Statement) -> coordinator.Step:
     """S2 could not open some sums and added none: others take over from those who sent them, over the same set."""
     if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash:
         return s, ()
@@ -342,8 +328,13 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator:
     ahead = path[path.index(s.state) + 1 :] if s.state in path else ()
     known = replace(rounds(s), formed=claim.formed, gone=claim.gone)
     attempt = max([claim.formed, *(each.attempt for each in claim.gone)])
-    s = coordinator.with_claim(replace(s, attempt=attempt, extra=known), claim, *ahead)
+    s = coordinator.with_claim(replace(s, attempt=attempt, own=known), claim, *ahead)
     return s if known.election is None else replace(s, members=claimed(s, claim))
+
+
+def request(s: Coordinator) -> Message | None:
+    """What S1 asks S2 to grant: the claim, or before it the election."""
+    return s.claim or rounds(s).request
 
 
 S1 = Rules(
@@ -362,7 +353,8 @@ S1 = Rules(
         State.SHARING: end_sharing,
         State.SUBMITTING: end_sums,
     },
-    resume=last_word,
+    pending=pending,
     adopt=adopt,
     complete=complete,
+    request=request,
 )

@@ -135,7 +135,7 @@ def tally_problem(params: SurveyParameters, n: int, bits: bytes, reporters: Sequ
 
 
 @lru_cache(maxsize=8)
-def believe(params: SurveyParameters, n: int, digest: bytes, signed: Signed) -> Ballot | Rejected:
+def verify_election(params: SurveyParameters, n: int, digest: bytes, signed: Signed) -> Ballot | Rejected:
     """The ballot that S2 signed for this roster, if it revealed what it had committed to.
 
     Cached, as `orders` and `draw` are, for surveys played in memory, where everybody checks the same one.

@@ -12,8 +12,8 @@ import numpy as np
 
 from faircount.core.arrays import Ints
 from faircount.core.errors import ProtocolError
-from faircount.protocol.roles.coordinator import Coordinator
-from faircount.protocol.topologies.two_servers.messages import Inclusion
+from faircount.protocol.roles.coordinator import Coordinator, TopologyState
+from faircount.protocol.survey.inclusion import inclusion
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
@@ -29,42 +29,42 @@ from faircount.protocol.topologies.two_stage.messages import (
     TwoStageClaim,
 )
 from faircount.protocol.topologies.two_stage.user import NOBODY
-from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.digests import LABEL, bitmap, members_of, prove, roster_leaves
-from faircount.protocol.wire.messages import Signed
+from faircount.protocol.wire.digests import LABEL, bitmap, members_of, roster_leaves, tree
+from faircount.protocol.wire.messages import Inclusion, Signed
+from faircount.protocol.wire.signing import Statement
 
 
 @dataclass(frozen=True)
-class Rounds:
+class TwoStageState(TopologyState):
     """S1's own part of the state; `members` of the common part are the places of the present reporters."""
 
     request: ElectionRequest | None = None
-    announced: Signed | None = None  # S2 will read the request with this hash
-    election: Signed | None = None
+    announced: Statement | None = None  # S2 will read the request with this hash
+    election: Statement | None = None
     order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
     formed: int = 1  # the attempt from which the present reporters are the set
     gone: tuple[Gone, ...] = ()
 
 
-def rounds(s: Coordinator) -> Rounds:
+def rounds(s: Coordinator) -> TwoStageState:
     """S1's own part of the state."""
-    return s.extra if isinstance(s.extra, Rounds) else Rounds()
+    return s.own if isinstance(s.own, TwoStageState) else TwoStageState()
 
 
 def election_of(s: Coordinator) -> Signed:
     """What S2 signed."""
-    signed = rounds(s).election
-    if signed is None:
+    held = rounds(s).election
+    if held is None:
         raise ProtocolError("no election was held yet")
-    return signed
+    return held.signed
 
 
 def ballot_of(s: Coordinator) -> Ballot:
     """The election as drawn."""
-    held = parse(election_of(s).payload)
-    if not isinstance(held, Election):
-        raise ProtocolError("what S1 keeps as the election is none")
-    return draw(s.params, s.n, held)
+    held = rounds(s).election
+    if held is None or not isinstance(held.says, Election):
+        raise ProtocolError("no election was held yet")
+    return draw(s.params, s.n, held.says)
 
 
 def slots_of(s: Coordinator, attempt: int) -> Slots:
@@ -174,9 +174,8 @@ def _shares(s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[
     return found
 
 
-def inclusion(s: Coordinator, final: Signed, index: int) -> Inclusion:
+def counted(s: Coordinator, final: Statement, index: int) -> Inclusion:
     """The result, and the path from a reporter's key to its root."""
     keys = s.claim.keys if isinstance(s.claim, TwoStageClaim) else ()
     at = [place for _, place in reporters(s)].index(index)
-    proof = prove(roster_leaves((NOBODY, key) for key in keys), at)
-    return Inclusion(final, proof.index, proof.size, proof.path)
+    return inclusion(final.signed, tree(roster_leaves((NOBODY, key) for key in keys)), at)

@@ -19,9 +19,11 @@ from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS
-from faircount.protocol.topologies.peers.member import Member, counts_in
-from faircount.protocol.topologies.two_servers.messages import Inclusion
-from faircount.protocol.topologies.two_stage.election import Ballot, Slots, believe, share_info, sum_info
+from faircount.protocol.roles.client import Device, UserState, state_of
+from faircount.protocol.survey.inclusion import counts_in
+from faircount.protocol.topologies.peers.client import PeersClient
+from faircount.protocol.topologies.peers.member import Member
+from faircount.protocol.topologies.two_stage.election import Ballot, Slots, share_info, sum_info, verify_election
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Bundle,
@@ -32,9 +34,9 @@ from faircount.protocol.topologies.two_stage.messages import (
     SumCall,
     Task,
 )
-from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
+from faircount.protocol.wire.messages import Inclusion, Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.sharing.additive import split
@@ -46,13 +48,13 @@ NOBODY = bytes(16)
 
 
 @dataclass(frozen=True)
-class Participant:
+class Participant(UserState):
     """A user who has drawn its response. All of it is kept before anything is sent; lost state is a dropout."""
 
     member: Member
     items: tuple[int, ...] = field(repr=False)  # A_i
     bits: Residues = field(repr=False)  # of those items
-    disguise: KeyPair = field(repr=False)  # under which it reports
+    reporting_key: KeyPair = field(repr=False)  # under which it reports
     indicator: Indicator = field(repr=False)
     ballot: Ballot | None = None
     number: int = -1
@@ -67,7 +69,7 @@ def indicate(member: Member, answer: int, entropy: Entropy) -> Participant:
     """Draw coin, set and bits, once; `answer` is a position in the item list (Alg. 3, lines 2 to 9)."""
     mechanism = member.params.mechanism
     if not isinstance(mechanism, TSS) or member.index < 0:
-        raise ProtocolError("believe the roster of a two-stage survey before indicating")
+        raise ProtocolError("verify the roster of a two-stage survey before indicating")
     drawn = mechanism.respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
     return prepare(member, items, drawn.bits[0, list(items)], entropy)
@@ -82,7 +84,7 @@ def prepare(member: Member, items: tuple[int, ...], bits: Residues, entropy: Ent
 def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballot | Rejected:
     """The one election of this survey, with this user in it and nobody's slots moved who was not said to be gone."""
     member = user.member
-    ballot = believe(member.params, member.n, member.digest, signed)
+    ballot = verify_election(member.params, member.n, member.digest, signed)
     if isinstance(ballot, Rejected):
         return ballot
     if user.ballot not in (None, ballot):
@@ -151,7 +153,8 @@ def _bundle(user: Participant, ballot: Ballot, slots: Slots, attempt: int, entro
         raise ProtocolError("shares are drawn before they are sealed")
     packed = pack_rows(user.shares[np.searchsorted(every, owed)][:, None], member.params.q)
     secrets = {
-        i: member.sealing.agree(user.disguise, member.roster[i].public_key) for i in set(slots.holder[owed].tolist())
+        i: member.sealing.agree(user.reporting_key, member.roster[i].public_key)
+        for i in set(slots.holder[owed].tolist())
     }
     blobs = []
     for at, plain in zip(owed.tolist(), packed, strict=True):
@@ -159,7 +162,9 @@ def _bundle(user: Participant, ballot: Ballot, slots: Slots, attempt: int, entro
         # no key with this holder: it will complain
         sealed = member.sealing.seal(secret, member.digest, info, plain, entropy) if secret else None
         blobs.append(sealed or bytes(len(plain) + OVERHEAD))
-    return Bundle(member.params.survey, member.index, member.credential, attempt, user.disguise.public, tuple(blobs))
+    return Bundle(
+        member.params.survey, member.index, member.credential, attempt, user.reporting_key.public, tuple(blobs)
+    )
 
 
 # --- helping ------------------------------------------------------------------------------------------------------
@@ -265,4 +270,27 @@ def _opened(
 
 def was_included(user: Participant, answer: Inclusion) -> bool:
     """Whether S2's signed result counts what this user reported."""
-    return counts_in(user.member.params, answer, NOBODY, user.disguise.public)
+    return counts_in(user.member.params, answer, NOBODY, user.reporting_key.public)
+
+
+class TwoStageClient(PeersClient):
+    """An indicator, shares for the elected users, sums of the slots that it was elected for."""
+
+    calls = {Assignment: report, SumCall: add_up}  # noqa: RUF012 - a table, never changed
+
+    def drawn(self, device: Device, placed: Member, entropy: Entropy) -> Participant:
+        """Coin, set and bits."""
+        return indicate(placed, device.answer, entropy)
+
+    def first_body(self, device: Device) -> Message:
+        """The set of items that it reports."""
+        participant: Participant = state_of(device, Participant)
+        return participant.indicator
+
+    def counted_as(self, device: Device) -> dict[bytes, int | None]:
+        """It is known by a key of its own, and counts only if its set contains its item."""
+        state = device.state
+        if not isinstance(state, Participant):
+            return {}
+        hit = state.bits.any() and device.answer in state.items
+        return {state.reporting_key.public: device.answer if hit else None}

@@ -1,0 +1,111 @@
+"""A user of the `servers` topology: one visit, one body, everything in it drawn once."""
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import sha256
+
+from faircount.core.arrays import Residues
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ProtocolError
+from faircount.mechanisms.secret_shared import SharedMechanism
+from faircount.protocol.roles.client import Client, Device, UserState
+from faircount.protocol.survey.inclusion import counts_in
+from faircount.protocol.survey.invitations import Invitation
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.wire.codec import Message
+from faircount.protocol.wire.messages import Inclusion
+from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
+from faircount.sharing.field import subtract
+from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.packing import pack
+
+SEED = 32
+SALT = 16
+
+
+@dataclass(frozen=True)
+class Respondent(UserState):
+    """A user who has answered: the exact body, drawn once. Losing this state is a dropout, never a second draw."""
+
+    params: SurveyParameters
+    user: bytes
+    public_key: bytes
+    body: Submission = field(repr=False)
+
+
+def respond(
+    params: SurveyParameters, invitation: Invitation, answer: int, entropy: Entropy, sealing: Sealing | None = None
+) -> Respondent:
+    """Draw coin, noise, key and seed of one user, and make its body. Store the result before sending anything.
+
+    `answer` is a position in the item list.
+    """
+    if invitation.params != params.digest:
+        raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
+    if not isinstance(params.mechanism, SharedMechanism):
+        raise ProtocolError("these parameters are not for the servers topology")
+    crypto = RealSealing() if sealing is None else sealing
+    response = params.mechanism.respond_as(0, answer, entropy)
+    return prepare(params, invitation, response, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)
+
+
+def prepare(
+    params: SurveyParameters,
+    invitation: Invitation,
+    response: Residues,
+    seed: bytes,
+    mine: KeyPair,
+    entropy: Entropy,
+    crypto: Sealing,
+) -> Respondent:
+    """The body for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
+    share = pack(subtract(response, expanded(crypto, params, invitation.user, mine.public, seed), params.q), params.q)
+    secret = crypto.agree(mine, params.keys.box)
+    if secret is None:
+        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
+    salt = entropy.bytes(SALT)
+    info = seal_info(params, invitation.user, mine.public, crypto.commit(salt, share))
+    blob = crypto.seal(secret, params.digest, info, seed, entropy)
+    mac = invitation.seal(mine.public)
+    body = Submission(params.survey, invitation.access, mine.public, mac, salt, share, blob)
+    return Respondent(params, invitation.user, mine.public, body)
+
+
+def was_included(state: Respondent, answer: Inclusion) -> bool:
+    """Whether S2's signed result counts this user's answer."""
+    return counts_in(state.params, answer, state.user, state.public_key)
+
+
+def seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
+    """What binds the key of a sealed seed: the user, its key, and the share that goes with it."""
+    return _bound(Purpose.SERVERS, params.survey) + sha256(user + public_key + commitment).digest()
+
+
+@lru_cache(maxsize=64)
+def _bound(purpose: Purpose, survey: bytes) -> bytes:
+    """A key's info up to its context, which is all that differs between the users of a survey."""
+    return key_info(purpose, survey, 0, 0, S2_INDEX, bytes(32))[:-32]
+
+
+def expanded(crypto: Sealing, params: SurveyParameters, user: bytes, public_key: bytes, seed: bytes) -> Residues:
+    """S2's share of a user's vector."""
+    info = _bound(Purpose.SEED_EXPANSION, params.survey) + sha256(user + public_key).digest()
+    return crypto.stretch(seed, params.digest, info, params.q, params.N)
+
+
+class TwoServersClient(Client):
+    """Answer and leave."""
+
+    def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
+        """The whole answer."""
+        made = respond(params, blank.invitation, blank.answer, entropy, sealing)
+        return replace(blank, state=made, waiting=(made.body,))
+
+    def ask(self, device: Device) -> Message | None:
+        """The body until it is acknowledged."""
+        return device.waiting[0] if device.waiting else None
+
+    def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+        """Any answer ends the visit for good."""
+        return device.acknowledged(asked)
