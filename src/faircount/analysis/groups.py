@@ -14,14 +14,15 @@ import numpy as np
 from faircount.accounting.composition import parallel
 from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.analysis.prepare import is_missing, text_of
-from faircount.core.arrays import Floats, Ints
+from faircount.core.arrays import Floats, Ints, read_only
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import fraction, positive
 from faircount.estimation import weighting
 from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.result import AGAIN, Result, in_words
+from faircount.estimation.presentation import Frequencies
+from faircount.estimation.result import Result
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import Part, WeightedSum
 
@@ -80,16 +81,40 @@ def _epsilon(level: str, given: Mapping[str, float] | None) -> float:
         ) from None
 
 
-@dataclass(frozen=True)
-class GroupedHistogram:
-    """The groups' results put together: frequencies among all users."""
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedHistogram(Frequencies):
+    """The groups' results put together: frequencies among all users.
+
+    groups:    the result of every group, by its name
+    weights:   one number per group, in the same order; they sum to one
+    weighting: the weights used: the wanted ones, or uwa after a fall-back
+    test:      whether the groups seem to be alike
+    notes:     what a reader must know
+    tested:    whether the test chose between the wanted weights and the sizes
+    """
 
     groups: Mapping[str, Result]
     weights: Floats
-    weighting: str  # the weights used: the wanted ones, or uwa after a fall-back
+    weighting: str
     test: HomogeneityTest
     notes: tuple[str, ...] = ()
-    tested: bool = False  # whether the test chose between the wanted weights and the sizes
+    tested: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", read_only(self.weights))
+
+    @property
+    def topology(self) -> str | None:
+        """How the shares of every group travelled; None where groups differ."""
+        found = {each.topology for each in self.groups.values()}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def requested(self) -> dict[str, float | None]:
+        """The largest budget of a group: nobody is in two of them."""
+        asked = [each.requested for each in self.groups.values()]
+        known = {key: [each[key] for each in asked if each[key] is not None] for key in ("epsilon", "delta")}
+        return {key: max((v for v in values if v is not None), default=None) for key, values in known.items()}
 
     @property
     def simulation(self) -> bool:
@@ -114,18 +139,18 @@ class GroupedHistogram:
     @cached_property
     def estimates(self) -> Floats:
         """Weighted frequencies; single ones may be negative: see `consistent`."""
-        return weighting.combine([each.estimates for each in self.groups.values()], self.weights)
+        return read_only(weighting.combine([each.estimates for each in self.groups.values()], self.weights))
 
     @cached_property
     def consistent(self) -> Floats:
         """The nearest frequencies that are non-negative and sum to one."""
-        return consistent(self.estimates)
+        return read_only(consistent(self.estimates))
 
     @cached_property
     def standard_errors(self) -> Floats:
         """At the consistent estimates: noise, and that the groups are weighted unlike their sizes."""
         total = WeightedSum(self._parts)
-        return np.sqrt([total.variance(each * self.included) for each in self.consistent.tolist()])
+        return read_only(np.sqrt([total.variance(each * self.included) for each in self.consistent.tolist()]))
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -156,24 +181,10 @@ class GroupedHistogram:
         made = weighted_interval(sums, self._parts, level=inner, covers=covers, simultaneous=simultaneous)
         return replace(made, level=float(level))
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
-        bounds = self.interval(level)
-        rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
-        topologies = {each.facts.get("topology") for each in self.groups.values()}
         return {
-            **({"simulation": True} if self.simulation else {}),
-            "mechanism": self.name,
-            "topology": topologies.pop() if len(topologies) == 1 else None,
-            "n": self.included,
-            "level": level,
-            "covers": bounds.covers,
-            "estimates": [
-                {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
-            ],
-            "consistent": self.consistent.tolist(),
-            "guarantee": self.guarantee.to_dict(),
-            "again": AGAIN,
+            **super().to_dict(level, covers=covers),
             "weighting": self.weighting,
             "homogeneity": {"p_value": self.test.p_value, "rejected": self.test.rejected, "words": self.test.words},
             "groups": [
@@ -181,9 +192,6 @@ class GroupedHistogram:
             ],
             "notes": list(self.notes),
         }
-
-    def __str__(self) -> str:
-        return in_words(self, self.name)
 
 
 def _group(name: str, result: Result, weight: float) -> dict[str, Any]:

@@ -31,21 +31,33 @@ Progress = Callable[[int, int], None]
 """Told how many users of how many are done."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Result):
-    """A result that remembers how its rows were treated; what that assumes is part of its guarantee."""
+    """A result that remembers how its rows were treated; what that assumes is part of its guarantee.
+
+    mechanism, aggregate, included, facts: as in `Result`
+    notes:   what a reader must know, one sentence each
+    assumed: what the guarantee depends on because of how rows were treated
+    asked:   the epsilon and delta that were asked for
+    """
 
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    asked: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def requested(self) -> dict[str, float | None]:
+        """The budget that was asked for; the guarantee says what is really spent."""
+        return dict(zip(("epsilon", "delta"), self.asked, strict=True))
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One guarantee per adversary, the weakest first, each with everything that it depends on."""
         return tuple(under(each, self.assumed) for each in super().guarantees)
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**super().to_dict(level), "notes": list(self.notes)}
+        return {**super().to_dict(level, covers=covers), "notes": list(self.notes)}
 
 
 def under(guarantee: Guarantee, assumed: Sequence[str]) -> Guarantee:
@@ -159,7 +171,8 @@ def _one(
     """One survey of these users. Encoded answers go in; the labels are put back on what comes out."""
     result = run(ready.positions, ready.mechanism, entropy=entropy, progress=progress)
     labelled = replace(result.mechanism, items=held.domain)
-    found = Histogram(labelled, result.aggregate, result.included, result.facts, assumed=held.assumed)
+    budget = (ready.terms.epsilon, ready.terms.delta)
+    found = Histogram(labelled, result.aggregate, result.included, result.facts, assumed=held.assumed, asked=budget)
     return replace(found, notes=(*held.notes, *warnings, *ready.terms.cautions(found)))
 
 

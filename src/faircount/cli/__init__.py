@@ -48,6 +48,13 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Every call begins here, that for help too."""
+        from faircount.cli.terminal import ready
+
+        ready()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
         """Errors of ours become one plain line and exit code 2; anything else is a bug and keeps its trace."""
         from faircount.core.errors import FaircountError

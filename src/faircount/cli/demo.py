@@ -16,7 +16,7 @@ def demo(epsilon: float) -> None:
 
     import faircount as fc
     from faircount.cli.show import bars, console, notes
-    from faircount.estimation.result import AGAIN
+    from faircount.estimation.presentation import AGAIN
     from faircount.planning.question import cautions
 
     cities = list(CITIES)

@@ -61,6 +61,7 @@ def plan(
     Errors are shares of the users, for an average item: privacy noise alone. The exit code is 3 where the plan says not
     to run it.
     """
+    from faircount.cli.deliver import Targets
     from faircount.cli.show import busy, console, print_json
     from faircount.core.errors import ParameterError
 
@@ -78,12 +79,13 @@ def plan(
         raise ParameterError("give --users and --epsilon, or a file of groups with --groups")
     from faircount.planning.plan import plan as make
 
+    Targets(plot=plot).check()
     with busy("every mechanism at the same privacy ..."):
         made = make(users, known.pop("items"), epsilon, known.pop("delta"), **known)
     if plot is not None:
-        from faircount.cli.plots import plan_figure
+        from faircount.planning.drawing import plan_file
 
-        plan_figure(made, plot)
+        plan_file(made.question, plot)
     if as_json:
         print_json(made.to_dict())
     else:

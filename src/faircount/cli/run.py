@@ -1,8 +1,5 @@
 """`faircount run`: a private histogram out of a table."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +69,13 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--anyway", is_flag=True, help="Run it although the error would swamp the answers.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option(
+    "--covers",
+    type=click.Choice(["users", "population"]),
+    default="users",
+    show_default=True,
+    help="What the intervals speak about: the users of the table, or the population they were drawn from.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--out", type=FILE, help="Write the same JSON to a file.")
 @click.option("--csv", "csv_file", type=FILE, help="Write estimates and intervals as CSV.")
@@ -84,6 +88,7 @@ def run(
     csv_file: Path | None,
     plot: Path | None,
     level: float,
+    covers: str,
     simulate_seed: int | None,
     **terms: Any,
 ) -> None:
@@ -92,19 +97,27 @@ def run(
     Every row acts as a user of the full protocol: it adds its noise, makes real secret shares, and only the sum of all
     is opened.
     """
+    from faircount.cli.deliver import Targets, deliver
     from faircount.cli.show import console, print_json
     from faircount.core.validation import fraction
+    from faircount.estimation.drawing import result_file
 
     fraction("level", level)
+    targets = Targets(out, csv_file, plot)
+    targets.check(table)
     result = _result(table, simulate_seed, terms)
-    said = result.to_dict(level)
-    written = _write(result, said, level, out, csv_file, plot)
-    if as_json:
-        print_json(said)
-        return
-    _show(console(), result, level)
-    for path in written:
-        click.echo(f"Written to {path}")
+    said = result.to_dict(level, covers=covers)
+
+    def show() -> None:
+        if as_json:
+            print_json(said)
+        else:
+            _show(console(), result, level, covers)
+
+    deliver(said, show, targets, lambda path: result_file(result, path, level, covers))
+    if not as_json:
+        for path in targets.paths:
+            click.echo(f"Written to {path}")
 
 
 def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram | GroupedHistogram":
@@ -161,19 +174,19 @@ def _pair(entry: str) -> tuple[str, float]:
         raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
 
 
-def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float) -> None:
+def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, covers: str) -> None:
     from faircount.cli.show import bars, notes, promise
-    from faircount.estimation.result import AGAIN, SIMULATION
+    from faircount.estimation.presentation import AGAIN, SIMULATION
 
     if result.simulation:
         out.print(f"[bold]{SIMULATION}[/bold]\n")
-    said = result.to_dict(level)
+    said = result.to_dict(level, covers=covers)
     out.print(f"{said['mechanism']}, {result.included:,} users, {len(result.items)} items\n")
-    bars(out, result, level=level)
+    bars(out, result, level=level, covers=covers)
     notes(out, result.notes)
     if "groups" in said:
         _show_groups(out, said)
-    out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
+    out.print(f"\nIntervals: {level:.0%} each; {result.interval(level, covers=covers).method}.", markup=False)
     out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
     out.print(f"Again: {AGAIN}.", markup=False)
 
@@ -194,43 +207,3 @@ def _show_groups(out: "Console", said: dict[str, Any]) -> None:
     ]
     out.print(f"\nGroups, put together with {said['weighting']} weights")
     out.print(grid(["group", "users", "epsilon", "delta", "mechanism", "weight"], rows, left=(0, 4)))
-
-
-def _write(
-    result: "Histogram | GroupedHistogram",
-    said: dict[str, Any],
-    level: float,
-    out: Path | None,
-    csv_file: Path | None,
-    plot: Path | None,
-) -> list[Path]:
-    """The files asked for."""
-    if out is not None:
-        with _writing(out) as target:
-            json.dump(said, target, indent=2, ensure_ascii=False, allow_nan=False, default=str)
-            target.write("\n")
-    if csv_file is not None:
-        import csv
-
-        with _writing(csv_file) as target:
-            writer = csv.writer(target, lineterminator="\n")
-            marked = (["simulation"], ["true"]) if result.simulation else ([], [])
-            writer.writerow(["item", "estimate", "low", "high", "consistent", *marked[0]])
-            for row, whole in zip(said["estimates"], said["consistent"], strict=True):
-                writer.writerow([row["item"], row["estimate"], row["low"], row["high"], whole, *marked[1]])
-    if plot is not None:
-        from faircount.cli.plots import result_figure
-
-        result_figure(result, plot, level)
-    return [path for path in (out, csv_file, plot) if path is not None]
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[Any]:
-    from faircount.core.errors import FaircountError
-
-    try:
-        with path.open("w", encoding="utf-8", newline="") as target:
-            yield target
-    except OSError as problem:
-        raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None

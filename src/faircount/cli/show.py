@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from faircount.cli.terminal import fitting, is_ascii
 from faircount.core.domain import shown
 
 if TYPE_CHECKING:
@@ -34,18 +35,21 @@ def console() -> Console:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Exactly one JSON object on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str))
+
+
+def cell(words: object) -> Text:
+    """Text for a table: brackets and all as they are, control characters escaped, in signs that the terminal has."""
+    return Text(fitting(shown(words)))
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
-    """A plain table; columns listed in `left` are aligned to the left. Text is shown as it is, brackets and all,
-    but for control characters: those are escaped.
-    """
+    """A plain table; columns listed in `left` are aligned to the left."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place in left else "right")
+        table.add_column(fitting(head), justify="left" if place in left else "right")
     for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
+        table.add_row(*map(cell, row))
     return table
 
 
@@ -55,7 +59,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Table:
     for width in (0, 30, None):
         table.add_column(max_width=width)
     for name, words in rows:
-        table.add_row("", Text(shown(name)), Text(shown(words)))
+        table.add_row("", cell(name), cell(words))
     return table
 
 
@@ -71,20 +75,27 @@ def bars(
     result: "Result | GroupedHistogram",
     *,
     level: float = 0.95,
+    covers: str = "users",
     truth: "NDArray[np.float64] | None" = None,
 ) -> None:
-    """One row per item: estimate, interval and a bar."""
-    bounds = result.interval(level)
+    """One row per item: estimate, interval and a bar; an estimate outside its interval is marked and explained."""
+    from faircount.estimation.presentation import MARK, OUTSIDE, outside
+
+    bounds = result.interval(level, covers=covers)
+    marks = outside(result, bounds)
+    unmarked = " " if marks.any() else ""
     heads = ["item", "estimate", f"{level:.0%} interval", *(["truth"] if truth is not None else []), ""]
     longest, rows, digits = max(float(result.estimates.max()), 1e-9), [], _digits(float(bounds.width.max()) / 2)
     for j, item in enumerate(result.items):
         known = [f"{truth[j]:.{digits}%}"] if truth is not None else []
         bar = "█" * max(0, round(BAR * float(result.estimates[j]) / longest))
-        span = f"{bounds.low[j]:.{digits}%} to {bounds.high[j]:.{digits}%}"
+        span = f"{bounds.low[j]:.{digits}%} to {bounds.high[j]:.{digits}%}{MARK if marks[j] else unmarked}"
         rows.append([str(item), f"{result.estimates[j]:z.{digits}%}", span, *known, bar])
     table = grid(heads, rows, left=(0, len(heads) - 1))
     table.columns[-1].style = "cyan"
     out.print(table)
+    if marks.any():
+        out.print(f"\n{OUTSIDE}.", markup=False)
 
 
 def _digits(half: float) -> int:

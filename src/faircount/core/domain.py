@@ -26,6 +26,11 @@ def _controls(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS
 
 
+def _python(label: object) -> object:
+    """NumPy's numbers and texts as Python's own, which are equal to them and can be published."""
+    return label.item() if isinstance(label, np.number | np.bool_ | np.str_) else label
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """Ordered, distinct labels; position j is the paper's item I_(j+1)."""
@@ -51,7 +56,7 @@ class Domain:
             raise ParameterError("items must be a number or a list of labels, not one string")
         if isinstance(items, Iterable):
             try:
-                return cls(tuple(items))
+                return cls(tuple(map(_python, items)))
             except TypeError:  # NumPy's array without dimensions only looks iterable
                 raise ParameterError("items must be a number or a list of labels") from None
         return cls(tuple(range(integer("items", items, least=1, most=MOST_ITEMS))))

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faircount.core.arrays import Floats, Ints
+from faircount.core.arrays import Floats, Ints, read_only
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, integer, numbers, positive, real
+from faircount.core.values import ArrayValue
 from faircount.estimation.laws import (
     Rows,
     binomial_below,
@@ -42,8 +43,15 @@ Bounds = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Intervals:
-    """Lower and upper bounds of frequencies, and in words how they were made."""
+class Intervals(ArrayValue):
+    """Lower and upper bounds of frequencies, and in words how they were made.
+
+    low, high:    one number per item, read-only
+    level:        how often such an interval holds at least
+    covers:       "users" (privacy noise alone) or "population" (also the draw of these users)
+    simultaneous: whether all items hold together with this level
+    method:       how the bounds were computed, in words
+    """
 
     low: Floats
     high: Floats
@@ -51,6 +59,10 @@ class Intervals:
     covers: str
     simultaneous: bool
     method: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", read_only(self.low))
+        object.__setattr__(self, "high", read_only(self.high))
 
     @property
     def width(self) -> Floats:

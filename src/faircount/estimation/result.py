@@ -9,28 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import Guarantee
-from faircount.core.arrays import Floats
-from faircount.core.domain import shown
+from faircount.core import plain
+from faircount.core.arrays import Floats, read_only
 from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
+from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import Duchi, LocalMean
 
-SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
-"""Stands above every result whose facts say `simulation`."""
 
-AGAIN = "running it again on the same people spends that much again: the privacy losses of all runs add up"
-"""Stands below every guarantee: a reader who averages many runs learns what each of them hides."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Frequencies):
+    """Estimated frequencies of the items among the `included` users.
 
-
-@dataclass(frozen=True)
-class Result:
-    """Estimated frequencies of the items among the `included` users."""
+    mechanism: the mechanism that ran, bound to its number of users
+    aggregate: the opened sums, one number per item
+    included:  number of users in the sums
+    facts:     what the run wants remembered: topology, number of share holders, modulus, whether it is a simulation
+    """
 
     mechanism: FrequencyMechanism
-    aggregate: NDArray[Any] = field(repr=False)
+    aggregate: NDArray[Any]
     included: int
-    facts: Mapping[str, object] = field(default_factory=dict)  # what the run wants remembered: shares, bytes, ...
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aggregate", read_only(self.aggregate))
+
+    @property
+    def name(self) -> str:
+        """Of the mechanism."""
+        return self.mechanism.name
+
+    @property
+    def topology(self) -> str | None:
+        """How the shares travelled; None where there were none."""
+        found = self.facts.get("topology")
+        return None if found is None else str(found)
 
     @property
     def simulation(self) -> bool:
@@ -45,17 +60,17 @@ class Result:
     @cached_property
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative and they need not sum to one: see `consistent`."""
-        return self.mechanism.estimate(self.aggregate, self.included)
+        return read_only(self.mechanism.estimate(self.aggregate, self.included))
 
     @cached_property
     def consistent(self) -> Floats:
         """The nearest frequencies that are non-negative and sum to one; slightly biased near zero."""
-        return consistent(self.estimates)
+        return read_only(consistent(self.estimates))
 
     @cached_property
     def standard_errors(self) -> Floats:
         """Standard deviation of the privacy noise, at the consistent estimates."""
-        return np.sqrt(self.mechanism.variance(self.consistent, self.included))
+        return read_only(np.sqrt(self.mechanism.variance(self.consistent, self.included)))
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -67,6 +82,11 @@ class Result:
         """The weakest of the guarantees: what may be claimed without naming the adversary."""
         return self.guarantees[0]
 
+    @property
+    def requested(self) -> dict[str, float | None]:
+        """The epsilon and delta that the mechanism was made for; the guarantee says what is really spent."""
+        return dict(zip(("epsilon", "delta"), self.mechanism.promise, strict=True))
+
     def interval(self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False) -> Intervals:
         """Confidence intervals of the frequencies.
 
@@ -76,49 +96,19 @@ class Result:
         channel = self.mechanism.channel(self.included)
         return interval(self.aggregate, channel, self.included, level=level, covers=covers, simultaneous=simultaneous)
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        bounds = self.interval(level)
-        rows = zip(self.items, self.estimates, bounds.low, bounds.high, strict=True)
-        return {
-            **({"simulation": True} if self.simulation else {}),
-            "mechanism": self.mechanism.name,
-            "topology": self.facts.get("topology"),
-            "n": self.included,
-            "level": level,
-            "covers": bounds.covers,
-            "estimates": [
-                {"item": item, "estimate": float(e), "low": float(lo), "high": float(hi)} for item, e, lo, hi in rows
-            ],
-            "consistent": [float(each) for each in self.consistent],
-            "guarantee": self.guarantee.to_dict(),
-            "again": AGAIN,
-        }
 
-    def __str__(self) -> str:
-        return in_words(self, self.mechanism.name)
-
-
-def in_words(made: Any, name: str) -> str:
-    """A result, of one survey or of several, in plain text."""
-    labels, bounds = [shown(item) for item in made.items], made.interval()
-    width = max(map(len, labels))
-    lines = [SIMULATION] if made.simulation else []
-    topology = getattr(made, "facts", {}).get("topology")
-    through = f", topology {topology}" if topology else ""
-    lines.append(f"{name}: {made.included} users, {len(labels)} items{through}")
-    for label, estimate, low, high in zip(labels, made.estimates, bounds.low, bounds.high, strict=True):
-        lines.append(f"  {label:<{width}}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]")
-    lines += [f"note: {shown(each)}" for each in getattr(made, "notes", ())]
-    return "\n".join([*lines, f"intervals: 95% each, {bounds.method}", f"privacy: {made.guarantee}", f"again: {AGAIN}"])
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanResult:
-    """An estimated mean of values in [-1, 1]."""
+    """An estimated mean of values in [-1, 1].
+
+    mechanism: the mechanism that ran, bound to its number of users
+    aggregate: sums of the reports
+    included:  number of users in the sums
+    facts:     what the run wants remembered, such as whether it is a simulation
+    """
 
     mechanism: LocalMean
-    aggregate: Any = field(repr=False)
+    aggregate: Any
     included: int
     facts: Mapping[str, object] = field(default_factory=dict)
 
@@ -150,9 +140,45 @@ class MeanResult:
         spread = max(0.0, self.mechanism.mean_square(self.aggregate, self.included) - square)
         return mean_interval(self.estimate, noise, self.included, level=level, covers=covers, spread=spread)
 
+    def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
+        """Plain values, for JSON."""
+        low, high = self.interval(level, covers=covers)
+        epsilon, delta = self.mechanism.promise
+        return {
+            **plain.JSON_VERSION,
+            **({"simulation": True} if self.simulation else {}),
+            "mechanism": self.mechanism.name,
+            "users": self.included,
+            "requested": {"epsilon": epsilon, "delta": delta},
+            "level": level,
+            "covers": covers,
+            "mean": {"estimate": self.estimate, "low": low, "high": high},
+            "guarantee": self.guarantee.to_dict(),
+            "again": AGAIN,
+        }
+
+    def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
+        """A pandas DataFrame of one row; its `attrs` hold the guarantee."""
+        said = self.to_dict(level, covers=covers)
+        about = {"guarantee": said["guarantee"], "simulation": self.simulation}
+        return plain.frame({name: [value] for name, value in said["mean"].items()}, ["mean"], "of", about)
+
     def __str__(self) -> str:
+        head = f"{self._head()} of {self.included} users"
+        above = [SIMULATION] if self.simulation else []
+        return "\n".join([*above, head, f"privacy: {self.guarantee}", f"again: {AGAIN}"])
+
+    def __repr__(self) -> str:
+        simulated = ", SIMULATION" if self.simulation else ""
+        return f"<MeanResult: {self._head()}, {self.included:,} users, epsilon {self.guarantee.epsilon:.4g}{simulated}>"
+
+    def _repr_html_(self) -> str:
+        above, *lines = str(self).splitlines()
+        return plain.paragraph(above, strong=True) + "".join(map(plain.paragraph, lines))
+
+    def _head(self) -> str:
         low, high = self.interval()
-        head = f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}] of {self.included} users"
-        return "\n".join(
-            [*([SIMULATION] if self.simulation else []), head, f"privacy: {self.guarantee}", f"again: {AGAIN}"]
-        )
+        return f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}]"
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.included, self.estimate))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from faircount.cli.plots import _label
 from faircount.cli.run import MECHANISMS
 from faircount.cli.show import WIDTH, bars
+from faircount.estimation.drawing import label
 from faircount.estimation.result import SIMULATION, Result
 from faircount.mechanisms.laplace import Laplace
 from faircount.planning.calibrate import families
@@ -215,8 +215,8 @@ def test_odd_items_are_drawn_without_a_warning(call: Call, tmp_path: Path) -> No
     done = call(f"{RUN} --epsilon 1 --plot a.png")
     assert done.exit_code == 0
     assert done.stderr == ""
-    assert _label(odd[1]) == ("long " * 30)[:39] + "…"
-    assert _label("a\x1bb$") == r"a\x1bb\$"
+    assert label(odd[1]) == ("long " * 30)[:39] + "…"
+    assert label("a\x1bb$") == r"a\x1bb\$"
 
 
 def test_a_small_negative_estimate_is_no_negative_zero() -> None:

@@ -1,0 +1,52 @@
+"""A result as a figure: a bar per item with its interval, the guarantee above."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faircount.core.domain import shown
+from faircount.core.figures import blank_figure, save_figure, shown_axes
+from faircount.estimation.presentation import SIMULATION, Frequencies
+
+LONGEST = 40  # characters of an item beside its bar
+
+
+def _size(result: Frequencies) -> tuple[float, float]:
+    return 8, 1.6 + 0.32 * len(result.items)
+
+
+def result_axes(result: Frequencies, level: float, covers: str, axes: Any = None) -> Any:
+    """Draw on the axes given, or on those of a new figure."""
+    target = shown_axes(*_size(result)) if axes is None else axes
+    _draw(target, result, level, covers)
+    return target
+
+
+def result_file(result: Frequencies, path: Path, level: float, covers: str) -> None:
+    """Draw into a file, in the format of its suffix."""
+    figure = blank_figure(*_size(result))
+    _draw(figure.add_subplot(), result, level, covers)
+    save_figure(figure, path)
+
+
+def _draw(axes: Any, result: Frequencies, level: float, covers: str) -> None:
+    bounds, places = result.interval(level, covers=covers), np.arange(len(result.items))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.barh(places, np.maximum(result.estimates, 0), color="#8fb8ad")
+    axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
+    points = bounds.width <= 0  # a line without length would not be seen
+    axes.plot(bounds.low[points], places[points], "|", color="black", markersize=9)
+    axes.set_yticks(places, [label(item) for item in result.items])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    words = SIMULATION if result.simulation else str(result.guarantee)
+    axes.set_title("\n".join(textwrap.wrap(words, 100)), size=7, loc="left", color="0.35")
+
+
+def label(item: object) -> str:
+    """An item beside its bar: cut where it would take the room of the bars, and nothing in it is a formula."""
+    words = shown(item)
+    return (words if len(words) <= LONGEST else words[: LONGEST - 1] + "…").replace("$", r"\$")
