@@ -41,6 +41,7 @@ class Charge:
     budget: str = ""
     group: str = ""
     status: Status = Status.RESERVED
+    label: str = ""  # what it was for, in words
 
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon, "epsilon of a charge")
@@ -89,12 +90,16 @@ class Ledger:
         """The charge of a survey, if there is one."""
         return next((each for each in self.charges if each.survey == survey), None)
 
+    @property
+    def costs(self) -> list[tuple[float, float]]:
+        """(epsilon, delta) of every charge that counts: a reserved one may have been published."""
+        return parallel_costs(each for each in self.charges if each.status is not Status.RELEASED)
+
     def admits(self, charge: Charge) -> bool:
         """Whether the population could bear this charge beside the others."""
         if self.closed:
             return False
-        costs = parallel_costs(each for each in (*self.charges, charge) if each.status is not Status.RELEASED)
-        return within(costs, self.epsilon, self.delta, self.adaptive)
+        return within(replace(self, charges=(*self.charges, charge)).costs, self.epsilon, self.delta, self.adaptive)
 
     def reserve(self, charge: Charge) -> "Ledger":
         """With the charge reserved; the caller has asked `admits`."""
