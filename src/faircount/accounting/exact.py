@@ -171,6 +171,8 @@ def shift_delta(log_pmf: Floats, epsilon: float, shift: int = 1, relation: Relat
 
     Replace-one: one count up and another one down, both with this noise. Zero-out: one count, the worse direction.
     """
+    if shift >= log_pmf.size:  # the two laws have no outcome in common
+        return 1.0
     up, eps = shift_pair(log_pmf, shift), checked_epsilon(epsilon)
     if Relation.of(relation) is REPLACE_ONE:
         return hockey_stick((up, up.swapped()), eps)

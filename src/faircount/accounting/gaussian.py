@@ -54,6 +54,29 @@ def analytic_sigma(epsilon: float, delta: float, sensitivity: float = math.sqrt(
     return smallest_within(lambda sigma: analytic_delta(sigma, eps, scale), limit, low, high)
 
 
+LEAST_DEVIATION = 8.0
+"""Steps that the standard deviation of a summand has at least where `rounded_sum_delta` speaks."""
+
+
+def rounded_sum_delta(
+    deviation: float, terms: int, shift: int, epsilon: float, coordinates: int = 2, distance: float = 0.0
+) -> float:
+    """An upper bound on delta when sums of `terms` Gaussians, each rounded to whole steps, move by `shift` steps.
+
+    A rounded Gaussian has the density of G + U, U uniform on +-1/2, read off at whole numbers; so has the sum of h of
+    them, with h times the variance and h such U, up to aliasing: per point below h e^(-deviation^2 pi^2 / 2), less than
+    1e-90 in all for deviation >= 8. Reading off the density of G + U_1 + ... + U_h is rounding G + U_1 + ... + U_(h-1),
+    and rounding commutes with whole shifts: all of it is post-processing of the Gaussian G. `distance` is the total
+    variation between a summand's law and the rounded Gaussian; it counts for every summand and coordinate.
+    """
+    if positive("deviation", deviation) < LEAST_DEVIATION:
+        raise ParameterError(f"a summand's standard deviation must be at least {LEAST_DEVIATION:g} steps")
+    count, eps = integer("terms", terms, least=1), checked_epsilon(epsilon)
+    ideal = analytic_delta(math.sqrt(count) * deviation / shift, eps, math.sqrt(coordinates))
+    lost = coordinates * (1 + math.exp(min(eps, 700.0))) * (count * distance + SUM_TAIL)
+    return delta_bound(ideal + lost)
+
+
 def discrete_sum_log_pmf(log_pmf: Floats, terms: int) -> Floats:
     """Log probabilities on -R..R of the sum of `terms` independent draws from a symmetric law on -L..L.
 
@@ -92,8 +115,8 @@ def _cumulant(log_pmf: Floats, x: Floats, t: float) -> tuple[float, float, float
     top = float(exponent.max())
     weights = np.exp(exponent - top)
     total = float(weights.sum())
-    mean = float(weights @ x) / total
-    return top + math.log(total), mean, float(weights @ (x - mean) ** 2) / total
+    mean = float((weights * x).sum()) / total  # not a matrix product: those round by the number of threads
+    return top + math.log(total), mean, float((weights * (x - mean) ** 2).sum()) / total
 
 
 def _reach(log_pmf: Floats, x: Floats, count: int, t: float, log_tail: float) -> int:

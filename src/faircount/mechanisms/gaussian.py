@@ -7,8 +7,8 @@ cover what runs. Here the table that a user draws from DEFINES the mechanism, an
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from faircount.accounting.exact import epsilon_for, shift_delta, shift_pair
 from faircount.accounting.gaussian import (
+    LEAST_DEVIATION,
     SUM_TAIL,
     analytic_delta,
     analytic_sigma,
     classical_sigma,
     discrete_sum_log_pmf,
+    rounded_sum_delta,
 )
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
@@ -30,7 +32,7 @@ from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
-from faircount.mechanisms.exact_draws import BITS, DrawTable
+from faircount.mechanisms.exact_draws import BITS, ONE, PRECISE, DrawTable
 from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
 from faircount.sharing.field import to_signed
 
@@ -43,30 +45,68 @@ STEPS = 8
 SMALLEST_DELTA = 1e-20
 """Below this the law of the sum, good down to probabilities of 1e-30, could not vouch for a promise."""
 
-WIDEST_PLANNED = 1024.0
-"""Standard deviation of one user's noise, in counts, that a plan still looks at."""
-
 MOST_STEPS = 1 << 40
 """Grid steps per count, at most: n times as many must fit into the field."""
 
 _COARSEST, _FINEST = 0.25, 1024.0  # steps per standard deviation: below noise is rounded away, above bits are wasted
-_WIDEST = 32768.0  # counts that one user's standard deviation has at most: its table has 24 times as many entries
+_WIDEST = 1024.0  # counts that one user's standard deviation has at most: its table has 24 times as many entries
 _REACH = 12  # standard deviations that a table covers; what is cut off counts in delta like everything else
+_MOST_SUMMED = 4096.0  # steps that the deviation of a sum has at most where delta is that of the exact sum
+_MOST_WRITTEN = 65536.0  # and where its law is written out at all
+_MOST_RAISED = 64.0  # times that rounding may raise the noise: only the finite tables of very many users ask for more
+_NEGLIGIBLE = Decimal("1e-50")  # beside a cell, of which 39 digits are kept
+_PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170680")
 _ROUND_UP = 1 + 1e-6  # more than the relative errors (1e-9) of the sum's probabilities can make of delta
+
+
+def _short(deviation: float) -> float:
+    """Rounded up to 24 binary digits: machines whose functions differ in the last digit come to the same table."""
+    digits, exponent = math.frexp(deviation)
+    return math.ldexp(math.ceil(math.ldexp(digits, 24)), exponent - 24)
 
 
 @lru_cache(maxsize=64)
 def gaussian_table(deviation: float) -> DrawTable:
-    """A Gaussian with this standard deviation rounded to whole steps, from double precision to 128-bit integers."""
+    """A Gaussian with this standard deviation rounded to whole steps, in 80-digit decimals: the same everywhere."""
     last = math.floor(_REACH * deviation + 0.5)
-    beyond = [math.erfc((z - 0.5) / (deviation * math.sqrt(2))) / 2 for z in range(1, last + 2)]
-    sides = [inner - outer for inner, outer in pairwise(beyond)]
-    return DrawTable.symmetric([round(math.ldexp(side, BITS)) for side in sides])
+    with localcontext(PRECISE):
+        variance = Decimal(deviation) ** 2
+        height = ONE / (2 * _PI * variance).sqrt()
+        fall, bend = (-1 / (2 * variance)).exp(), (-1 / variance).exp()  # e^(-z^2/(2 variance)) from ratios of ratios
+        sides = []
+        for z in range(1, last + 1):
+            height, fall = height * fall, fall * bend
+            sides.append(int((height * _cell(z, variance)).to_integral_value()))
+    return DrawTable.symmetric(sides)
+
+
+def _cell(z: int, variance: Decimal) -> Decimal:
+    """Integral of f(t) = e^(-(z t + t^2/2) / variance) over |t| <= 1/2, by its series: variance f' = -(z + t) f."""
+    before, now, power, total, m = Decimal(0), Decimal(1), Decimal(1), Decimal(0), 0
+    small = 0  # terms in a row that do not count any more; those of odd order cancel
+    while small < 2:
+        total += now * power / (m + 1)
+        small = small + 1 if abs(now * power) < total * _NEGLIGIBLE else 0
+        for _ in range(2):
+            m += 1
+            before, now, power = now, -(z * now + before) / (variance * m), power / 2
+    return total
+
+
+def table_distance(deviation: float) -> float:
+    """Total variation distance of the table from the rounded Gaussian, at most: what is cut off, and its rounding."""
+    entries = 2 * math.floor(_REACH * deviation + 0.5)
+    return math.erfc(_REACH / math.sqrt(2)) + math.ldexp(entries, -BITS)
 
 
 @lru_cache(maxsize=64)
 def sum_law(deviation: float, terms: int) -> Floats:
     """Log probabilities on -R..R steps of the sum of `terms` draws from the table."""
+    if deviation * math.sqrt(terms) > _MOST_WRITTEN:
+        raise RefusedError(
+            f"dpdg: the noise of {terms:,} users takes {deviation * math.sqrt(terms):,.0f} steps of a grid as its "
+            "standard deviation, too many to write out its law: choose laplace or decoys for so many users"
+        )
     law = discrete_sum_log_pmf(np.log(gaussian_table(deviation).probabilities), terms)
     law.setflags(write=False)
     return law
@@ -117,8 +157,6 @@ class DPDG(NoiseMechanism):
             delta = wanted.delta / wanted.releases
             each = epsilon_for(lambda eps: analytic_delta(sigma, eps), delta)
         made = cls(**wanted.crowd, epsilon=each, delta=delta)
-        if made.planned / math.sqrt(made.h) > WIDEST_PLANNED:
-            raise RefusedError("so much noise for so few users needs a table that is too large: allow a larger epsilon")
 
         def total_delta() -> float:
             if wanted.releases == 1:
@@ -166,7 +204,7 @@ class DPDG(NoiseMechanism):
         if user > _WIDEST:
             raise ParameterError(
                 f"dpdg: epsilon = {self.epsilon:g} and delta = {self.delta:g} ask each user for noise of {user:.3g} "
-                "counts: choose a larger epsilon or delta"
+                "counts, which takes too large a table: choose a larger epsilon or delta, or ask more users"
             )
         scale = self.scale or 2 ** max(0, math.ceil(math.log2(STEPS / user)))
         if self.scale and not _COARSEST <= user * scale <= _FINEST:
@@ -177,12 +215,17 @@ class DPDG(NoiseMechanism):
     @cached_property
     def user_steps(self) -> float:
         """Standard deviation of one user's noise before rounding, in grid steps."""
-        least, raised = self.planned / self._pieces * self.steps_per_count, 0.0
+        least, raised = _short(self.planned / self._pieces * self.steps_per_count), 0.0
         if (self.calibration, self.share) != ("analytic", "corrected"):
             return least
-        while self._delta(self.epsilon, least * (1 + raised), self.h, Relation.REPLACE_ONE) > self.delta:
+        while self._delta(self.epsilon, _short(least * (1 + raised)), self.h, Relation.REPLACE_ONE) > self.delta:
+            if raised > _MOST_RAISED:
+                raise RefusedError(
+                    f"dpdg: ({self.epsilon:g}, {self.delta:g}) cannot be shown for the tables of {self.h:,} users: "
+                    "choose a larger delta or a smaller epsilon, or laplace"
+                )
             raised = 2 * raised or 1e-4
-        return least * (1 + raised)
+        return _short(least * (1 + raised))
 
     @property
     def table(self) -> DrawTable:
@@ -194,9 +237,9 @@ class DPDG(NoiseMechanism):
         values, pmf = np.array(self.table.values, dtype=np.float64), self.table.probabilities
 
         def log_mgf(t: Floats) -> Floats:
-            return np.array([terms * math.log(np.exp(each * values) @ pmf) for each in t])
+            return np.array([terms * math.log((np.exp(each * values) * pmf).sum()) for each in t])
 
-        return noise_bound(log_mgf, 40 / math.sqrt(terms * float(pmf @ values**2)), tail)
+        return noise_bound(log_mgf, 40 / math.sqrt(terms * float((pmf * values**2).sum())), tail)
 
     @cached_property
     def bound(self) -> int:
@@ -239,14 +282,30 @@ class DPDG(NoiseMechanism):
         return held + law.values[np.searchsorted(np.cumsum(law.pmf[:-1]), rng.random(self.N), side="right")]
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Delta of the discretized sum of the noise that the adversary does not know, rounded up by 1e-6 of itself."""
+        """Delta of the discretized sum of the noise that the adversary does not know, rounded up by 1e-6 of itself.
+
+        From about 100,000 users on an upper bound, one or two percent above: that of the Gaussian before rounding.
+        """
         return self._delta(epsilon, self.user_steps, self.unknown(adversary), relation)
 
     def _delta(self, epsilon: float, user_steps: float, unknown: int, relation: Relation) -> float:
         if unknown < 1:
             return 1.0
+        if user_steps * math.sqrt(unknown) > _MOST_SUMMED:
+            return self._delta_of_many(epsilon, user_steps, unknown, relation)
         exact = shift_delta(sum_law(user_steps, unknown), epsilon, self.steps_per_count, relation)
         return min(1.0, exact * _ROUND_UP + 2 * SUM_TAIL)  # what the second law lost to its tails only raised `exact`
+
+    def _delta_of_many(self, epsilon: float, user_steps: float, unknown: int, relation: Relation) -> float:
+        """An upper bound that takes no time, however many users; it needs a fine grid."""
+        if user_steps < LEAST_DEVIATION:
+            raise RefusedError(
+                f"dpdg: noise of {user_steps:.3g} grid steps per user is too coarse to account for that of {unknown:,} "
+                "users: choose a larger scale, or leave it out"
+            )
+        coordinates = 2 if relation is Relation.REPLACE_ONE else 1
+        distance = table_distance(user_steps)
+        return rounded_sum_delta(user_steps, unknown, self.steps_per_count, epsilon, coordinates, distance)
 
     def realized(
         self,

@@ -1,6 +1,7 @@
 """Parameters: one digest for everything that matters, believed only if it follows from itself."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose, table_digest
+from faircount.protocol.survey.parameters import settings as own_settings
 from faircount.protocol.survey.remaining_privacy import keeps, minimum_set, realized
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
@@ -197,3 +199,36 @@ def test_sampling_loses_the_missing_and_the_insiders_from_its_floor() -> None:
     left = realized(mechanism, 580, 1.0)
     direct = replace(mechanism, floor=100 - 20 - 1, dropouts=0, insiders=0)
     assert left.delta == direct.guarantee(epsilon=1.0).delta
+
+
+HOSTILE = [
+    {"users": 1 << 31, "share": "printed", "epsilon": 400.0},  # a shift of 2^37 grid steps
+    {"users": 1 << 31, "scale": 1000, "calibration": "classical"},  # a sum whose law has 10^6 points, 31 times
+    {"users": 1 << 31, "epsilon": 0.001},
+    {"users": 2, "insiders": 0, "epsilon": 0.001, "delta": 0.5, "scale": 1000},  # the largest table
+]
+
+
+@pytest.mark.parametrize("settings", HOSTILE, ids=str)
+def test_a_small_file_of_dpdg_does_not_fill_the_memory(settings) -> None:
+    """1 KB of parameters once took 40 seconds and 517 MB."""
+    honest = proposed(MECHANISMS[2])
+    mechanism = replace(MECHANISMS[2], **{"dropouts": 0, **settings})
+    plain = {"settings": own_settings(mechanism), "n_max": mechanism.n, "phi": mechanism.insiders, "minimum": 2}
+    tracemalloc.start()
+    try:
+        with pytest.raises(FaircountError):
+            SurveyParameters.parse(changed(honest, **plain))
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_real_number_beyond_floating_point_is_malformed() -> None:
+    honest = proposed(MECHANISMS[2])
+    huge = "1" + "0" * 399
+    with pytest.raises(MalformedError, match="larger than floating point"):
+        SurveyParameters.parse(changed(honest, epsilon=huge))
+    settings = {**json.loads(honest.published)["settings"], "epsilon": huge}
+    with pytest.raises(MalformedError, match="larger than floating point"):
+        SurveyParameters.parse(changed(honest, settings=settings))

@@ -62,7 +62,10 @@ def scaled_up(value: float) -> str:
 
 def unscaled(text: object) -> float:
     """The real number behind published text; it must be a float exactly or lie within rounding of one."""
-    return float(Fraction(big(text), UNIT))
+    try:
+        return float(Fraction(big(text), UNIT))
+    except OverflowError:
+        raise MalformedError("a real number is larger than floating point can hold") from None
 
 
 def big(text: object) -> int:
