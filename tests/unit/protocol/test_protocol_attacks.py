@@ -19,12 +19,12 @@ from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SumCall
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Recall, Rejected
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Rejected, SyncRequest
 from faircount.protocol.wire.signing import sign
 
 
 def asks_what_stands(play) -> None:
-    play.settle((sign(play.s1.key, Party.S1, Recall(play.s1.params.survey)),))
+    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
 
 
 # --- a set that changed in a restore: S2 must not see what was made for the former one ----------------------------
@@ -213,7 +213,7 @@ def test_a_repeated_answer_of_s2_does_not_take_s1_back(masked) -> None:
     play.spoil(2)
     (claim,) = play.sum_all(skip=(2,))
     play.tell_s2(claim)  # its receipt is lost
-    (standing,) = play.tell_s2(play.by_s1(Recall(play.setup.params.survey)))
+    (standing,) = play.tell_s2(play.by_s1(SyncRequest(play.setup.params.survey)))
     play.settle((standing,))
     assert play.s1.state is State.RECOVERING
     newer = play.s1.claim

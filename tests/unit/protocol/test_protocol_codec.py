@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from faircount.core.errors import MalformedError
 from faircount.protocol import decode
 from faircount.protocol.wire.codec import _CLASSES, VERSION, Fixed, Message, Party, encode, message, parse
-from faircount.protocol.wire.messages import Accepted, Reason, Recall, Rejected, Signed, addressee, rejected
+from faircount.protocol.wire.messages import Accepted, Reason, Rejected, Signed, SyncRequest, addressee, rejected
 
 
 def strategy(hint):
@@ -72,7 +72,7 @@ def test_a_message_prints_its_numbers_and_no_bytes(kind) -> None:
 
 
 def test_a_huge_count_allocates_nothing() -> None:
-    raw = encode(Recall(bytes(16)))
+    raw = encode(SyncRequest(bytes(16)))
     assert isinstance(decode(bytes([VERSION, 4]) + raw[2:] + bytes(32) + b"\xff" * 4), Rejected)
 
 
@@ -90,11 +90,11 @@ def test_tags_are_given_once() -> None:
         pass
 
     with pytest.raises(TypeError, match="belongs to"):
-        message(Recall.tag, Party.S2)(Impostor)
+        message(SyncRequest.tag, Party.S2)(Impostor)
 
 
 def test_addresses() -> None:
-    assert addressee(Recall(bytes(16))) is Party.S2
+    assert addressee(SyncRequest(bytes(16))) is Party.S2
     assert addressee(Signed(Party.S1, b"", bytes(64))) is Party.S2
     assert addressee(Signed(Party.S2, b"", bytes(64))) is Party.S1
 

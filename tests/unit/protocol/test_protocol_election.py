@@ -28,7 +28,7 @@ from faircount.protocol.topologies.two_stage.election import (
 from faircount.protocol.topologies.two_stage.messages import Election, Gone
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap
-from faircount.protocol.wire.messages import Reason, Recall
+from faircount.protocol.wire.messages import Reason, SyncRequest
 from faircount.protocol.wire.signing import SigningKey, sign
 
 DIGEST, VALUE, SURVEY = b"\1" * 32, b"\2" * 32, bytes(range(16))
@@ -261,7 +261,7 @@ def test_only_s2_holds_elections() -> None:
     changed = replace(
         sign(KEY, Party.S2, election()), payload=sign(KEY, Party.S2, election(reporters=(4, 5, 5, 5, 5))).payload
     )
-    for each in (by_s1, changed, sign(KEY, Party.S2, Recall(SURVEY))):
+    for each in (by_s1, changed, sign(KEY, Party.S2, SyncRequest(SURVEY))):
         assert verify_election(params(), 12, DIGEST, each).why is Reason.UNSIGNED
 
 

@@ -21,7 +21,17 @@ from faircount.protocol.topologies.explicit.messages import Call, Complaint, Sha
 from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Edge, Roster
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Batch, Inquiry, Reason, Recall, Receipt, Refused, Wait
+from faircount.protocol.wire.messages import (
+    Accepted,
+    BadBlobs,
+    Batch,
+    Inquiry,
+    Reason,
+    Receipt,
+    Refused,
+    SyncRequest,
+    Wait,
+)
 from faircount.protocol.wire.roster_messages import BadEntries, Seal
 from faircount.protocol.wire.sealing import IdealSealing
 from faircount.protocol.wire.signing import sign
@@ -419,7 +429,7 @@ def test_s1_restored_after_the_claim_goes_on(stage) -> None:
     (claim,) = play.deadline()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
+    play.settle((by_s1(play, SyncRequest(play.setup.params.survey)),))
     assert play.counts() == [1] * 6
 
 
@@ -430,7 +440,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
     (claim,) = play.sum_all()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
+    play.settle((by_s1(play, SyncRequest(play.setup.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 

@@ -29,7 +29,7 @@ from faircount.protocol.wire.digests import (
     set_digest,
     tree,
 )
-from faircount.protocol.wire.messages import Recall, Rejected, Signed
+from faircount.protocol.wire.messages import Rejected, Signed, SyncRequest
 from faircount.protocol.wire.packed_rows import is_vector, pack_rows, sum_packed, unpack_rows
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign, unwrap, verify
 from faircount.sharing.field import uniform
@@ -249,13 +249,13 @@ def test_sets_have_one_description() -> None:
 
 def test_statements_are_bound_to_their_signer() -> None:
     key, other = SigningKey.generate(SeededStream(1)), SigningKey.generate(SeededStream(2))
-    signed = sign(key, Party.S1, Recall(bytes(16)))
-    assert unwrap(key.public, Party.S1, signed) == Recall(bytes(16))
+    signed = sign(key, Party.S1, SyncRequest(bytes(16)))
+    assert unwrap(key.public, Party.S1, signed) == SyncRequest(bytes(16))
     assert unwrap(other.public, Party.S1, signed) is None
     assert unwrap(key.public, Party.S2, signed) is None
     assert unwrap(key.public, Party.S2, Signed(Party.S2, signed.payload, signed.signature)) is None
     assert unwrap(key.public, Party.S1, Signed(Party.S1, b"junk", key.sign(b"junk"))) is None
-    assert sign(key, Party.S1, Recall(bytes(16))) == signed
+    assert sign(key, Party.S1, SyncRequest(bytes(16))) == signed
 
 
 def test_requests_are_bound_to_every_field() -> None:

@@ -30,7 +30,7 @@ from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import (
     Accepted,
     Reason,
-    Recall,
+    SyncRequest,
     Wait,
 )
 from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing
@@ -128,7 +128,7 @@ def test_every_message_between_the_servers_may_come_again(masked) -> None:
 
 
 def again(play):
-    play.settle((play.by_s1(Recall(play.setup.params.survey)),))
+    play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
 
 
 def test_s1_restored_at_any_point_goes_on_with_what_s2_has(masked) -> None:

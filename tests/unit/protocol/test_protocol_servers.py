@@ -27,10 +27,10 @@ from faircount.protocol.wire.messages import (
     Inquiry,
     Published,
     Reason,
-    Recall,
     Receipt,
     Refused,
     Rejected,
+    SyncRequest,
     Wait,
 )
 from faircount.protocol.wire.sealing import IdealSealing
@@ -197,7 +197,7 @@ def test_s2_reads_only_what_s1_signed(stage) -> None:
     forged = replace(claim, signature=bytes(64))
     assert play.tell_s2(forged)[0].why is Reason.UNSIGNED
     assert play.tell_s2(play.s1.claim)[0].why is Reason.UNSIGNED
-    assert play.tell_s1(sign(play.s1.key, Party.S2, Recall(bytes(16))))[0].why is Reason.UNSIGNED
+    assert play.tell_s1(sign(play.s1.key, Party.S2, SyncRequest(bytes(16))))[0].why is Reason.UNSIGNED
 
 
 def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
@@ -312,7 +312,7 @@ def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
     (claim,) = play.deadline()
     play.tell_s2(claim)
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
+    play.settle((by_s1(play, SyncRequest(play.setup.params.survey)),))
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
@@ -324,7 +324,7 @@ def test_s1_restored_after_the_result_learns_it(stage) -> None:
     play.tell_s1(play.people[4].body)
     play.settle(play.deadline())
     play.s1 = kept
-    play.settle((by_s1(play, Recall(play.setup.params.survey)),))
+    play.settle((by_s1(play, SyncRequest(play.setup.params.survey)),))
     assert play.counts() == [1, 1, 1, 1, 1, 0]
 
 

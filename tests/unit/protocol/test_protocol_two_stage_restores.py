@@ -16,14 +16,14 @@ from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import Assignment, Bundle, Election, SumCall
 from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import Accepted, Published, Reason, Recall, Receipt, Wait
+from faircount.protocol.wire.messages import Accepted, Published, Reason, Receipt, SyncRequest, Wait
 from faircount.protocol.wire.sealing import RealSealing
 
 ALL = [1] * 8
 
 
 def recall(play) -> None:
-    play.settle((play.by_s1(Recall(play.params.survey)),))
+    play.settle((play.by_s1(SyncRequest(play.params.survey)),))
 
 
 # --- retries and replays

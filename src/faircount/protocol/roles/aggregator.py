@@ -31,12 +31,12 @@ from faircount.protocol.wire.messages import (
     Batch,
     Published,
     Reason,
-    Recall,
     Receipt,
     Refused,
     Rejected,
     Signed,
-    Standing,
+    SyncRequest,
+    SyncState,
     rejected,
 )
 from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
@@ -319,12 +319,12 @@ def give_up(s: Aggregator, message: Aborted) -> Step:
     return abort(s, f"S1: {message.reason.decode(errors='replace')}", spent=spent)
 
 
-def recall(s: Aggregator, _: Recall) -> Step:
+def sync_state(s: Aggregator, _: SyncRequest) -> Step:
     """Everything that S1 needs to go on from where S2 stands."""
     roster = b"" if s.roster is None else encode(s.roster)
     claim = b"" if s.claim is None else encode(s.claim)
     return s, (
-        sign(s.key, Party.S2, Standing(s.params.survey, roster, claim, tuple(each.signed for each in s.statements))),
+        sign(s.key, Party.S2, SyncState(s.params.survey, roster, claim, tuple(each.signed for each in s.statements))),
     )
 
 
@@ -353,4 +353,4 @@ def _amount(text: bytes) -> float:
     return unscaled(text.decode())
 
 
-FROM_S1: Mapping[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, Recall: recall}
+FROM_S1: Mapping[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, SyncRequest: sync_state}

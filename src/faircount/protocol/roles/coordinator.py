@@ -26,12 +26,12 @@ from faircount.protocol.wire.messages import (
     Batch,
     Published,
     Reason,
-    Recall,
     Receipt,
     Refused,
     Rejected,
     Signed,
-    Standing,
+    SyncRequest,
+    SyncState,
     decode,
     rejected,
 )
@@ -121,7 +121,7 @@ Step = tuple[Coordinator, Out]
 def restored(s: Coordinator) -> Step:
     """S1 from a backup: it asks S2 what stands, and ends no phase before it knows."""
     after = replace(backup(s), asks=s.state not in FINAL)
-    return after, (to_s2(after, Recall(s.params.survey)),)
+    return after, (to_s2(after, SyncRequest(s.params.survey)),)
 
 
 FromUser = Callable[[Coordinator, Any], Step]
@@ -169,10 +169,10 @@ def _on_s2_statement(s: Coordinator, message: Signed) -> Step:
     if statement is None:
         return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
     says = statement.says
-    if isinstance(says, Standing) and says.survey == s.params.survey:
+    if isinstance(says, SyncState) and says.survey == s.params.survey:
         return adopt(s, says)
     if isinstance(says, Refused) and _out_of_step(s, says):
-        return s, (to_s2(s, Recall(s.params.survey)),)
+        return s, (to_s2(s, SyncRequest(s.params.survey)),)
     handler = s.rules.s2.get(type(says)) or FROM_S2.get(type(says))
     if handler is None or getattr(says, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
@@ -201,7 +201,7 @@ def resume(s: Coordinator) -> Out:
     if s.final is not None:
         return (s.final.signed,) if s.final.signed.by == Party.S1 else ()
     if s.asks:
-        return (to_s2(s, Recall(s.params.survey)),)
+        return (to_s2(s, SyncRequest(s.params.survey)),)
     if s.state is State.ENROLLING:
         return (to_s2(s, seal_request(s)),) if s.roster else ()
     if s.state is State.CLAIMED and s.receipt is not None and not s.rules.complete(s):
@@ -304,7 +304,7 @@ def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> Step:
     if s.state in FINAL or s.receipt == statement:
         return s, ()
     if message.claim_hash != s.claim_hash:
-        return s, (to_s2(s, Recall(s.params.survey)),)
+        return s, (to_s2(s, SyncRequest(s.params.survey)),)
     return replace(s, receipt=statement), ()
 
 
@@ -328,12 +328,12 @@ def conclude(s: Coordinator, message: Published | Aborted, statement: Statement)
     if isinstance(message, Aborted):
         return replace(s, final=statement, state=advance(s.state, State.ABORTED)), ()
     if message.claim_hash != s.claim_hash:
-        return s, (to_s2(s, Recall(s.params.survey)),)
+        return s, (to_s2(s, SyncRequest(s.params.survey)),)
     path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
     return replace(s, final=statement, state=advance(s.state, *path)), ()
 
 
-def adopt(s: Coordinator, message: Standing) -> Step:
+def adopt(s: Coordinator, message: SyncState) -> Step:
     """After a restore: S2's roster, claim and statements become ours, and S1 goes on from there.
 
     Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
@@ -357,7 +357,7 @@ def adopt(s: Coordinator, message: Standing) -> Step:
     return s, out or resume(s)
 
 
-def _older(s: Coordinator, message: Standing) -> bool:
+def _older(s: Coordinator, message: SyncState) -> bool:
     """Whether S2 said this before something that S1 has heard since: a repeated answer to an earlier question."""
     over = any(each.payload[1] in (Published.tag, Aborted.tag) for each in message.statements)
     heard = [each.signed for each in (s.seal, s.receipt) if each is not None]

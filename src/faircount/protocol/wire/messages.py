@@ -152,7 +152,7 @@ class Aborted(Message):
 
 @message(8, Party.S2)
 @dataclass(frozen=True, slots=True)
-class Recall(Message):
+class SyncRequest(Message):
     """S1, restored from a backup, asks for everything that S2 signed about a survey."""
 
     survey: Id
@@ -160,7 +160,7 @@ class Recall(Message):
 
 @message(9, Party.S1)
 @dataclass(frozen=True, slots=True)
-class Standing(Message):
+class SyncState(Message):
     """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order."""
 
     survey: Id

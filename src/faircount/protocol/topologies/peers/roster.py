@@ -10,7 +10,7 @@ from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.peers.messages import Enrolment, Peer, Roster
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.messages import Inquiry, Reason, Recall, Rejected, Wait, rejected
+from faircount.protocol.wire.messages import Inquiry, Reason, Rejected, SyncRequest, Wait, rejected
 from faircount.protocol.wire.roster_messages import BadEntries, Enrolled, Seal
 from faircount.protocol.wire.signing import Statement
 
@@ -53,7 +53,7 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
     if s.state is not State.ENROLLING:
         return s, ()
     if message.digest != s.digest:
-        return s, (coordinator.to_s2(s, Recall(s.params.survey)),)
+        return s, (coordinator.to_s2(s, SyncRequest(s.params.survey)),)
     begins = s.params.topology.phases[1]
     return replace(s, seal=statement, state=advance(s.state, State.SEALED, begins)), ()
 
