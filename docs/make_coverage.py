@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from coverage_of_groups import GroupRow, group_rows
+from coverage_of_groups import lines as group_lines
 from numpy.typing import NDArray
 from page import write
 from scipy.stats import binom, nbinom, norm
@@ -90,6 +92,19 @@ CHANNELS: dict[str, Channel] = {
     "GRR, eps = 4": grr(4),
     "OUE, eps = 1": oue(1),
     "OUE, eps = 4": oue(4),
+}
+
+
+PAIRS: dict[str, tuple[Channel, Channel]] = {
+    "DPDS, p = 0.393 and 0.451": (Channel(0.393), Channel(0.451)),
+    "DPDS, p = 0.095 and 0.865": (Channel(0.095), Channel(0.865)),
+    "TSS, p alpha = 0.25 and 0.4": (Channel(0.25), Channel(0.4)),
+    "Laplace, eps = 1 and 2": (laplace(1), laplace(2)),
+    "decoys, D = 36 and 12": (decoys(36), decoys(12)),
+    "DPDG, variance 8 and 2": (gaussian(8), gaussian(2)),
+    "GRR, eps = 2 and 4": (grr(2), grr(4)),
+    "OUE, eps = 2 and 4": (oue(2), oue(4)),
+    "Laplace, eps = 1, and DPDS, p = 0.632": (laplace(1), Channel(0.632)),
 }
 
 
@@ -201,9 +216,10 @@ def blaker_lines() -> Iterator[str]:
         yield f"| {n} | {p} | {cells} |"
 
 
-def render(rows: list[Row]) -> str:
+def render(rows: list[Row], groups: list[GroupRow]) -> str:
     """The page."""
-    return "\n".join([*_head(rows), *_table("users", rows), *_table("population", rows), *_tail()]) + "\n"
+    tables = [*_table("users", rows), *_table("population", rows)]
+    return "\n".join([*_head(rows), *tables, *_means(), *group_lines(groups), *_orderings()]) + "\n"
 
 
 def _head(rows: list[Row]) -> list[str]:
@@ -247,12 +263,17 @@ def _table(covers: str, rows: list[Row]) -> list[str]:
     return lines
 
 
-def _tail() -> list[str]:
+def _means() -> list[str]:
     return [
         "",
         "Duchi and PM: a mean in [-1, 1] where everybody has 0 (`uniform`), or everybody 0.9, or one half -1 and the",
         "other 1 (`skewed`, both). Duchi's reports cannot tell these cases apart, so its interval serves the worst of",
         "them, and given users who are all at an end of the range pay for it.",
+    ]
+
+
+def _orderings() -> list[str]:
+    return [
         "",
         "## Why Blaker's ordering for sampling",
         "",
@@ -267,4 +288,4 @@ def _tail() -> list[str]:
 
 
 if __name__ == "__main__":
-    write("coverage.md", render([*frequency_rows(), *mean_rows()]))
+    write("coverage.md", render([*frequency_rows(), *mean_rows()], list(group_rows(PAIRS, ITEMS))))

@@ -40,3 +40,14 @@ def test_coverage_is_not_bought_with_width(rows):
     assert max(row.uniform for row in frequency if row.n >= 1000) < 1.10
     smooth = [row for row in frequency if row.n == 5000 and not row.mechanism.startswith("Laplace")]
     assert max(row.uniform for row in smooth) < 1.03
+
+
+@pytest.mark.slow
+def test_intervals_of_groups_cover_and_are_not_bought_with_width(script):
+    """A single holder, 1/12 and 30% of 80 users in two groups; the page has the other mechanisms."""
+    names = ("DPDS, p = 0.393 and 0.451", "DPDS, p = 0.095 and 0.865", "GRR, eps = 2 and 4", "OUE, eps = 2 and 4")
+    rows = list(script.group_rows({name: script.PAIRS[name] for name in names}, script.ITEMS))
+    assert min(row.coverage for row in rows) >= 0.95
+    alike = [row for row in rows if row.weights == "total"]
+    assert max(row.ratios[1] for row in alike) < 1.25
+    assert max(row.ratios[2] for row in rows) < 1.15

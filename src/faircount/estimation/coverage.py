@@ -53,7 +53,7 @@ def performance(
     half = normal_quantile(0.5 + level / 2) * np.sqrt(channel.variance(values, n) + drawn)
     at = [np.searchsorted(sums, law.values) for law in laws]
     return [
-        _measure(t, law, made.low[i], made.high[i], channel.estimate(law.values, n), h)
+        measured(t, law.pmf, made.low[i], made.high[i], channel.estimate(law.values, n), h)
         for t, law, i, h in zip(values, laws, at, half, strict=True)
     ]
 
@@ -74,7 +74,7 @@ def ratio_performance(
     spread = values * (1 - values) / size * ((n - size) / max(n - 1, 1) if users else 1)
     half = normal_quantile(0.5 + level / 2) * np.sqrt(spread)
     return [
-        _measure(t, NoiseLaw(0, pmf), made.low[:, 0], made.high[:, 0], counts / size, h)
+        measured(t, pmf, made.low[:, 0], made.high[:, 0], counts / size, h)
         for t, pmf, h in zip(values, pmfs, half, strict=True)
     ]
 
@@ -85,15 +85,15 @@ def _possible(truths: ArrayLike, included: int, covers: str) -> Floats:
     return np.rint(values * included) / included if covers == "users" else values
 
 
-def _measure(truth: float, law: NoiseLaw, low: Floats, high: Floats, center: Floats, half: float) -> Performance:
+def measured(truth: float, pmf: Floats, low: Floats, high: Floats, center: Floats, half: float) -> Performance:
     """Average over the sums that can be opened; the oracle's interval is center +- half."""
     oracle_low, oracle_high = np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
     return Performance(
         float(truth),
-        float(law.pmf @ holds(low, high, truth)),
-        float(law.pmf @ (high - low)),
-        float(law.pmf @ holds(oracle_low, oracle_high, truth)),
-        float(law.pmf @ (oracle_high - oracle_low)),
+        float(pmf @ holds(low, high, truth)),
+        float(pmf @ (high - low)),
+        float(pmf @ holds(oracle_low, oracle_high, truth)),
+        float(pmf @ (oracle_high - oracle_low)),
     )
 
 

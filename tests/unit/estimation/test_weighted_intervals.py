@@ -1,14 +1,13 @@
 """Intervals of weighted sums, by enumerating every sum that every group can open: nothing is simulated."""
 
 from itertools import product
-from math import comb
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
+from faircount.estimation.group_coverage import GroupCoverage, is_even, splits_of
 from faircount.estimation.intervals import interval
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import Part, WeightedSum
@@ -49,19 +48,6 @@ CASES: dict[str, tuple[tuple[Channel, ...], tuple[int, ...]]] = {
 }
 
 
-def sum_law(part: Part, held: int) -> tuple[Floats, Floats]:
-    """Every sum that the group can open, and how likely it is."""
-    hits, misses = ((held, part.channel.hit), (part.users - held, part.channel.miss))
-    pmf = np.convolve(*(binom.pmf(np.arange(m + 1), m, p) for m, p in (hits, misses)))
-    noise = part.channel.noise
-    if noise is None:
-        return np.arange(pmf.size, dtype=np.float64), pmf
-    fine = np.zeros((pmf.size - 1) * noise.scale + 1)
-    fine[:: noise.scale] = pmf
-    pmf = np.convolve(fine, noise.pmf)
-    return (noise.low + np.arange(pmf.size)) / noise.scale, pmf
-
-
 def parts_of(name: str, weights: str) -> tuple[Part, ...]:
     channels, sizes = CASES[name]
     own = [c.hit * (1 - c.hit) + 2 * c.miss * (1 - c.miss) for c in channels]
@@ -71,54 +57,21 @@ def parts_of(name: str, weights: str) -> tuple[Part, ...]:
     return tuple(Part(w, c, n) for w, c, n in zip(chosen.tolist(), channels, sizes, strict=True))
 
 
-def coverage(parts: tuple[Part, ...], low: Floats, high: Floats) -> dict[tuple[int, ...], float]:
-    """How often the intervals (one for each combination of sums) hold, for every way to divide holders."""
-    users, found = sum(part.users for part in parts), {}
-    laws = [[sum_law(part, held)[1] for held in range(part.users + 1)] for part in parts]
-    shape = [len(of[0]) for of in laws]
-    for split in product(*(range(part.users + 1) for part in parts)):
-        truth = sum(split) / users
-        inside = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).reshape(shape).astype(np.float64)
-        for of, held in zip(laws[::-1], split[::-1], strict=True):
-            inside = inside @ of[held]
-        found[split] = float(inside)
-    return found
-
-
-def every_sum(parts: tuple[Part, ...]) -> Floats:
-    """One column for each combination of sums that the groups can open."""
-    return np.array(list(product(*(sum_law(part, 0)[0] for part in parts)))).T
-
-
-def over_random_splits(parts: tuple[Part, ...], found: dict[tuple[int, ...], float]) -> dict[int, float]:
-    users, totals = sum(part.users for part in parts), {}
-    for split, covered in found.items():
-        ways = float(np.prod([comb(part.users, held) for part, held in zip(parts, split, strict=True)]))
-        totals[sum(split)] = totals.get(sum(split), 0.0) + covered * ways / comb(users, sum(split))
-    return totals
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_weighted_by_size_it_holds_for_every_division(name: str) -> None:
     parts = parts_of(name, "uwa")
-    made = weighted_interval(every_sum(parts), parts)
-    assert min(coverage(parts, made.low, made.high).values()) >= 0.95
-    assert made.method.endswith("privacy noise alone")
+    found = GroupCoverage(parts, splits_of(parts))
+    assert min(found.given(split).coverage for split in found.splits) >= 0.95
+    assert found.made.method.endswith("privacy noise alone")
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_with_other_weights_it_holds_for_groups_that_are_alike(name: str) -> None:
     """Over random divisions of any number of holders, one included, and for each that is as even as can be."""
     parts = parts_of(name, "vwa")
-    made = weighted_interval(every_sum(parts), parts)
-    found, users = coverage(parts, made.low, made.high), sum(part.users for part in parts)
-    assert min(over_random_splits(parts, found).values()) >= 0.95
-    even = [
-        covered
-        for split, covered in found.items()
-        if all(abs(held - sum(split) * part.users / users) < 1 for held, part in zip(split, parts, strict=True))
-    ]
-    assert min(even) >= 0.95
+    found = GroupCoverage(parts, splits_of(parts))
+    assert min(found.random(holders).coverage for holders in range(found.users + 1)) >= 0.95
+    assert min(found.given(split).coverage for split in found.splits if is_even(parts, split)) >= 0.95
 
 
 def test_the_example_of_a_rare_item() -> None:
@@ -141,22 +94,16 @@ def test_the_example_of_a_rare_item() -> None:
 def test_a_population_is_covered(name: str, weights: str) -> None:
     """Alike groups for both weights; for weights as the sizes also groups that share the items out between them."""
     parts = parts_of(name, weights)
-    made = weighted_interval(every_sum(parts), parts, covers="population")
-    splits = list(product(*(range(part.users + 1) for part in parts)))
+    found = GroupCoverage(parts, splits_of(parts), covers="population")
     sizes = np.array([part.users for part in parts])
     for theta in (0.02, 0.2, 0.5, 0.97):
         shares = [np.full(len(parts), theta)]
         if weights == "uwa":
             first = min(1.0, theta * sizes.sum() / sizes[0])
             shares.append(np.array([first, (theta * sizes.sum() - first * sizes[0]) / sizes[1]]))
-        inside = made.contains(theta).reshape([sum_law(part, 0)[1].size for part in parts]).astype(np.float64)
         for share in shares:
-            covered = 0.0
-            for split in splits:
-                chance = float(np.prod(binom.pmf(split, sizes, share)))
-                laws = [sum_law(part, held)[1] for part, held in zip(parts, split, strict=True)]
-                covered += chance * float(laws[0] @ inside @ laws[1])
-            assert covered >= 0.95, (theta, share)
+            chances = {split: float(np.prod(binom.pmf(split, sizes, share))) for split in found.splits}
+            assert found.over(chances, theta).coverage >= 0.95, (theta, share)
 
 
 def test_one_group_is_nearly_the_survey_alone() -> None:
