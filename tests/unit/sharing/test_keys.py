@@ -3,13 +3,27 @@ import struct
 
 import pytest
 
-from faircount.core.errors import ParameterError, ShareError
+from faircount.core.errors import (
+    ParameterError,
+    ShareError,
+)
 from faircount.sharing.expand import expand
-from faircount.sharing.keys import S1_INDEX, S2_INDEX, Purpose, canonical_public_key, derive_key, key_info, public_key
+from faircount.sharing.keys import (
+    S1_INDEX,
+    S2_INDEX,
+    Purpose,
+    canonical_key,
+    canonical_public_key,
+    derive_key,
+    key_info,
+    public_key,
+)
 from faircount.sharing.packing import pack
 
 ALICE, BOB = bytes(range(0x01, 0x21)), bytes(range(0x21, 0x41))
+
 SURVEY, CONTEXT, SALT = bytes(range(16)), hashlib.sha256(b"set").digest(), hashlib.sha256(b"roster").digest()
+
 PRIME = 2**255 - 19
 
 
@@ -132,3 +146,11 @@ def test_messages_contain_no_key():
         derive_key(secret, public_key(BOB), SALT, info())
     assert "5a" not in str(caught.value).lower()
     assert "ZZ" not in str(caught.value)
+
+
+def test_public_keys_have_one_encoding() -> None:
+    prime = (1 << 255) - 19
+    assert canonical_key((prime - 1).to_bytes(32, "little"))
+    assert not canonical_key(prime.to_bytes(32, "little"))
+    assert not canonical_key(b"\xff" * 32)
+    assert not canonical_key(bytes(31))

@@ -11,7 +11,9 @@ from faircount.protocol.topologies.masked.masks import Round, masks_of
 from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 
 Q = 3
+
 NOW = Round(SimpleNamespace(q=Q, N=1, survey=bytes(16)), bytes(32), 1, bytes(32))
+
 RING = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
 
 

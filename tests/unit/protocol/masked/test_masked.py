@@ -40,9 +40,6 @@ def without(n, *gone):
     return [int(i not in gone) for i in range(n)]
 
 
-# --- who is counted -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("terms", [{"n": 3, "k": 2, "t": 2}, {"n": 6, "k": 5, "t": 3}, RING])
 def test_everybody_is_counted_once(masked, terms) -> None:
     play = masked("shared", **terms)
@@ -133,9 +130,6 @@ def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) ->
     assert masked_user.verify_roster(joined[0], near).why is Reason.TOO_FEW
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
-
-
-# --- one sum, one claim, one recovery -----------------------------------------------------------------------------
 
 
 def test_a_late_sum_is_refused_and_never_reaches_s2(masked) -> None:
@@ -242,9 +236,6 @@ def test_help_that_is_none(masked, change) -> None:
     assert play.said_by_s2(play.tell_s2(play.by_s1(batch))[0]).reason == Reason.WRONG_DIGEST
     play.settle((sent,))
     assert play.counts() == without(20, 3, 7)
-
-
-# --- too few helpers, bad helpers, bad dealers --------------------------------------------------------------------
 
 
 def test_too_few_helpers_end_the_survey_with_nothing_revealed(masked) -> None:

@@ -28,14 +28,12 @@ from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import SigningKey, sign
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
+
 ALARM = 1e-6
 
 
 def ones(*without) -> list[int]:
     return [int(i not in without) for i in range(8)]
-
-
-# --- the election, and an S1 that cheats
 
 
 def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
@@ -127,9 +125,6 @@ def test_a_user_whose_items_the_election_does_not_count_refuses(two_stage) -> No
     play = two_stage("elected", sets=SAME_ITEMS)
     fooled = replace(play.people[0], items=(0, 1, 7))
     assert people.report(fooled, play.visit(0), play.entropy)[1].why is Reason.WRONG_DIGEST
-
-
-# --- what users refuse
 
 
 @pytest.mark.parametrize(
@@ -225,9 +220,6 @@ def test_parcels_above_the_m_j_are_refused(two_stage) -> None:
     assert people.add_up(play.people[int(i)], wrong, play.entropy)[1].why is Reason.MALFORMED
 
 
-# --- shares that do not open
-
-
 @pytest.mark.parametrize("spoiled", [1, None])
 def test_a_reporter_whose_shares_do_not_open_leaves_with_all_its_items(two_stage, spoiled) -> None:
     play = two_stage("elected")
@@ -272,9 +264,6 @@ def test_complaints_name_reporters_of_the_set(two_stage) -> None:
     for numbers in ((), (rounds(play.s1).order.index(5),), (99,)):
         assert complain(play, i, numbers).why is Reason.MALFORMED
     assert isinstance(complain(play, i, (reporters(play.s1)[0][0],)), Accepted)
-
-
-# --- who learns what
 
 
 def test_helpers_do_not_learn_who_reports(two_stage) -> None:

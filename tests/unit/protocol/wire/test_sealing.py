@@ -13,6 +13,7 @@ from faircount.sharing.expand import expand
 from faircount.sharing.keys import Purpose, derive_key, key_info, public_key
 
 SALT = sha256(b"roster").digest()
+
 INFO = key_info(Purpose.MASK, bytes(range(16)), 1, 0, 1, sha256(b"set").digest())
 
 

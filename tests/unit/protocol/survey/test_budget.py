@@ -130,3 +130,19 @@ def test_a_charge_is_a_number_that_can_be_added(amounts: tuple[float, float]) ->
 def test_budgets_are_checked() -> None:
     with pytest.raises(ParameterError):
         Ledger("people", -1.0, 0.0)
+
+
+def in_group(number: int, group: str, budget: str = "spring", epsilon: float = 1.0) -> Charge:
+    return Charge(number.to_bytes(16, "big"), epsilon, 0.0, budget, group)
+
+
+def test_surveys_of_the_same_group_add_up() -> None:
+    assert parallel_costs([in_group(i, "north") for i in range(3)]) == [(1.0, 0.0)] * 3
+    assert parallel_costs([in_group(1, "north"), in_group(2, "south", epsilon=0.5)]) == [(1.0, 0.0)]
+    north = [in_group(1, "north"), in_group(2, "north", epsilon=0.2)]
+    both = [*north, in_group(3, "south", epsilon=0.5), in_group(4, "south")]
+    assert parallel_costs(both) == [(1.0, 0.0), (0.5, 0.0)]
+    assert parallel_costs([in_group(1, "north", ""), in_group(2, "south", "")]) == [(1.0, 0.0)] * 2  # no common budget
+    ledger = Ledger("people", 1.0, 0.0).reserve(in_group(1, "north"))
+    assert ledger.admits(in_group(2, "south"))
+    assert not ledger.admits(in_group(2, "north"))

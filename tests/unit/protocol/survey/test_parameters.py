@@ -25,6 +25,7 @@ from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
 
 KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32)
+
 ID = bytes(range(16))
 
 MECHANISMS = [

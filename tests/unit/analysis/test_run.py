@@ -6,10 +6,12 @@ import pytest
 import faircount as fc
 from faircount.analysis.run import TOPOLOGIES, run
 from faircount.core.entropy import SeededStream
-from faircount.core.errors import ParameterError
+from faircount.core.errors import AnswerError, ParameterError
 
 ITEMS = ["a", "b", "c"]
+
 ANSWERS = ["a"] * 9 + ["b"] * 5 + ["c"] * 2
+
 SILENT = fc.DPDS(items=ITEMS, p=1.0, epsilon=1.0, delta=1.0)  # everybody counts: the sum must be exact
 
 
@@ -47,9 +49,6 @@ def test_what_does_not_fit_is_refused_in_words() -> None:
         run(ANSWERS, fc.GRR(items=ITEMS, epsilon=1.0), topology="servers")
     with pytest.raises(ParameterError, match="give epsilon="):
         run(ANSWERS, fc.DPDS(items=ITEMS, p=0.5), topology="servers")
-
-
-# --- what does not fit is refused, and what is done is told
 
 
 @pytest.mark.parametrize("mechanism", [fc.GRR(items=3, epsilon=1.0), fc.DPCS(items=3, p=0.5), fc.Duchi(epsilon=1.0)])
@@ -101,3 +100,16 @@ def test_progress_ends_with_everybody_and_the_result_says_how_it_ran(topology) -
     assert result.simulation
     assert not fc.run([0, 1, 2], fc.GRR(items=3, epsilon=1.0)).simulation
     assert fc.run([0.5], fc.Duchi(epsilon=1.0), entropy=SeededStream(1)).simulation
+
+
+@pytest.mark.parametrize("answers", [["secret", "secret"], [[1, 2], [3]], [{}], [10**400], [1j]], ids=range(5))
+def test_answers_to_a_mean_that_are_no_numbers(answers: object) -> None:
+    with pytest.raises(AnswerError) as caught:
+        fc.run(answers, fc.Duchi(epsilon=1.0))  # type: ignore[call-overload] # that is the point
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [7, "seed", np.random.default_rng(1)], ids=["number", "word", "generator"])
+def test_a_source_of_randomness_is_an_entropy(source: object) -> None:
+    with pytest.raises(ParameterError, match="entropy"):
+        fc.run([0, 1, 2], fc.GRR(items=3, epsilon=1.0), entropy=source)  # type: ignore[call-overload] # that is the point

@@ -13,10 +13,11 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Roster
 from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import Assignment, Bundle, Election, SumCall
 from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import Accepted, Published, Reason, Receipt, SyncRequest, Wait
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Published, Reason, Receipt, SyncRequest, Wait
 from faircount.protocol.wire.sealing import RealSealing
 
 ALL = [1] * 8
@@ -24,9 +25,6 @@ ALL = [1] * 8
 
 def recall(play) -> None:
     play.settle((play.by_s1(SyncRequest(play.params.survey)),))
-
-
-# --- retries and replays
 
 
 def test_retries_are_the_same_bytes(two_stage) -> None:
@@ -162,9 +160,6 @@ def test_misuse_raises(two_stage) -> None:
         ballot_of(play.s1)
 
 
-# --- restores
-
-
 def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
     """The backup lacks an indicator: that user is in the election, and says again what it said."""
     play = two_stage("drawn")
@@ -283,3 +278,23 @@ def test_s2_restored_aborts(two_stage) -> None:
     play.s2, out = aggregator.restored(play.s2)
     play.settle(out)
     assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
+    play = two_stage("elected", k=2)
+    others = list(play.people)[1:]
+    for i in others:
+        play.act(i)
+    before = coordinator.backup(play.s1)
+    play.deadline()  # user 0 did not report
+    helper = play.waiting_for(SumCall)[0]
+    play.people[helper], sums = two_stage_user.add_up(play.people[helper], play.visit(helper), play.entropy)
+    play.tell_s1(sums)
+    play.s1 = before
+    play.act(0)
+    play.deadline()
+    assert len(play.s1.members) == 8
+    assert play.tell_s1(sums)[0].why is Reason.LATE
+    play.finish()
+    assert play.s2.last(BadBlobs) is None
+    assert play.counts() == [1] * 8

@@ -1,48 +1,33 @@
-"""`masked`: retries, crashes, restores, costs and completion."""
+"""`masked`: retries, crashes and restores."""
 
 import copy
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from faircount.core.entropy import SeededStream
-from faircount.core.errors import ParameterError
-from faircount.mechanisms.decoys import Decoys
-from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.sampling import DPDS
-from faircount.protocol import MASKED, resume
-from faircount.protocol.play import play as play_survey
-from faircount.protocol.play import result_of
-from faircount.protocol.roles import aggregator
+from faircount.protocol import resume
+from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.parameters import SurveyParameters, propose
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.masked import user as masked_user
-from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.topologies.masked.messages import (
     HelpCall,
     KeyBundle,
+    Recovery,
 )
-from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Accepted,
+    BadBlobs,
     Reason,
     SyncRequest,
     Wait,
 )
-from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing
-from faircount.sharing.packing import packed_size
-from faircount.sharing.shamir import SHARE_BYTES
+from faircount.protocol.wire.signing import sign
 
 
 def without(n, *gone):
     return [int(i not in gone) for i in range(n)]
-
-
-# --- at S1's door -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
@@ -102,9 +87,6 @@ def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
     assert isinstance(play.visit(0), Wait)
     play.settle(play.sum_all(skip=(0, 3)))
     assert isinstance(play.tell_s1(body)[0], Accepted)  # also late
-
-
-# --- crashes and restores -----------------------------------------------------------------------------------------
 
 
 def test_every_message_between_the_servers_may_come_again(masked) -> None:
@@ -216,123 +198,93 @@ def test_after_the_end_nobody_is_asked(masked) -> None:
     assert isinstance(play.visit(helper), Wait)
 
 
-# --- costs, completion, mechanisms --------------------------------------------------------------------------------
+def asks_what_stands(play) -> None:
+    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
 
 
-def costs(masked, n, k):
-    """Bytes sent and received by user 0, message by message."""
-    play = masked("enrolled", n=n, k=k, t=3, minimum=n // 2)
-    member = play.people[0].member
-    near = play.inquire(member)
-    play.share_all()
-    call = play.visit(0)
-    gone = tuple(list(play.people[0].placed.neighbours)[:2])
-    play.settle(play.sum_all(skip=gone))
-    asked = play.visit(0)
-    play.people[0], help_ = masked_user.answer_help(play.people[0], asked, play.entropy)
-    sent = [member.enrolment, play.people[0].bundle, play.people[0].bodies[0], help_]
-    received = [near, call, asked]
-    return [len(encode(each)) for each in sent], [len(encode(each)) for each in received]
-
-
-def test_a_user_sends_and_receives_k_parts_and_one_bit_per_user(masked) -> None:
-    sizes = {(n, k): costs(masked, n, k) for n in (40, 160) for k in (8, 16)}
-    for k in (8, 16):
-        few, many = sizes[40, k], sizes[160, k]
-        vector = packed_size(163, 160) - packed_size(41, 40)
-        assert many[0][1] - few[0][1] == 0  # the bundle does not know n
-        assert many[0][2] - few[0][2] == vector
-        assert many[0][3] - few[0][3] == 0
-        assert many[1][1] - few[1][1] == many[1][2] - few[1][2] == 15  # one bit per user
-        for n, (_, received) in ((40, few), (160, many)):
-            assert received[0] <= 250 + (k + 1) * (48 + 32 * (n - 1).bit_length())  # lines, and the way up from each
-    assert sizes[40, 16][0][1] - sizes[40, 8][0][1] == 8 * (4 + SHARE_BYTES + OVERHEAD)
-    assert sizes[40, 16][1][1] - sizes[40, 8][1][1] == 8 * (4 + SHARE_BYTES + OVERHEAD + 32)
-
-
-def lossy(masked, n, seed):
-    """Everybody misses each of its visits with probability 5%, independently of everything else."""
-    rng, (k, t) = np.random.default_rng(seed), plan(n)
-
-    def missing():
-        return frozenset(np.flatnonzero(rng.random(n) < 0.05).tolist())
-
-    terms = {"minimum": n // 2, "attempts": 1, "sealing": IdealSealing(), "seed": seed}
-    play = masked("enrolled", n=n, k=k, t=t, skip=missing(), **terms)
-    play.share_all(missing())
-    play.settle(play.sum_all(missing()))
-    if play.s1.state is State.RECOVERING:
-        play.settle(play.recover(missing()))
-    return play
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(masked, seed) -> None:
-    """It fails if fewer than half are left or t of k neighbours, both below 1e-9 (Chernoff): no run may fail."""
-    play = lossy(masked, 100, seed)
-    included = set(play.s1.own.included)
-    assert play.counts() == [int(i in included) for i in range(100)]
-    assert 70 <= len(included) < 100
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Laplace(items=4, epsilon=2.0),
-        DPDG(items=4, epsilon=2.0, delta=1e-4),
-        Decoys(items=4, epsilon=2.0, delta=1e-4),
-        DPDS(items=4, epsilon=1.0, delta=1e-2, floor=6),
-    ],
-)
-def test_played_surveys_carry_their_guarantee(mechanism) -> None:
-    result = play_survey(np.arange(40) % 4, mechanism, MASKED, entropy=SeededStream(5))
-    published = result.facts["published"]
-    assert result.included == published.included == 40
-    assert abs(result.estimates - 0.25).max() < 0.5
-    assert int(published.realized_delta) <= int(published.delta)
-
-
-def test_decoys_count_the_coins_of_those_included_and_not_of_the_dropped(masked) -> None:
-    mechanism = Decoys(items=4, users=12, epsilon=1.0, delta=1e-2, dropouts=4)
-    play = masked("recovering", mechanism=mechanism, gone=(0, 5))
+def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
+    """S2 would open it by guessing the set, its sender would be dropped, and its neighbours would give S2 its key."""
+    play = masked("enrolled", n=6, k=5, t=3)
+    for i in range(5):
+        play.tell_s1(play.people[i].bundle)
+    before = coordinator.backup(play.s1)
+    play.settle(play.deadline())
+    play.people[2], vector = masked_user.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.tell_s1(vector)
+    play.s1 = before
+    asks_what_stands(play)
+    play.tell_s1(play.people[5].bundle)
+    play.settle(play.deadline())
+    assert play.s1.members == tuple(range(6))
+    assert play.tell_s1(vector)[0].why is Reason.LATE
+    play.settle(play.sum_all(skip=(2,)))
     play.settle(play.recover())
-    ran = result_of(play.s1).mechanism
-    assert mechanism.coins_of(np.array(sorted(set(range(12)) - {0, 5}))) == ran.D
-    assert ran.n == 10
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+    assert play.s2.last(BadBlobs) is None
 
 
-def test_it_runs_on_ideal_sealing_too(masked) -> None:
-    """No key ever seals a second message: the ideal one would say so."""
-    play = masked("recovering", sealing=IdealSealing())
+def test_a_restored_s1_cannot_drop_a_user_whose_vector_s2_has(masked) -> None:
+    """User 4 sends garbage; S1 forgets user 2's vector, which S2 has opened, and claims without both."""
+    play = masked("shared", n=8, k=7, t=3)
+    for i in (0, 1, 3, 5, 6, 7):
+        play.come(i)
+    before = coordinator.backup(play.s1)
+    play.come(2)
+    play.spoil(4)
+    (receipt,) = play.tell_s2(play.deadline()[0])
+    (batch,) = play.tell_s1(receipt)
+    play.tell_s2(batch)
+    play.s1 = before  # and nobody tells it
+    (other,) = play.deadline()
+    refused, stands = play.tell_s2(other)
+    assert play.said_by_s2(refused).reason == Reason.CONFLICT
+    assert stands == receipt
+    play.settle((stands,))
+    assert play.s1.state is play.s2.state is State.ABORTED  # it has lost the vector that must be in the sum
+    assert play.s2.last(Recovery) is None
+
+
+def test_a_vector_made_with_a_spoiled_mask_key_is_not_taken_after_a_restore(masked) -> None:
+    play = masked("shared")
+    good, victim = coordinator.backup(play.s1), min(play.people[3].placed.neighbours)
+    key = (masked_user.KeyBundle.tag, 0, 3)
+    bundle = play.s1.uploads[key]
+    play.s1.uploads._written[key] = replace(bundle, mask_key=play.people[4].mask.public)  # a disk does this
+    play.people[victim], vector = masked_user.answer_call(play.people[victim], play.visit(victim), play.entropy)
+    play.tell_s1(vector)
+    play.s1 = good
+    asks_what_stands(play)
+    assert play.tell_s1(vector)[0].why is Reason.LATE
+    play.settle(play.sum_all(skip=(victim,)))
     play.settle(play.recover())
-    assert play.counts() == without(20, 3, 7)
+    assert play.counts() == [int(i != victim) for i in range(20)]
 
 
-def test_secrets_do_not_print(masked) -> None:
-    masker = masked("recovering").people[0]
-    shown = repr(masker)
-    kept = [masker.mask.secret, masker.member.keys.secret, masker.member.credential, *masker.shares.values()]
-    assert not any(repr(secret)[2:-1] in shown or secret.hex() in shown for secret in kept)
-    assert "response" not in shown
+def test_a_repeated_answer_of_s2_does_not_take_s1_back(masked) -> None:
+    play = masked("shared", n=8, k=7, t=3)
+    play.spoil(2)
+    (claim,) = play.sum_all(skip=(2,))
+    play.tell_s2(claim)  # its receipt is lost
+    (standing,) = play.tell_s2(play.by_s1(SyncRequest(play.setup.params.survey)))
+    play.settle((standing,))
+    assert play.s1.state is State.RECOVERING
+    newer = play.s1.claim
+    play.settle((standing,))  # the network repeats it
+    assert play.s1.claim == newer
+    play.settle(play.recover())
+    assert play.counts() == [int(i != 2) for i in range(8)]
 
 
-@pytest.mark.parametrize(("terms", "words"), [({"k": 7}, "even"), ({"t": 9}, "t"), ({"k": 0, "t": 0}, "k")])
-def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None:
-    with pytest.raises(ParameterError, match=words):
-        masked("open", **terms)
-
-
-def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(masked) -> None:
-    params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).setup.params
-    assert (params.k, params.t, params.attempts) == (*plan(100), ATTEMPTS)
-    with pytest.raises(ParameterError, match="both k and t"):
-        propose(params.mechanism, params.keys, survey=bytes(16), topology=MASKED, k=20)
-    many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).setup.params
-    assert (many.k, many.t) == plan(100, 0.10)
-    assert SurveyParameters.parse(params.published) == params
-
-
-def test_the_graph_needs_a_commitment(masked) -> None:
-    params = masked("open").setup.params
-    with pytest.raises(ParameterError, match="commit"):
-        replace(params, keys=replace(params.keys, commitment=bytes(32)))
+def test_s1_asks_what_stands_when_s2_refuses_its_blobs(masked) -> None:
+    """However S1 came to an older claim, it does not say the same for ever."""
+    play = masked("shared", n=8, k=7, t=3)
+    play.spoil(2)
+    (claim,) = play.sum_all(skip=(2,))
+    older, (receipt,) = coordinator.backup(play.s1), play.tell_s2(claim)
+    play.settle((receipt,))
+    assert play.s1.state is State.RECOVERING
+    play.s1 = older  # without asking what stands
+    play.settle((receipt,))
+    assert play.s1.claim == play.s2.claim
+    play.settle(play.recover())
+    assert play.counts() == [int(i != 2) for i in range(8)]

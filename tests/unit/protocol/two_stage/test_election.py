@@ -32,8 +32,11 @@ from faircount.protocol.wire.messages import Reason, SyncRequest
 from faircount.protocol.wire.signing import SigningKey, sign
 
 DIGEST, VALUE, SURVEY = b"\1" * 32, b"\2" * 32, bytes(range(16))
+
 KEY = SigningKey(b"\3" * 32)
+
 KEYS = Keys(b"\4" * 32, KEY.public, b"\5" * 32, sha256(VALUE).digest())
+
 ALARM = 1e-6
 
 
@@ -50,9 +53,6 @@ def election(eligible=tuple(range(12)), reporters=(5, 5, 5, 5, 4), **change) -> 
 def ballot(n=7, items=3, slots=(3, 2, 4)) -> Ballot:
     eligible = tuple(range(n))
     return Ballot(b"h" * 32, eligible, slots, slots, orders(VALUE, DIGEST, items, eligible))
-
-
-# --- orders
 
 
 def test_orders_follow_their_definition() -> None:
@@ -106,9 +106,6 @@ def test_every_order_is_equally_likely() -> None:
     assert _p_value(planted) < ALARM
 
 
-# --- numbers of helpers
-
-
 @pytest.mark.parametrize(
     ("reporters", "eligible", "wanted"), [(0, 12, 3), (2, 12, 3), (3, 12, 3), (7, 12, 7), (12, 12, 12), (12, 9, 9)]
 )
@@ -134,9 +131,6 @@ def test_parameters_of_a_two_stage_survey() -> None:
         replace(params(), keys=replace(KEYS, commitment=NO_COMMITMENT))
     with pytest.raises(ParameterError):
         params(TSS(items=5, users=12, p=1.0, alpha=0.4), k=1)
-
-
-# --- slots and replacement
 
 
 def test_the_first_of_each_order_hold_the_slots() -> None:
@@ -217,9 +211,6 @@ def test_shares_and_sums_are_due_once() -> None:
         assert set(after.due(holder, 3, 3).tolist()) == mine  # a set formed later needs every sum again
 
 
-# --- what S2 signs
-
-
 @pytest.mark.parametrize(
     ("bits", "reporters", "reason"),
     [
@@ -263,9 +254,6 @@ def test_only_s2_holds_elections() -> None:
     )
     for each in (by_s1, changed, sign(KEY, Party.S2, SyncRequest(SURVEY))):
         assert verify_election(params(), 12, DIGEST, each).why is Reason.UNSIGNED
-
-
-# --- what a lost user's set says
 
 
 def _sets(mechanism: TSS, held: int) -> dict[frozenset[int], float]:

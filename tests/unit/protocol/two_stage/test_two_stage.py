@@ -29,8 +29,11 @@ from faircount.protocol.wire.sealing import OVERHEAD, RealSealing
 from faircount.sharing.packing import packed_size
 
 PLAIN = TSS(items=8, users=8, p=1.0, alpha=3 / 8, gamma=1e12)
+
 PRIME = TSSPrime(items=8, users=8, p=1.0, alpha=3 / 8, gamma=1e12, phi=3)
+
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
+
 ALARM = 1e-6
 
 
@@ -42,9 +45,6 @@ def published(play) -> Published:
     final = play.said_by_s2(play.s1.final)
     assert isinstance(final, Published), final
     return final
-
-
-# --- undisturbed
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,6 @@ def test_played_in_memory(gamma) -> None:
     assert result.included == 40
     assert abs(result.estimates - 0.2).max() < 0.5
     assert int(said.realized_delta) == max(int(each.delta) for each in said.against)
-
-
-# --- somebody vanishes
 
 
 def test_who_does_not_indicate_takes_no_part(two_stage) -> None:
@@ -256,9 +253,6 @@ def test_the_way_through_the_states() -> None:
     assert advance(State.SEALED, *way) is State.CLAIMED
 
 
-# --- guarantees
-
-
 def test_the_result_states_a_guarantee_against_each_adversary(two_stage) -> None:
     mechanism = TSSPrime(items=4, users=60, p=0.5, alpha=0.5, gamma=2.0, phi=3, floor=12, dropouts=3)
     play = two_stage("shared", mechanism, skip=(0, 1), epsilon=1.0, delta=0.2, minimum=57, k=4)
@@ -290,9 +284,6 @@ def test_tss_claims_nothing_against_participants(two_stage) -> None:
     assert play.params.phi == 0
 
 
-# --- the law of the published sums
-
-
 @pytest.mark.parametrize("gamma", [1.0, 4.0])
 def test_the_published_sums_are_binomial(two_stage, gamma) -> None:
     """s_j = Bin(Pi_j, p p_chi) over 120 surveys of 9 users. Planted: alpha for the p_chi of adaptive sets."""
@@ -311,9 +302,6 @@ def _distance(seen, rate) -> float:
     """Chi-square distance of counts of 0, 1 and more from Bin(3, rate)."""
     expected = seen.sum() * np.array([*binom.pmf([0, 1], 3, rate), binom.sf(1, 3, rate)])
     return float(((seen - expected) ** 2 / expected).sum())
-
-
-# --- costs
 
 
 @pytest.mark.parametrize("gamma", [1.0, 7.4])

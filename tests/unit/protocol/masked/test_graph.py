@@ -6,23 +6,19 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from faircount.core.errors import ParameterError
 from faircount.protocol.topologies.masked.aggregator import needed
 from faircount.protocol.topologies.masked.graph import _log_below, check_degree, draw, least_degree, plan
-from faircount.protocol.wire.digests import beside, bitmap, members_of, merkle_root, root_from, tree
 
 VALUE, DIGEST = sha256(b"value").digest(), sha256(b"roster").digest()
 
 
 def ring(n: int, k: int):
     return draw(VALUE, DIGEST, n, k)
-
-
-# --- the graph ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (7, 4), (7, 6), (8, 7), (8, 20), (50, 6), (51, 12)])
@@ -69,9 +65,6 @@ def test_degrees_that_no_survey_can_have(n, k, t) -> None:
 @pytest.mark.parametrize(("n", "k", "t"), [(10, 9, 9), (10, 4, 4), (3, 2, 2)])
 def test_degrees_that_a_survey_can_have(n, k, t) -> None:
     check_degree(n, k, t)
-
-
-# --- how many neighbours ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "k"), [(10**4, 44), (10**5, 48), (10**6, 54)])
@@ -136,8 +129,6 @@ def test_the_bound_is_above_the_exact_chance_of_falling_apart() -> None:
     assert 0 < apart <= bound
 
 
-# --- what is left of it -------------------------------------------------------------------------------------------
-
 lives = st.lists(st.booleans(), min_size=14, max_size=14).map(lambda each: np.array(each, dtype=bool))
 
 
@@ -200,36 +191,3 @@ def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
     graph = ring(n, k)
     assert all(completes(graph, t, rng) for _ in range(100))
     assert not any(completes(graph, k, rng) for _ in range(10))  # without slack nobody would
-
-
-# --- many lines of one roster -------------------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(size=st.integers(1, 40), data=st.data())
-def test_some_leaves_and_the_hashes_beside_them_give_the_root(size, data) -> None:
-    leaves = [sha256(bytes([i])).digest() for i in range(size)]
-    places = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
-    levels = tree(leaves)
-    hashes = beside(levels, places)
-    known = {at: leaves[at] for at in places}
-    assert levels[-1][0] == merkle_root(leaves) == root_from(size, known, hashes)
-    assert root_from(size, known, (*hashes, bytes(32))) is None
-    if hashes:
-        assert root_from(size, known, hashes[1:]) is None
-        assert root_from(size, known, (bytes(32), *hashes[1:])) != levels[-1][0]
-    wrong = {**known, min(places): bytes(32)}
-    assert root_from(size, wrong, hashes) != levels[-1][0]
-
-
-def test_all_leaves_need_nothing_beside_them() -> None:
-    leaves = [sha256(bytes([i])).digest() for i in range(13)]
-    assert beside(tree(leaves), range(13)) == ()
-
-
-@given(n=st.integers(1, 70), data=st.data())
-def test_bitmaps(n, data) -> None:
-    members = data.draw(st.sets(st.integers(0, n - 1)))
-    bits = bitmap(members, n)
-    assert [bits[i >> 3] >> (i & 7) & 1 for i in range(n)] == [i in members for i in range(n)]
-    assert members_of(bits, n) == tuple(sorted(members))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from faircount.core.errors import MalformedError
 from faircount.protocol import decode
 from faircount.protocol.wire.codec import _CLASSES, VERSION, Fixed, Message, Party, encode, message, parse
-from faircount.protocol.wire.messages import Accepted, Reason, Rejected, Signed, SyncRequest, addressee, rejected
+from faircount.protocol.wire.messages import Accepted, Reason, Rejected, SyncRequest
 
 
 def strategy(hint):
@@ -91,14 +91,3 @@ def test_tags_are_given_once() -> None:
 
     with pytest.raises(TypeError, match="belongs to"):
         message(SyncRequest.tag, Party.S2)(Impostor)
-
-
-def test_addresses() -> None:
-    assert addressee(SyncRequest(bytes(16))) is Party.S2
-    assert addressee(Signed(Party.S1, b"", bytes(64))) is Party.S2
-    assert addressee(Signed(Party.S2, b"", bytes(64))) is Party.S1
-
-
-def test_rejections_speak() -> None:
-    assert str(rejected(Reason.TOO_FEW, "ask more people")) == "rejected: too few: ask more people"
-    assert rejected(Reason.LATE, "a") == rejected(Reason.LATE, "b")

@@ -13,10 +13,13 @@ from faircount.protocol.survey.stored_ledger import decode, encode
 from faircount.protocol.wire import canonical_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
 SMALL = st.floats(0, 1)
+
 CHARGES = st.builds(
     Charge, st.binary(min_size=16, max_size=16), st.floats(0, 100), SMALL, TEXT, TEXT, st.sampled_from(Status), TEXT
 )
+
 LEDGERS = st.builds(
     Ledger,
     TEXT,
@@ -29,6 +32,7 @@ LEDGERS = st.builds(
     st.lists(st.tuples(st.integers(0, 99), st.binary(min_size=32, max_size=32)), max_size=3).map(tuple),
     st.none() | st.integers(0, 99),
 )
+
 USED = Ledger("people", 1.0, 1e-6).reserve(Charge(bytes(16), 0.25, 7e-34, label="city")).settle(bytes(16))
 
 

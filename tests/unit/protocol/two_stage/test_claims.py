@@ -29,9 +29,6 @@ def complain(play, i, numbers):
     return play.tell_s1(body)[0]
 
 
-# --- sums that do not open: the set is final
-
-
 def test_others_take_over_from_who_sent_a_sum_that_does_not_open(two_stage) -> None:
     play = two_stage("shared", k=2)
     bad = play.bad_sums()
@@ -143,9 +140,6 @@ def test_a_sum_that_cannot_be_aborts(two_stage) -> None:
     assert play.s2.state is State.ABORTED
     assert play.said_by_s2(play.s1.final).reason == b"corrupt"
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
-
-
-# --- claims
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,241 @@
+"""`explicit`: Algorithm 2 as printed, with sets that shrink when somebody vanishes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.protocol import EXPLICIT
+from faircount.protocol.play import play as play_survey
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle, SumUpload
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.messages import (
+    Accepted,
+    Reason,
+    Wait,
+)
+from faircount.protocol.wire.sealing import IdealSealing
+from faircount.sharing.packing import packed_size, unpack
+
+E = EXPLICIT
+
+
+def ready(stage, **terms):
+    play = stage(E, **terms)
+    play.enrol_all()
+    return play
+
+
+def test_everybody_is_counted_once(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    play.settle(play.sum_all())
+    assert play.counts() == [1] * 6
+    assert play.s1.state is play.s2.state is State.PUBLISHED
+
+
+def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
+    """Algorithm 2, line 10: what the users send adds up to what they hold, and no single one says anything."""
+    play = ready(stage)
+    play.share_all()
+    params, wanted, taus = play.setup.params, explicit_coordinator.current_set(play.s1), []
+    for i, mine in enumerate(play.people):
+        _, body = explicit_user.answer_call(mine, play.visit(i), play.entropy)
+        secret = play.s2.sealing.agree(play.s2.box, mine.member.keys.public)
+        plain = play.s2.sealing.open(secret, play.s1.digest, explicit_user.sum_info(params, wanted, i), body.blob)
+        taus.append(unpack(plain, params.q, params.N))
+        others = [other.sent[i].astype(int) - mine.sent[j] for j, other in enumerate(play.people) if j != i]
+        assert ((mine.response + np.sum(others, axis=0)) % params.q).tolist() == taus[-1].tolist()
+        assert taus[-1].tolist() != mine.response.tolist()
+    assert (np.sum(taus, axis=0) % params.q).tolist() == [1] * 6
+
+
+def test_bytes_that_others_were_given_are_not_mended(stage) -> None:
+    """The phase is over: users may have been sent the spoiled shares, so S1 must go on knowing that they are."""
+    play = ready(stage)
+    spoiled, key = play.people[1].bundle, (ShareBundle.tag, 0, 1)
+    play.tell_s1(spoiled)
+    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])  # a disk does this
+    play.tell_s1(spoiled)
+    assert play.s1.uploads.intact(key) == spoiled  # there is time: mended
+    play.share_all()
+    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])
+    assert isinstance(play.tell_s1(spoiled)[0], Accepted)
+    assert play.s1.uploads.intact(key) is None
+
+
+def test_who_does_not_share_is_not_in_the_first_set(stage) -> None:
+    play = ready(stage)
+    play.share_all(skip=(2,))
+    assert play.s1.members == (0, 1, 3, 4, 5)
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+
+
+def test_who_does_not_send_its_sum_is_dropped_in_the_next_attempt(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    assert play.sum_all(skip=(1,)) == ()
+    assert (play.s1.attempt, play.s1.members) == (2, (0, 2, 3, 4, 5))
+    assert play.sum_all(skip=(5,)) == ()
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 0, 1, 1, 1, 0]
+    assert play.s1.attempt == 3
+
+
+def test_a_sum_for_an_earlier_set_comes_too_late(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    call = play.visit(1)
+    play.sum_all(skip=(1,))
+    _, body = explicit_user.answer_call(play.people[1], call, play.entropy)
+    assert play.tell_s1(body)[0].why is Reason.LATE
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 0, 1, 1, 1, 1]
+
+
+def test_attempts_run_out_in_words(stage) -> None:
+    play = ready(stage, attempts=2)
+    play.share_all()
+    play.sum_all(skip=(1,))
+    play.settle(play.sum_all(skip=(2,)))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert b"attempts" in play.said_by_s2(play.s1.final).reason
+    assert play.s2.ledger.charges == ()
+
+
+def test_too_few_left_abort(stage) -> None:
+    play = ready(stage, minimum=5)
+    play.share_all()
+    play.settle(play.sum_all(skip=(1, 2)))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.claim is None
+
+
+def test_too_few_enrol(stage) -> None:
+    play = stage(E)
+    for invitation in play.invitations[:2]:
+        play.tell_s1(user.join(play.setup.params, invitation, play.entropy).enrolment)
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_retries_are_the_same_bytes(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
+    call = play.visit(0)
+    play.people[0], body = explicit_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], again = explicit_user.answer_call(play.people[0], call, play.entropy)
+    assert encode(again) == encode(body)
+    for _ in range(2):
+        assert isinstance(play.tell_s1(body)[0], Accepted)
+    assert isinstance(play.visit(0), Wait)
+
+
+def test_a_second_bundle_is_a_conflict(stage) -> None:
+    play = ready(stage)
+    play.tell_s1(play.people[0].bundle)
+    other = explicit_user.share(play.people[0].member, 3, play.entropy)
+    assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
+
+
+@pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
+def test_uploads_need_the_users_credential(stage, change) -> None:
+    play = ready(stage)
+    assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(replace(user.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
+
+
+def test_forms_are_checked_at_the_door(stage) -> None:
+    play = ready(stage)
+    bundle = play.people[0].bundle
+    assert play.tell_s1(replace(bundle, blobs=bundle.blobs[1:]))[0].why is Reason.MALFORMED
+    assert play.tell_s1(replace(bundle, blobs=(b"", *bundle.blobs[1:])))[0].why is Reason.MALFORMED
+    play.share_all()
+    short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), b"x")
+    assert play.tell_s1(short)[0].why is Reason.MALFORMED
+    accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
+    assert play.tell_s1(accused)[0].why is Reason.MALFORMED
+
+
+def test_shares_that_do_not_open_separate_the_pair_only(stage) -> None:
+    play = ready(stage)
+    play.people[2] = replace(play.people[2], bundle=_spoiled(play.people[2].bundle, 3))
+    play.share_all()
+    assert play.sum_all() == ()  # the receiver complains instead of sending a sum
+    assert (play.s1.members, play.s1.removed) == ((0, 1, 2, 3, 4, 5), frozenset({(2, 4)}))
+    play.settle(play.sum_all())
+    assert play.counts() == [1] * 6
+
+
+def _spoiled(bundle, at):
+    return replace(bundle, blobs=(*bundle.blobs[:at], bytes(len(bundle.blobs[at])), *bundle.blobs[at + 1 :]))
+
+
+def test_who_spoils_many_shares_is_dropped(stage) -> None:
+    play = ready(stage)
+    bundle = play.people[2].bundle
+    for at in range(4):
+        bundle = _spoiled(bundle, at)
+    play.people[2] = replace(play.people[2], bundle=bundle)
+    play.share_all()
+    play.sum_all()
+    assert play.s1.members == (0, 1, 3, 4, 5)
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+
+
+def test_costs_are_those_of_the_paper(stage) -> None:
+    """(n-1) N elements sent and received, N to S2: Table I as it should read."""
+    n, play = 6, ready(stage)
+    params = play.setup.params
+    one = packed_size(params.q, params.N) + 28
+    assert [len(blob) for blob in play.people[0].bundle.blobs] == [one] * (n - 1)
+    play.share_all()
+    call = play.visit(0)
+    assert [len(blob) for blob in call.blobs] == [one] * (n - 1)
+    _, body = explicit_user.answer_call(play.people[0], call, play.entropy)
+    assert len(body.blob) == one
+
+
+def test_it_runs_on_ideal_sealing_too(stage) -> None:
+    play = ready(stage, sealing=IdealSealing())
+    play.share_all(skip=(0,))
+    play.sum_all(skip=(1,))
+    play.settle(play.sum_all())
+    assert play.counts() == [0, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(items=4, epsilon=2.0),
+        Decoys(items=4, epsilon=2.0, delta=1e-4),
+        DPDS(items=4, epsilon=1.0, delta=1e-2, floor=6),
+    ],
+)
+def test_played_surveys_carry_their_guarantee(mechanism) -> None:
+    result = play_survey(np.arange(40) % 4, mechanism, EXPLICIT, entropy=SeededStream(5))
+    published = result.facts["published"]
+    assert result.included == published.included == 40
+    assert abs(result.estimates - 0.25).max() < 0.5
+    assert int(published.realized_delta) <= int(published.delta)
+
+
+def test_decoys_publish_the_coins_that_went_in() -> None:
+    """Users flip unequal numbers of coins: the estimate uses those of the users who stayed."""
+    mechanism = Decoys(items=4, users=10, epsilon=1.0, delta=1e-2, dropouts=3)
+    who = (2, 3, 4, 5, 6, 7, 9)
+    after = mechanism.as_included(who)
+    assert isinstance(after, Decoys)
+    assert mechanism.coins_of(np.array(who)) == after.D
+    assert after.n == 7

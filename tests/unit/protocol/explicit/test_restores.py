@@ -1,0 +1,146 @@
+"""`explicit`: repeated messages, crashes and restores."""
+
+from dataclasses import replace
+
+from faircount.protocol import EXPLICIT, resume
+from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.survey.budget import Status
+from faircount.protocol.survey.invitations import Invitation
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit import user as explicit_user
+from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import (
+    Accepted,
+    BadBlobs,
+    Reason,
+    Receipt,
+    SyncRequest,
+)
+from faircount.protocol.wire.signing import sign
+
+E = EXPLICIT
+
+
+def ready(stage, **terms):
+    play = stage(E, **terms)
+    play.enrol_all()
+    return play
+
+
+def claimed(stage):
+    play = ready(stage)
+    play.share_all()
+    (claim,) = play.sum_all()
+    return play, claim
+
+
+def test_s1_restored_before_the_seal_adopts_it(stage) -> None:
+    play = stage(E)
+    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
+    for each in joined[:4]:
+        play.tell_s1(each.enrolment)
+    kept = backup(play.s1)
+    play.tell_s1(joined[4].enrolment)
+    play.settle(play.deadline())
+    play.s1 = kept
+    play.tell_s1(joined[5].enrolment)
+    play.settle(play.deadline())
+    assert play.s1.state is State.SHARING
+    assert play.s1.n == 5
+    assert play.s1.digest == play.s2.digest
+    assert isinstance(play.tell_s1(joined[4].enrolment)[0], Accepted)  # whom the restored S1 had forgotten
+
+
+def test_s1_restored_after_the_claim_goes_on(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    for i in play.s1.members:
+        play.people[i], body = explicit_user.answer_call(play.people[i], play.visit(i), play.entropy)
+        play.tell_s1(body)
+    kept = backup(play.s1)
+    (claim,) = play.deadline()
+    play.tell_s2(claim)
+    play.s1 = kept
+    play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
+    assert play.counts() == [1] * 6
+
+
+def test_s1_restored_without_the_sums_gives_up(stage) -> None:
+    play = ready(stage)
+    play.share_all()
+    kept = backup(play.s1)
+    (claim,) = play.sum_all()
+    play.tell_s2(claim)
+    play.s1 = kept
+    play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
+
+
+def test_s2_restored_aborts(stage) -> None:
+    play, claim = claimed(stage)
+    play.tell_s2(claim)
+    play.s2, out = aggregator.restored(play.s2)
+    play.settle(out)
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
+    play = stage(E)
+    for each in play.setup.invitations:
+        play.tell_s1(user.join(play.setup.params, each, play.entropy).enrolment)
+    play.s2, _ = aggregator.restored(play.s2)  # the word is lost
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_every_message_between_the_servers_may_come_again(stage) -> None:
+    play, _ = claimed(stage)
+    for _ in range(4):
+        for message in resume(play.s1) * 3:
+            answers = play.tell_s2(message)
+        for answer in answers * 2:
+            play.tell_s1(answer)
+    assert play.counts() == [1] * 6
+    assert sum(isinstance(play.said_by_s2(each), Receipt) for each in play.s2.statements) == 1
+
+
+def asks_what_stands(play) -> None:
+    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
+
+
+def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
+    play = stage(EXPLICIT)
+    play.enrol_all()
+    for i in range(5):
+        play.tell_s1(play.people[i].bundle)
+    before = coordinator.backup(play.s1)
+    play.settle(play.deadline())
+    play.people[2], tau = explicit_user.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.tell_s1(tau)
+    play.s1 = before
+    asks_what_stands(play)
+    play.tell_s1(play.people[5].bundle)
+    play.settle(play.deadline())
+    assert play.tell_s1(tau)[0].why is Reason.LATE
+    assert play.sum_all(skip=(2,)) == ()  # nobody's sum was claimed: user 2 is not in the next set
+    play.settle(play.sum_all())
+    assert play.counts() == [1, 1, 0, 1, 1, 1]
+    assert play.s2.last(BadBlobs) is None
+
+
+def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
+    play = stage(EXPLICIT)
+    extra = Invitation.issue(play.setup.params.digest, play.entropy)
+    play.s1 = replace(play.s1, invited=play.s1.invited | {extra.access})
+    empty = coordinator.backup(play.s1)
+    play.enrol_all()
+    play.s1 = empty
+    intruder = user.join(play.setup.params, extra, play.entropy)
+    others = [each.member.enrolment for each in play.people]
+    for body in (intruder.enrolment, *others[:5]):
+        assert isinstance(play.tell_s1(body)[0], Accepted)
+    asks_what_stands(play)
+    assert isinstance(play.tell_s1(others[5])[0], Accepted)

@@ -1,0 +1,148 @@
+"""`masked`: what a user refuses to believe, to sum and to reveal."""
+
+from dataclasses import replace
+
+import pytest
+
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.messages import (
+    HelpCall,
+    MaskCall,
+    Recovery,
+)
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.messages import (
+    Inquiry,
+    Reason,
+    Wait,
+)
+from faircount.protocol.wire.signing import sign
+
+
+def asks(play, i=0):
+    member = play.people[i].member
+    return replace(member, index=-1, digest=b""), play.inquire(member)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda near: {"lines": near.lines[1:]}, Reason.WRONG_DIGEST),
+        (lambda near: {"lines": (near.lines[1], near.lines[0], *near.lines[2:])}, Reason.WRONG_DIGEST),
+        (lambda near: {"hashes": near.hashes[1:]}, Reason.WRONG_DIGEST),
+        (lambda near: {"hashes": (*near.hashes, bytes(32))}, Reason.WRONG_DIGEST),
+        (lambda near: {"index": near.index + 1}, Reason.WRONG_DIGEST),
+        (lambda near: {"index": 20}, Reason.TOO_FEW),
+        (lambda near: {"seal": replace(near.seal, signature=bytes(64))}, Reason.UNSIGNED),
+    ],
+)
+def test_users_believe_only_lines_of_the_roster_that_s2_sealed(masked, change, reason) -> None:
+    play = masked("enrolled")
+    member, near = asks(play)
+    assert masked_user.verify_roster(member, replace(near, **change(near))).why is reason
+    assert isinstance(masked_user.verify_roster(member, near), masked_user.Placed)
+
+
+def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
+    play = masked("enrolled")
+    member, near = asks(play)
+    assert masked_user.verify_roster(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
+    assert masked_user.verify_roster(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
+    strangers = replace(member.params, keys=replace(member.params.keys, commitment=bytes([1]) * 32))
+    assert masked_user.verify_roster(replace(member, params=strangers), near).why is Reason.WRONG_DIGEST
+    large = replace(member.params, minimum=20)
+    assert masked_user.verify_roster(replace(member, params=large), near).why is Reason.WRONG_DIGEST
+
+
+def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
+    play = masked("enrolled", skip=(5,))
+    survey, (absent,) = play.setup.params.survey, set(play.setup.invitations) - set(play.invitations)
+    assert play.tell_s1(Inquiry(survey, absent.access))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    fresh = masked("open")
+    assert isinstance(fresh.tell_s1(Inquiry(fresh.setup.params.survey, fresh.invitations[0].access))[0], Wait)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"attempt": 9}, Reason.MALFORMED),
+        ({"members": bitmap(range(1, 20), 20)}, Reason.MALFORMED),
+        ({"members": bytes(2)}, Reason.MALFORMED),
+        ({"members": bitmap((0, 1), 20)}, Reason.TOO_FEW),
+        ({"mask_keys": ()}, Reason.MALFORMED),
+        ({"blobs": ()}, Reason.MALFORMED),
+    ],
+)
+def test_calls_that_a_user_refuses(masked, change, reason) -> None:
+    play = masked("shared")
+    same, answer = masked_user.answer_call(play.people[0], replace(play.visit(0), **change), play.entropy)
+    assert answer.why is reason
+    assert same is play.people[0]
+
+
+def test_a_set_without_enough_neighbours_is_refused(masked) -> None:
+    """Without masks the vector would be bare: a user checks that t of its neighbours are in the set."""
+    play = masked("shared")
+    near = list(play.people[0].placed.neighbours)
+    call = play.visit(0)
+    lonely = replace(
+        call, members=bitmap(set(range(20)) - set(near[2:]), 20), mask_keys=call.mask_keys[:2], blobs=call.blobs[:2]
+    )
+    assert masked_user.answer_call(play.people[0], lonely, play.entropy)[1].why is Reason.TOO_FEW
+
+
+def test_a_user_takes_part_in_one_set_of_an_attempt_and_in_smaller_ones_later(masked) -> None:
+    play = masked("shared")
+    call = play.visit(0)
+    play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
+    other = replace(call, members=bitmap(range(19), 20))
+    assert masked_user.answer_call(play.people[0], other, play.entropy)[1].why is Reason.CONFLICT
+    larger = replace(play.people[0], last=replace(play.people[0].last, members=tuple(range(19))))
+    assert masked_user.answer_call(larger, replace(call, attempt=2), play.entropy)[1].why is Reason.CONFLICT
+    assert masked_user.answer_call(play.people[0], call, play.entropy)[1] == body
+
+
+def stated(play, **change):
+    statement = Recovery(play.setup.params.survey, play.s2.claim_hash, play.s2.claim.set_digest, play.s2.claim.included)
+    return HelpCall(sign(play.s2.key, Party.S2, replace(statement, **change)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"survey": bytes(16)}, Reason.UNSIGNED),
+        ({"set_digest": bytes(32)}, Reason.WRONG_DIGEST),
+        ({"included": bytes(3)}, Reason.MALFORMED),
+        ({"included": bitmap((1, 2), 20)}, Reason.MALFORMED),
+        ({"included": bitmap((0, 1), 20)}, Reason.TOO_FEW),
+        ({"included": bitmap(range(20), 20)}, Reason.EARLY),
+    ],
+)
+def test_key_shares_that_a_user_does_not_give(masked, change, reason) -> None:
+    play = masked("recovering", gone=(3, 7, 12))
+    _, answer = masked_user.answer_help(play.people[0], stated(play, **change), play.entropy)
+    assert answer.why is reason
+
+
+def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
+    play = masked("recovering", gone=(3, 7, 12))
+    helper = next(i for i in range(20) if isinstance(play.visit(i), HelpCall))
+    call = play.visit(helper)
+    forged = HelpCall(sign(play.s1.key, Party.S2, play.said_by_s2(call.statement)))
+    assert masked_user.answer_help(play.people[helper], forged, play.entropy)[1].why is Reason.UNSIGNED
+    play.people[helper], body = masked_user.answer_help(play.people[helper], call, play.entropy)
+    again = masked_user.answer_help(play.people[helper], call, play.entropy)[1]
+    assert encode(again) == encode(body)
+    fewer = stated(play, included=bitmap(range(1, 20), 20))
+    assert masked_user.answer_help(play.people[helper], fewer, play.entropy)[1].why is Reason.CONFLICT
+    later = MaskCall(play.setup.params.survey, 2, bitmap(set(range(20)) - {3, 7, 12}, 20), (), ())
+    assert masked_user.answer_call(play.people[helper], later, play.entropy)[1].why is Reason.CONFLICT
+
+
+def test_who_sent_no_sum_gives_no_key_shares(masked) -> None:
+    play = masked("recovering", gone=(3, 7, 12))
+    call = HelpCall(play.s1.own.recovery.signed)
+    assert masked_user.answer_help(play.people[3], call, play.entropy)[1].why is Reason.WRONG_DIGEST
+    assert isinstance(play.visit(3), Wait)

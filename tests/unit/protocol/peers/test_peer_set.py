@@ -1,0 +1,44 @@
+"""Sets of users that hold together, and their one description."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircount.protocol.topologies.peers.peer_set import PeerSet, holds_together, peer_set, shrunk
+
+
+@given(st.integers(2, 7), st.integers(0, 3), st.data())
+def test_sets_that_hold_together_do_without_any_phi_users(n, phi, data) -> None:
+    from itertools import combinations
+
+    pairs = list(combinations(range(n), 2))
+    removed = data.draw(st.sets(st.sampled_from(pairs)))
+    if holds_together(range(n), removed, phi):
+        for gone in combinations(range(n), min(phi, n - 1)):
+            left = [i for i in range(n) if i not in gone]
+            reached, todo = {left[0]}, [left[0]]
+            while todo:
+                i = todo.pop()
+                near = {j for j in left if j not in reached and (min(i, j), max(i, j)) not in removed}
+                reached |= near
+                todo += near
+            assert reached == set(left)
+            assert len(left) >= 2
+
+
+@given(st.integers(2, 8), st.integers(0, 2), st.data())
+def test_shrunk_sets_hold_together_or_vanish(n, phi, data) -> None:
+    from itertools import combinations
+
+    removed = data.draw(st.sets(st.sampled_from(list(combinations(range(n), 2)))))
+    members, pairs = shrunk(range(n), removed, phi)
+    assert not pairs or holds_together(members, pairs, phi)
+    assert all(i in members and j in members for i, j in pairs)
+    if not removed:
+        assert members == tuple(range(n))
+
+
+def test_sets_have_one_description() -> None:
+    wanted = PeerSet(bytes(32), 1, 5, (0, 2, 3), frozenset({(0, 3)}))
+    assert peer_set(bytes(32), 1, 5, wanted.bits, wanted.edges) == wanted
+    assert peer_set(bytes(32), 1, 5, wanted.bits, wanted.edges * 2) is None
+    assert peer_set(bytes(32), 1, 5, b"\xff", ()) is None

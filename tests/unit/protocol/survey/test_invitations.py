@@ -1,0 +1,26 @@
+"""An invitation and what each server gets of it."""
+
+from hashlib import sha256
+
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import ParameterError
+from faircount.protocol.survey.invitations import Invitation, entry_holds, user_id
+
+
+def test_an_invitation_gives_each_server_its_part() -> None:
+    entropy = SeededStream(1)
+    mine, other = Invitation.issue(bytes(32), entropy), Invitation.issue(bytes(32), entropy)
+    key = b"\2" * 31 + b"\0"
+    assert mine.access == sha256(b"s1" + mine.token).digest()
+    assert mine.user == user_id(mine.access)
+    assert entry_holds(mine.sealing_key, bytes(32), key, mine.seal(key))
+    assert not entry_holds(other.sealing_key, bytes(32), key, mine.seal(key))
+    assert not entry_holds(mine.sealing_key, b"\1" * 32, key, mine.seal(key))
+    assert not entry_holds(mine.sealing_key, bytes(32), b"\3" * 31 + b"\0", mine.seal(key))
+    assert not entry_holds(None, bytes(32), key, mine.seal(key))
+    assert mine.token.hex() not in repr(mine)
+    assert repr(mine.token)[2:-1] not in repr(mine)
+    with pytest.raises(ParameterError):
+        Invitation(b"short", bytes(32))

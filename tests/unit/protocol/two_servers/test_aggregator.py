@@ -1,0 +1,182 @@
+"""`servers`: what S2 admits, refuses and opens."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.errors import ProtocolError
+from faircount.protocol import SERVERS
+from faircount.protocol.survey.budget import Ledger, Status
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Accepted,
+    Batch,
+    Reason,
+    Refused,
+    SyncRequest,
+)
+from faircount.protocol.wire.signing import sign
+from faircount.sharing.packing import pack
+
+S = SERVERS
+
+
+def test_blobs_before_the_claim_are_refused(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    early = play.by_s1(Batch(play.setup.params.survey, bytes(32), (b"x",)))
+    (answer,) = play.tell_s2(early)
+    assert play.said_by_s2(answer).reason == Reason.EARLY
+
+
+def test_another_claim_gets_a_conflict_and_the_stored_receipt(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    (claim,) = play.deadline()
+    (receipt,) = play.tell_s2(claim)
+    assert play.tell_s2(claim) == (receipt,)
+    smaller = replace(play.s1.claim, entries=play.s1.claim.entries[1:])
+    refused, stored = play.tell_s2(play.by_s1(smaller))
+    assert play.said_by_s2(refused).reason == Reason.CONFLICT
+    assert stored == receipt
+    assert play.s2.claim == play.s1.claim
+
+
+@pytest.mark.parametrize("spoil", ["order", "twice", "params", "few"])
+def test_claims_that_s2_refuses(stage, spoil) -> None:
+    play = stage(S)
+    play.answer_all()
+    play.deadline()
+    lines = play.s1.claim.entries
+    bad = {
+        "order": replace(play.s1.claim, entries=lines[::-1]),
+        "twice": replace(play.s1.claim, entries=(lines[0], *lines)),
+        "params": replace(play.s1.claim, digest=bytes(32)),
+        "few": replace(play.s1.claim, entries=lines[:2]),
+    }[spoil]
+    (answer,) = play.tell_s2(play.by_s1(bad))
+    assert isinstance(play.said_by_s2(answer), Refused)
+    assert play.s2.claim is None
+    assert play.s2.state is State.ENROLLING
+
+
+def test_s2_reads_only_what_s1_signed(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    (claim,) = play.deadline()
+    forged = replace(claim, signature=bytes(64))
+    assert play.tell_s2(forged)[0].why is Reason.UNSIGNED
+    assert play.tell_s2(play.s1.claim)[0].why is Reason.UNSIGNED
+    assert play.tell_s1(sign(play.s1.key, Party.S2, SyncRequest(bytes(16))))[0].why is Reason.UNSIGNED
+
+
+def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    (claim,) = play.deadline()
+    (batch,) = play.tell_s1(play.tell_s2(claim)[0])
+    blobs = [play.s1.bodies[line.user].blob for line in play.s1.claim.entries]
+    wrong = Batch(play.setup.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(60)))
+    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_BLOBS
+    play.settle((batch,))
+    assert play.counts() == [1] * 6
+
+
+def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(3,))
+    spoiled = replace(play.people[3].body, blob=bytes(60))
+    assert isinstance(play.tell_s1(spoiled)[0], Accepted)
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 1, 0, 1, 1]
+
+
+def test_a_share_swapped_under_its_blob_leaves_its_user_out(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(3,))
+    q, N = play.setup.params.q, play.setup.params.N
+    swapped = replace(play.people[3].body, share=pack(np.zeros(N, dtype=np.uint8), q))
+    play.tell_s1(swapped)
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 1, 0, 1, 1]
+
+
+def test_an_entry_that_no_invitation_vouches_for_is_left_out(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(3,))
+    play.tell_s1(replace(play.people[3].body, mac=bytes(32)))
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 1, 0, 1, 1]
+
+
+def test_too_many_invented_entries_end_the_survey_without_a_charge(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(0, 1, 2, 3))
+    for i in range(4):
+        play.tell_s1(replace(play.people[i].body, mac=bytes(32)))
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.charges == ()
+
+
+def test_too_many_blobs_that_do_not_open_abort_and_charge(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(0, 1, 2, 3))
+    for i in range(4):
+        play.tell_s1(replace(play.people[i].body, blob=bytes(60)))
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
+
+
+def test_over_budget_aborts_without_a_charge(stage) -> None:
+    play = stage(S)
+    play.s2 = replace(play.s2, ledger=Ledger("", 0.5, 1.0))
+    play.answer_all()
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.charges == ()
+
+
+def test_the_ledger_must_be_the_populations(stage) -> None:
+    play = stage(S, population="customers")
+    play.s2 = replace(play.s2, ledger=Ledger("staff", 9.0, 1.0))
+    play.answer_all()
+    with pytest.raises(ProtocolError, match="another population"):
+        play.settle(play.deadline())
+
+
+def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    out = play.deadline()
+    for _ in range(2):
+        out = play.tell_s1(play.tell_s2(out[0])[0])
+    wrong = ShareSum(play.setup.params.survey, _included_hash(play), pack(np.zeros(6, dtype=np.uint8), 7))
+    (answer,) = play.tell_s2(play.by_s1(wrong))
+    said = play.said_by_s2(answer)
+    assert isinstance(said, Aborted)
+    assert (said.reason, said.spent) == (b"corrupt", 1)
+    assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
+
+
+def _included_hash(play) -> bytes:
+    from hashlib import sha256
+
+    return sha256(play.s1.included.signed.payload).digest()
+
+
+def test_a_sum_over_another_set_is_refused(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    out = play.deadline()
+    for _ in range(2):
+        out = play.tell_s1(play.tell_s2(out[0])[0])
+    wrong = ShareSum(play.setup.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7))
+    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_DIGEST
+    play.settle(out)
+    assert play.counts() == [1] * 6

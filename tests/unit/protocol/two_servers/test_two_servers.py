@@ -1,0 +1,234 @@
+"""`servers`: one visit, claim before blobs, one included set, one sum."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import ProtocolError
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS, resume
+from faircount.protocol.play import play as play_survey
+from faircount.protocol.play import set_up
+from faircount.protocol.roles import coordinator
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.peers.messages import Enrolment
+from faircount.protocol.topologies.two_servers import user as servers_user
+from faircount.protocol.topologies.two_servers.messages import ServersClaim
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.messages import (
+    Accepted,
+    Inclusion,
+    Inquiry,
+    Reason,
+    Receipt,
+    Rejected,
+    SyncRequest,
+    Wait,
+)
+from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.signing import sign
+
+S = SERVERS
+
+
+def test_everybody_is_counted_once(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    play.settle(play.deadline())
+    assert play.counts() == [1] * 6
+    assert play.s1.state is play.s2.state is State.PUBLISHED
+
+
+def test_a_user_who_does_not_come_is_not_counted(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(2, 4))
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 0, 1, 0, 1]
+
+
+def test_too_few_answers_abort_and_reveal_nothing(stage) -> None:
+    play = stage(S, minimum=5)
+    play.answer_all(skip=(0, 1))
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.claim is None
+    assert play.s2.ledger.find(play.setup.params.survey) is None
+
+
+def test_a_retry_is_the_same_bytes_and_is_accepted_even_late(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    first = play.people[0]
+    assert isinstance(play.tell_s1(first.body)[0], Accepted)
+    play.settle(play.deadline())
+    assert isinstance(play.tell_s1(first.body)[0], Accepted)
+    assert play.counts() == [1] * 6
+
+
+def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
+    (answer,) = play.tell_s1(again.body)
+    assert answer.why is Reason.CONFLICT
+    play.settle(play.deadline())
+    assert play.counts() == [1] * 6
+
+
+def test_a_late_answer_is_never_forwarded(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(5,))
+    out = play.deadline()
+    (answer,) = play.tell_s1(play.people[5].body)
+    assert answer.why is Reason.LATE
+    play.settle(out)
+    assert play.counts() == [1, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"access": bytes(32)}, Reason.UNKNOWN),
+        ({"share": b""}, Reason.MALFORMED),
+        ({"share": b"\xff" * 3}, Reason.MALFORMED),
+        ({"blob": bytes(59)}, Reason.MALFORMED),
+        ({"public_key": b"\xff" * 32}, Reason.MALFORMED),
+        ({"survey": bytes(16)}, Reason.MALFORMED),
+    ],
+)
+def test_bad_bodies_are_rejected_at_the_door(stage, change, reason) -> None:
+    play = stage(S)
+    play.answer_all(skip=(0,))
+    (answer,) = play.tell_s1(replace(play.people[0].body, **change))
+    assert isinstance(answer, Rejected)
+    assert answer.why is reason
+
+
+def test_a_public_key_belongs_to_one_user(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(0,))
+    stolen = replace(play.people[0].body, public_key=play.people[1].public_key)
+    assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
+
+
+def test_blobs_leave_only_with_a_receipt_and_only_those_of_the_claim(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    (claim,) = play.deadline()
+    assert play.said_by_s2(claim) is None  # S1 signed it, not S2
+    assert resume(play.s1) == (claim,)
+    (receipt,) = play.tell_s2(claim)
+    assert isinstance(play.said_by_s2(receipt), Receipt)
+    (batch,) = play.tell_s1(receipt)
+    assert resume(play.s1) == (batch,)
+
+
+def test_the_claim_tells_s2_nothing_about_the_shares(stage) -> None:
+    """S2 knows the seed: a plain hash of share1 would let it try every response."""
+    play = stage(S)
+    play.answer_all()
+    play.settle(play.deadline())
+    claim = play.s2.claim
+    assert isinstance(claim, ServersClaim)
+    from hashlib import sha256
+
+    for line in claim.entries:
+        body = play.s1.bodies[line.user]
+        assert sha256(body.share).digest() not in encode(claim)
+        assert body.salt not in encode(claim)
+
+
+def test_s1_sends_one_sum_whatever_else_s2_signs(stage) -> None:
+    """A second included set, even under S2's signature, is not answered."""
+    play = stage(S)
+    play.answer_all()
+    out = play.deadline()
+    for _ in range(2):
+        out = play.tell_s1(play.tell_s2(out[0])[0])
+    first = play.said_by_s2(play.s1.included)
+    second = replace(first, members=b"\x07")
+    assert play.tell_s1(sign(play.s2.key, Party.S2, second)) == ()
+    assert resume(play.s1) == out
+
+
+def test_a_user_can_check_that_it_was_counted(stage) -> None:
+    play = stage(S)
+    play.answer_all(skip=(3,))
+    survey, access = play.setup.params.survey, play.invitations[0].access
+    assert isinstance(play.tell_s1(Inquiry(survey, access))[0], Wait)
+    play.settle(play.deadline())
+    (proof,) = play.tell_s1(Inquiry(survey, access))
+    assert isinstance(proof, Inclusion)
+    assert servers_user.was_included(play.people[0], proof)
+    assert not servers_user.was_included(play.people[1], proof)
+    (answer,) = play.tell_s1(Inquiry(survey, play.invitations[3].access))
+    assert answer.why is Reason.UNKNOWN
+
+
+def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
+    play = stage(S)
+    other = stage(S, seed=2)
+    with pytest.raises(ProtocolError, match="other parameters"):
+        servers_user.respond(play.setup.params, other.invitations[0], 0, play.entropy)
+
+
+def test_it_runs_on_ideal_sealing_too(stage) -> None:
+    play = stage(S, sealing=IdealSealing())
+    play.answer_all(skip=(1,))
+    play.settle(play.deadline())
+    assert play.counts() == [1, 0, 1, 1, 1, 1]
+
+
+def test_under_300_bytes_for_30_items_and_1000_users() -> None:
+    sizes = {}
+    for mechanism in (
+        Laplace(items=30, users=1000, epsilon=1.0, dropouts=200),
+        Decoys(items=30, users=1000, epsilon=1.0, delta=1e-6, dropouts=200),
+    ):
+        entropy = SeededStream(3)
+        cast = set_up(mechanism, S, entropy)
+        person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
+        sizes[mechanism.name] = len(encode(person.body))
+    assert all(size < 300 for size in sizes.values()), sizes
+    assert sizes == {"laplace": 248, "decoys": 248}
+
+
+def test_a_played_survey_carries_its_guarantee() -> None:
+    answers = np.arange(200) % 5
+    result = play_survey(answers, Laplace(items=5, epsilon=1.0), SERVERS, entropy=SeededStream(5))
+    published = result.facts["published"]
+    assert result.included == published.included == 200
+    assert abs(result.estimates - 0.2).max() < 0.1
+    assert published.realized_epsilon == published.epsilon
+
+
+def test_secrets_do_not_print(stage) -> None:
+    play = stage(S)
+    play.answer_all()
+    shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.setup)
+    for secret in (play.s2.box.secret, play.s2.key.secret, play.invitations[0].token, play.s1.key.secret):
+        assert secret.hex() not in shown
+        assert repr(secret)[2:-1] not in shown
+
+
+def asks_what_stands(play) -> None:
+    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
+
+
+def test_servers_know_no_enrolment(stage) -> None:
+    """A service must not be brought down by a message of another topology."""
+    play = stage(SERVERS)
+    guest = play.invitations[0]
+    body = Enrolment(play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32))
+    assert play.tell_s1(body)[0].why is Reason.MALFORMED
+    assert resume(play.s1) == ()
+    unopened = coordinator.backup(play.s1)
+    play.answer_all()
+    (receipt,) = play.tell_s2(play.deadline()[0])
+    assert receipt is not None
+    play.s1 = unopened
+    asks_what_stands(play)  # the answers were lost with the restore
+    assert play.s1.state is play.s2.state is State.ABORTED
