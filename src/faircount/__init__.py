@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
     from faircount.planning.plan import plan as plan
+    from faircount.planning.privacy_report import privacy as privacy
     from faircount.planning.privacy_report import statement as statement
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ _HOMES = {
     "audit": "auditing.runs",
     "histogram": "analysis.histogram",
     "plan": "planning.plan",
+    "privacy": "planning.privacy_report",
     "costs": "experiments.costs",
     "run": "analysis.run",
     "statement": "planning.privacy_report",

@@ -33,7 +33,7 @@ FALLBACK_ERROR = 0.2
 _TEST_SEED = 2014  # the null law of the test is simulated; a fixed seed keeps its p-value the same for a release
 
 
-def check_groups_public(column: str, groups: str, declared: bool) -> None:
+def check_groups_public(column: str | None, groups: str, declared: bool) -> None:
     """Refuse groups that are the answers themselves, or that nobody declared to be public."""
     if groups == column:
         raise RefusedError(

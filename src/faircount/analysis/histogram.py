@@ -68,11 +68,11 @@ def under(guarantee: Guarantee, assumed: Sequence[str]) -> Guarantee:
 
 def histogram(
     table: Any,
-    column: str,
+    column: str | None = None,
     *,
     epsilon: float | Mapping[object, float] | None = None,
     delta: float = 1e-6,
-    domain: Sequence[object] | int | None = None,
+    domain: Any = None,
     domain_from_data: bool = False,
     mechanism: str = AUTO,
     floor: int = 0,
@@ -81,6 +81,8 @@ def histogram(
     missing: str = "refuse",
     outside: str = "refuse",
     other: object | None = None,
+    missing_spellings: Sequence[str] = (),
+    encoding: str | None = None,
     groups: str | None = None,
     public_groups: bool = False,
     weights: str = "total",
@@ -88,26 +90,42 @@ def histogram(
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Histogram | GroupedHistogram:
-    """Private frequencies of the items in a column of a CSV or Parquet file, a data frame or a mapping of lists.
+    """Private frequencies of the items in a column of a table; every row acts as a user.
 
-    `domain` is the public list of items; `mechanism` a name, or "auto" for the one that `plan` recommends. `user` names
-    the column that tells people apart (the first row of each counts). `missing` and `outside` say what becomes of
-    rows without an item of the list: "refuse", "drop", or "other" for the item named by `other`. `groups` names a
-    column of privacy levels, each run on its own and put together with `weights`: the levels are epsilons, or
-    `epsilon` maps them to epsilons. Who is in which group is not protected: `public_groups` declares that it is public
-    anyway. Where the error would swamp the answers nothing is run, unless `anyway`. Entropy other than the operating
-    system's is for simulations only.
+    table: a path of a CSV file (also .gz) or Parquet file, "-" for standard input, a data frame, an Arrow table, a
+        mapping of lists; or the answers themselves, as a Series, list or array
+    column: the column that holds the answers; not needed where the answers themselves are given
+    epsilon: privacy loss of the release; with `groups` a mapping from level to epsilon
+    delta: probability with which more than epsilon may be lost
+    domain: the public list of items: labels, a number of items, a path or "@FILE" with one item a line, or a
+        categorical column or dtype, whose categories then are public
+    domain_from_data: take the list from the answers; the guarantee does not cover it
+    mechanism: a name, or "auto" for the one that `plan` recommends
+    floor: other holders that every item has for sure, known without looking at the answers
+    colluding: share of the users who may pool what they know; at least one user always is such an insider
+    user: the column that tells people apart; the first row of each person counts
+    missing, outside: what becomes of rows without an answer, or with one that is not on the list: "refuse", "drop",
+        or "other" for the item named by `other`
+    other: the item of the list that such answers count as
+    missing_spellings: texts that count as no answer, besides None, blank text, NaN, NaT and NA
+    encoding: of a CSV file; UTF-8 if not given
+    groups: a column of privacy levels, each run on its own; levels are epsilons, or `epsilon` maps them
+    public_groups: declare that it is public who is in which group, which is not protected
+    weights: how groups are put together: "total", "vwa" or "uwa"
+    anyway: run it although the error would swamp the answers
+    entropy: randomness other than the operating system's, for simulations only
+    progress: told how many users of how many are done
     """
     if groups is not None:
         check_groups_public(column, groups, public_groups)
     names = [column, *(each for each in (user, groups) if each is not None)]
-    cells = dict(zip(names, columns(table, names), strict=True))
+    cells = dict(zip(names, columns(table, names, encoding), strict=True))
     held = prepare(
         cells[column],
         items=domain,
         from_data=domain_from_data,
         users=None if user is None else cells[user],
-        rules=Rules(missing, outside, other),
+        rules=Rules(missing, outside, other, tuple(missing_spellings)),
     )
     terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
     source = SystemEntropy() if entropy is None else entropy

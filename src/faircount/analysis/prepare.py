@@ -2,7 +2,8 @@
 
     one user      the first row of a user counts, further ones are left out; without a user column every row is a user,
                   and that each row is another person becomes a condition of the guarantee
-    missing       nothing, blank text, NaN: refused, or left out, or counted as the item named by `other`
+    missing       None, blank text, NaN, NaT, NA, and the spellings that were named: refused, or left out, or counted as
+                  the item named by `other`; any other text, "NA" and "null" too, is an answer
     outside       not on the public list: refused, or left out, or counted as the item named by `other`
     comparing     as text: blanks around it do not count, Unicode in composed form, upper and lower case differ
 
@@ -12,12 +13,16 @@ names the rules and never how many rows they met: such a number is an exact coun
 the analyst sees, does say the number.
 """
 
+import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from faircount.analysis.hints import hints
 from faircount.core.arrays import Ints
 from faircount.core.domain import Domain
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
@@ -34,11 +39,12 @@ KINDS = {"missing": (-1, "no answer"), "outside": (-2, "an answer outside the li
 
 @dataclass(frozen=True)
 class Rules:
-    """What to do with rows that have no item of the list."""
+    """What to do with rows that have no item of the list; `spellings` are texts that count as no answer."""
 
     missing: str = REFUSE
     outside: str = REFUSE
     other: object | None = None
+    spellings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -49,15 +55,23 @@ class Rules:
                 "to count such answers as an item of the list, name it: --other ITEM (other= in Python)"
             )
 
-    def applied(self, codes: Ints, domain: Domain) -> Ints:
-        """The codes after the rules; those that stay negative are left out."""
+    def applied(self, codes: Ints, domain: Domain, cells: Sequence[object]) -> Ints:
+        """The codes of the cells after the rules; those that stay negative are left out."""
         for kind, (code, what) in KINDS.items():
-            rule, count = getattr(self, kind), int((codes == code).sum())
-            if count and rule == REFUSE:
-                raise AnswerError(_refusal(count, codes.size, kind, what))
+            rule, met = getattr(self, kind), np.flatnonzero(codes == code)
+            if met.size and rule == REFUSE:
+                why = hints([cells[row] for row in met.tolist()], domain, text_of) if kind == "outside" else ""
+                raise AnswerError(_refusal(met.size, codes.size, kind, what, why))
             if rule == OTHER:
                 codes = np.where(codes == code, _place(self.other, domain), codes)
         return codes
+
+    def checked(self, domain: Domain) -> tuple[str, ...]:
+        """The spellings as they are compared; an item of the list cannot count as no answer."""
+        texts = tuple(text_of(each) for each in self.spellings)
+        if {text_of(each) for each in domain.labels} & set(texts):
+            raise ParameterError("a spelling that counts as missing is an item of the list: leave one of them out")
+        return texts
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -104,12 +118,32 @@ def is_missing(value: object) -> bool:
         raise AnswerError("answers must be single values, one per row: a cell holds a list") from None
 
 
-def item_list(given: Sequence[object] | int | None, answers: Sequence[object], from_data: bool) -> Domain:
+def listed(given: Any) -> Any:
+    """The list of items in a file ("@FILE" or a path, one item a line), or the categories of a categorical column."""
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and given.startswith("@")):
+        return lines_of(Path(given[1:] if isinstance(given, str) else given))
+    kind = getattr(given, "dtype", given)  # a Series or Categorical has a dtype, which has the categories
+    found = getattr(kind, "categories", given)
+    return found if isinstance(found, str | int) else list(found)
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as problem:
+        raise AnswerError(f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}") from None
+    except UnicodeDecodeError:
+        raise AnswerError(f"{path} cannot be read as a list: one entry a line, in UTF-8") from None
+    return [each.strip() for each in lines if each.strip()]
+
+
+def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
     """The public list; from the answers only where that was asked for in so many words."""
     if given is not None and from_data:
         raise ParameterError("give the list of items, or take it from the data: not both")
     if given is not None:
-        domain = Domain.of(given if isinstance(given, str | int) else list(given))
+        domain = Domain.of(listed(given))
         if any(is_missing(each) for each in domain.labels):
             raise ParameterError("an item of the list is blank: remove it, and see the rule for missing answers")
         if len({text_of(each) for each in domain.labels}) < len(domain):
@@ -142,7 +176,7 @@ def first_rows(users: Sequence[object]) -> Ints:
 def prepare(
     answers: Sequence[object],
     *,
-    items: Sequence[object] | int | None,
+    items: Any,
     from_data: bool = False,
     users: Sequence[object] | None = None,
     rules: Rules | None = None,
@@ -151,7 +185,8 @@ def prepare(
     how = rules or Rules()
     rows = np.arange(len(answers)) if users is None else first_rows(users)
     domain = item_list(items, answers, from_data)
-    codes = how.applied(_encode([answers[row] for row in rows], domain), domain)
+    cells = [answers[row] for row in rows]
+    codes = how.applied(_encode(cells, domain, how.checked(domain)), domain, cells)
     kept = codes >= 0
     if not kept.any():
         raise AnswerError("no user has an answer on the list: check the column and the list of items")
@@ -161,10 +196,10 @@ def prepare(
     return Prepared(domain, codes[kept], rows[kept], one + how.notes, listed + how.assumed + people)
 
 
-def _encode(answers: Sequence[object], domain: Domain) -> Ints:
+def _encode(answers: Sequence[object], domain: Domain, spellings: Sequence[str] = ()) -> Ints:
     """Positions, or a negative code; every distinct cell is looked at once."""
-    place = {text_of(label): j for j, label in enumerate(domain.labels)}
     (missing, _), (outside, _) = KINDS.values()
+    place = {text_of(label): j for j, label in enumerate(domain.labels)} | dict.fromkeys(spellings, missing)
     known: dict[object, int] = {}
     codes = np.empty(len(answers), dtype=np.int64)
     try:
@@ -188,9 +223,9 @@ def _place(wanted: object, domain: Domain) -> int:
     raise ParameterError(f"the item {wanted!r} that such answers count as is not on the list: add it")
 
 
-def _refusal(count: int, users: int, kind: str, what: str) -> str:
+def _refusal(count: int, users: int, kind: str, what: str, why: str) -> str:
     """For the analyst alone."""
-    head = f"{count:,} of {users:,} users have {what}. "
+    head = f"{count:,} of {users:,} users have {what}. {why}"
     if kind == "outside":
         head += "Add those answers to the list, or count them as one of its items: --other ITEM. "
     else:

@@ -4,6 +4,7 @@ Only the published sum is looked at, by somebody who knows everything but one us
 the insiders' noise). An audit can refute a claim; it cannot prove one.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.auditing.statistics import Finding, find
+from faircount.core import plain
 from faircount.core.arrays import Floats
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
@@ -31,9 +33,16 @@ PILOT = 200  # runs that only say where the sums usually lie
 NOISE_USERS = 12  # users of the audited run where the mechanism does not name a number: fewer are faster, and no easier
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AuditReport:
-    """Claim, measurement and verdict."""
+    """Claim, measurement and verdict.
+
+    mechanism:      name of the mechanism
+    epsilon, delta: the claim that was tested
+    runs:           runs on each of the two data sets
+    confidence:     a sound claim survives with at least this probability
+    finding:        the event that was chosen, and how often it happened
+    """
 
     mechanism: str
     epsilon: float
@@ -56,6 +65,31 @@ class AuditReport:
     def detectable(self) -> float:
         """The smallest true epsilon that these runs would have exposed, by the event they used."""
         return self.finding.detectable(self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **plain.JSON_VERSION,
+            "mechanism": self.mechanism,
+            "claim": {"epsilon": self.epsilon, "delta": self.delta},
+            "refuted": self.refuted,
+            "lower_bound": self.lower_bound,
+            "detectable": self.detectable if math.isfinite(self.detectable) else None,
+            "runs": self.runs,
+            "confidence": self.confidence,
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of one row; its `attrs` hold what `to_dict` says."""
+        columns = {"epsilon": [self.epsilon], "delta": [self.delta], "lower_bound": [self.lower_bound]}
+        columns |= {"detectable": [self.detectable], "refuted": [self.refuted]}
+        return plain.frame(columns, [self.mechanism], "mechanism", self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return plain.paragraph(self, strong=self.refuted)
+
+    def __repr__(self) -> str:
+        return f"<AuditReport: {self}>"
 
     def __str__(self) -> str:
         verdict = "REFUTED" if self.refuted else "not refuted"

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import DELTA
+
 if TYPE_CHECKING:
     from faircount.auditing.runs import AuditReport
     from faircount.mechanisms.base import Mechanism
@@ -14,7 +16,7 @@ MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "
 @click.command()
 @click.argument("mechanism", type=click.Choice(MECHANISMS), metavar="MECHANISM")
 @click.option("--epsilon", type=float, help="What the mechanism is made for; for dpcs, dpds, tss: the claim.")
-@click.option("--delta", type=float, help="What decoys and dpdg are made for; for the others: the claim.")
+@click.option("--delta", type=float, help=f"{DELTA}: what decoys and dpdg are made for; for the others, the claim.")
 @click.option("--p", type=float, help="Sampling probability (dpcs, dpds, tss).")
 @click.option("--floor", type=int, help="Holders of every item besides the user in question.  [default: 0]")
 @click.option("--decoys", type=int, help="Fair coins per item that decoys really flip, whatever the claim.")
@@ -23,8 +25,8 @@ MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "
 @click.option("--alpha", type=float, help="Share of the items that a user reports (tss).")
 @click.option("--gamma", type=float, help="How much likelier a set holds the own item (tss).  [default: 1]")
 @click.option("--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]")
-@click.option("--claim-epsilon", type=float, help="Claim to be tested instead of the mechanism's own.")
-@click.option("--claim-delta", type=float, help="Likewise.")
+@click.option("--claim-epsilon", type=float, help="Epsilon of a claim to be tested instead of the mechanism's own.")
+@click.option("--claim-delta", type=float, help="Delta of a claim to be tested instead of the mechanism's own.")
 @click.option("--runs", default=20_000, show_default=True, help="Runs on each of the two data sets.")
 @click.option("--confidence", default=0.999, show_default=True, help="A true claim survives with this probability.")
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
@@ -45,7 +47,7 @@ def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_
         entropy = None if simulate_seed is None else SeededStream(simulate_seed)
         report = run_audit(made, **claim, runs=runs, confidence=confidence, entropy=entropy, progress=done)
     if as_json:
-        print_json(_plain(report))
+        print_json(report.to_dict())
     else:
         _show(report)
     raise click.exceptions.Exit(int(report.refuted))
@@ -132,21 +134,6 @@ def _claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
         delta = given["delta"] if given["claim_delta"] is None else given["claim_delta"]
         return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
     return {"epsilon": given["epsilon"], "delta": given["claim_delta"] or given["delta"]}
-
-
-def _plain(report: "AuditReport") -> dict[str, Any]:
-    import math
-
-    exposed = report.detectable
-    return {
-        "mechanism": report.mechanism,
-        "claim": {"epsilon": report.epsilon, "delta": report.delta},
-        "refuted": report.refuted,
-        "lower_bound": report.lower_bound,
-        "detectable": exposed if math.isfinite(exposed) else None,
-        "runs": report.runs,
-        "confidence": report.confidence,
-    }
 
 
 def _show(report: "AuditReport") -> None:

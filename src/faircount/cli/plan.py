@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import DELTA
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,11 +18,14 @@ DO_NOT_RUN = 3
 """Exit code of a plan that says not to run it."""
 
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
 @click.command()
 @click.option("--users", type=int, help="Number of users who will be asked.")
 @click.option("--items", type=int, required=True, help="Number of items that the question offers.")
 @click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
-@click.option("--delta", type=float, required=True, help="Probability of more, of all releases together.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}, over all releases together.")
 @click.option(
     "--floor",
     default=0,
@@ -41,12 +46,14 @@ DO_NOT_RUN = 3
     help="Probability that a user misses a visit: shows which topologies end; 0.05 with --dropout, unless given.",
 )
 @click.option(
-    "--groups",
-    type=click.Path(dir_okay=False, path_type=Path),
+    "--groups-file",
+    "groups",
+    type=FILE,
     help="CSV with columns group, users, epsilon: groups with their own privacy level, instead of --users, --epsilon.",
 )
+@click.option("--groups", "old_groups", type=FILE, hidden=True, help="The name of --groups-file until 0.1.")
 @click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows how many users it takes.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw error against users (PNG or SVG).")
+@click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def plan(
     users: int | None,
@@ -65,18 +72,20 @@ def plan(
     from faircount.cli.show import busy, console, print_json
     from faircount.core.errors import ParameterError
 
+    former = known.pop("old_groups")
+    groups = groups or former  # until 0.1 the file had the name that is a column in run
     if groups is not None:
         given = {"--users": users, "--epsilon": epsilon, "--plot": plot}
         given |= {"--loss": known.pop("loss"), "--target-error": known.pop("target_error")}
         strange = [name for name, value in given.items() if value is not None]
         if strange:
             raise ParameterError(
-                f"--groups brings the users and epsilons and compares weights: leave {', '.join(strange)} out"
+                f"--groups-file brings the users and epsilons and compares weights: leave {', '.join(strange)} out"
             )
         _groups(groups, as_json, known)
         return
     if users is None or epsilon is None:
-        raise ParameterError("give --users and --epsilon, or a file of groups with --groups")
+        raise ParameterError("give --users and --epsilon, or a file of groups with --groups-file")
     from faircount.planning.plan import plan as make
 
     Targets(plot=plot).check()
@@ -121,7 +130,7 @@ def _ends(out: "Console", made: "Plan") -> None:
     if made.endings and made.loss is not None:
         needed = f"{made.question.staying:,} of {made.question.users:,} users must stay"
         out.print(
-            f"\n[bold]Comes to an end[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
+            f"\n[bold]Chance to finish[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
         )
         out.print(pairs((str(each.topology), _chance(each) + each.words) for each in made.endings))
 

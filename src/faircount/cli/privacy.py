@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import DELTA
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MECHANISMS = (*names(), "gaussian")  # continuous noise is no mechanism of ours,
     type=float,
     help="Privacy loss; delta is computed. Of laplace, dpdg and local ones: what they are made for.",
 )
-@click.option("--delta", type=float, help="Probability of more, instead of --epsilon; epsilon is computed.")
+@click.option("--delta", type=float, help=f"{DELTA}, instead of --epsilon; epsilon is computed.")
 @click.option("--p", type=float, help="Sampling probability (dpds, tss).")
 @click.option("--floor", type=int, help="k of the formula: holders of every item besides the user in question.")
 @click.option("--users", type=int, help="Number of users; with --items it brings the paper's bounds for dpds.")
@@ -33,7 +34,7 @@ MECHANISMS = (*names(), "gaussian")  # continuous noise is no mechanism of ours,
     type=int,
     help="Colluding participants, taken off the floor or the noise.  [default: 0 for dpds, 1 for laplace and dpdg]",
 )
-@click.option("--dropouts", type=int, help="Users who may vanish, taken off likewise.  [default: 0]")
+@click.option("--dropouts", type=int, help="Users who may vanish, taken off the floor or the noise.  [default: 0]")
 @click.option("--releases", default=1, show_default=True, help="Releases to the same users, composed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def privacy(mechanism: str, as_json: bool, **given: Any) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import DELTA
 from faircount.mechanisms.registry import frequency_names
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("table", type=FILE)
+@click.argument("table", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
 @click.option("--column", required=True, help="Column that holds the answers, one per row.")
 @click.option("--epsilon", type=float, help="Privacy loss of the release; with --groups every level has its own.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="Probability of more.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
@@ -29,7 +30,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="auto takes the one that plan recommends.",
 )
-@click.option("--domain", metavar="a,b,c|@FILE", help="The public list of items: here, or in a file, one item a line.")
+@click.option("--encoding", help="Encoding of a CSV file, such as cp1252.  [default: UTF-8]")
+@click.option(
+    "--domain",
+    metavar="a,b,c|@FILE",
+    help="The public list of items: here (an item with a comma in double quotes), or in a file, one item a line.",
+)
 @click.option(
     "--domain-from-data", is_flag=True, help="Take the list from the answers. The guarantee does not cover it."
 )
@@ -50,7 +56,13 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--outside",
     type=click.Choice(["refuse", "drop", "other"]),
-    help="Answers not on the list: likewise.  [default: refuse, or other if --other is given]",
+    help="Answers that are not on the list: refuse, leave out (the guarantee says so), or count as --other.  "
+    "[default: refuse, or other if --other is given]",
+)
+@click.option(
+    "--missing-spellings",
+    metavar="NA,n/a",
+    help="Texts that count as no answer. Without it only empty and blank cells do.",
 )
 @click.option("--other", metavar="ITEM", help="The item of the list that answers outside it count as.")
 @click.option("--groups", metavar="COLUMN", help="Column of privacy levels: each level is a survey of its own.")
@@ -92,7 +104,9 @@ def run(
     simulate_seed: int | None,
     **terms: Any,
 ) -> None:
-    """Estimate how often each item occurs in a column of TABLE (CSV or Parquet), privately.
+    """Estimate how often each item occurs in a column of TABLE, privately.
+
+    TABLE is a CSV file (also .gz), a Parquet file, or - for CSV on standard input.
 
     Every row acts as a user of the full protocol: it adds its noise, makes real secret shares, and only the sum of all
     is opened.
@@ -104,7 +118,7 @@ def run(
 
     fraction("level", level)
     targets = Targets(out, csv_file, plot)
-    targets.check(table)
+    targets.check(None if str(table) == "-" else table)
     result = _result(table, simulate_seed, terms)
     said = result.to_dict(level, covers=covers)
 
@@ -128,6 +142,8 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
 
     domain, levels = terms.pop("domain"), terms.pop("levels")
     terms["domain"] = None if domain is None else _listed("--domain a,b,c", domain)
+    spellings = terms.pop("missing_spellings")
+    terms["missing_spellings"] = () if spellings is None else _listed("--missing-spellings NA,n/a", spellings)
     terms["outside"] = terms["outside"] or ("refuse" if terms["other"] is None else "other")
     if terms["groups"] is not None and terms["epsilon"] is not None:
         raise ParameterError("with --groups every level has its own epsilon: leave --epsilon out, or see --levels")
@@ -143,25 +159,23 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
 
 
 def _listed(option: str, given: str) -> list[str]:
-    """Entries between commas, or the lines of @FILE; empty ones are left out."""
+    """Entries between commas, in quotes where an entry has a comma itself, or the lines of @FILE."""
+    import csv
+
+    from faircount.analysis.prepare import lines_of
     from faircount.core.errors import ParameterError
 
-    entries = _lines(Path(given[1:])) if given.startswith("@") else given.split(",")
+    try:
+        entries = lines_of(Path(given[1:])) if given.startswith("@") else next(csv.reader([given], **_QUOTED), [])
+    except csv.Error:
+        raise ParameterError(f"{option.split()[0]}: a quote is opened and not closed") from None
     found = [each.strip() for each in entries if each.strip()]
     if not found:
         raise ParameterError(f"{option.split()[0]} lists nothing: write {option}, or name a file with one entry a line")
     return found
 
 
-def _lines(path: Path) -> list[str]:
-    from faircount.core.errors import AnswerError
-
-    try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as problem:
-        raise AnswerError(f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}") from None
-    except UnicodeDecodeError:
-        raise AnswerError(f"{path} cannot be read as a list: one entry a line, in UTF-8") from None
+_QUOTED: dict[str, Any] = {"skipinitialspace": True, "strict": True}
 
 
 def _pair(entry: str) -> tuple[str, float]:

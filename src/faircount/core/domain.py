@@ -1,7 +1,7 @@
 """The public list of items that a question offers."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -66,6 +66,10 @@ class Domain:
 
     def encode(self, answers: Iterable[object]) -> NDArray[np.int64]:
         """Positions of the answers; one outside the list is an error that says where it stands, not what it is."""
+        if hasattr(answers, "columns") or isinstance(answers, Mapping):
+            raise AnswerError("answers are one column of a table: give that column, as in frame['city']")
+        if hasattr(answers, "to_pylist"):  # an Arrow column holds values of its own kind
+            answers = answers.to_pylist()
         if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and self.labels == tuple(range(len(self))):
             indices = answers.astype(np.int64)
             bad = np.flatnonzero((indices < 0) | (indices >= len(self)))

@@ -179,7 +179,7 @@ def _method(channel: Channel, n: int, covers: str) -> tuple[Callable[[Ints, Chan
     if not local:
         return _sampled, "exact inversion of Bin(holders, p), Blaker's ordering: privacy noise alone"
     if n <= EXACT_LOCAL_USERS:
-        return _local, "exact inversion of the two-coin law: privacy noise alone"
+        return _local, "exact, from the chances of a yes with and without the item: privacy noise alone"
     return _local_score, "score interval with continuity correction, approximate: privacy noise alone"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
+from faircount.core.plain import JSON_VERSION
 from faircount.core.validation import integer
 from faircount.experiments.cost_counters import distributed_sampling, seeded_sampling, two_servers, two_stage
 from faircount.mechanisms.sampling import DPDS
@@ -177,7 +178,7 @@ class CostTable:
         rows = {name: [self._row(name, cell) for cell in cells] for name, cells in CELLS.items()}
         known = {"users": self.size.n, "items": self.size.N, "alpha": self.size.alpha, "gamma": self.gamma}
         sent = {name: self.bytes_sent(name) for name in CELLS}
-        return {**known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
+        return {**JSON_VERSION, **known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
 
     def _row(self, protocol: str, cell: Cell) -> dict[str, Any]:
         return {

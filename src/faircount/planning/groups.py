@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.plain import JSON_VERSION
 from faircount.estimation import weighting
 from faircount.planning.plan import Option, Plan, percent, plan
 
@@ -66,6 +67,7 @@ class GroupsPlan:
             {"group": name, "epsilon": each.question.epsilon, **each.to_dict()} for name, each in self.plans.items()
         ]
         return {
+            **JSON_VERSION,
             "best": self.best,
             "verdict": self.verdict,
             "combined": ways,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from faircount.core import plain
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.planning.accuracy import users_needed
@@ -36,6 +37,10 @@ def percent(share: float, sign: str = "") -> str:
     return f"{sign}{share:.{digits}%}"
 
 
+FRAME = ("sound", "half_width_95", "standard_error", "users_needed", "bytes_per_user", "condition", "reason")
+"""Columns of a plan as a data frame."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One mechanism's answer to the question. Errors are fractions of the users, averaged over the items.
@@ -57,6 +62,9 @@ class Option:
     paper_form_bytes: int | None = None
     mechanism: FrequencyMechanism | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.epsilon, self.delta, self.standard_error))
+
     @property
     def needs_trust(self) -> bool:
         """Whether a server sees every answer in the clear."""
@@ -64,10 +72,10 @@ class Option:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        plain = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
+        keys = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
         spent = self.cost
         return {
-            **{key: getattr(self, key) for key in plain},
+            **{key: getattr(self, key) for key in keys},
             "parameters": dict(self.parameters),
             "condition": self.condition,
             "bytes_per_user": spent.bytes_sent if spent else None,
@@ -173,6 +181,8 @@ class Plan:
         best, asked = self.recommended, self.question
         keys = ("users", "items", "floor", "releases", "dropout", "colluding", "insiders", "target_error")
         return {
+            **plain.JSON_VERSION,
+            "requested": {"epsilon": asked.epsilon, "delta": asked.delta},
             "recommended": best.name if best else None,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
@@ -195,15 +205,40 @@ class Plan:
         return "\n".join([*lines, *(f"note: {each}" for each in self.notes), self.verdict])
 
     def __repr__(self) -> str:
-        best = self.recommended
-        return f"Plan({self.question!r}, recommended={best.name if best else None!r})"
+        return f"<Plan: {self.verdict}>"
+
+    def __hash__(self) -> int:
+        return hash(self.question)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per mechanism, best first; its `attrs` hold question and verdict."""
+        rows = [each.to_dict() for each in self.options]
+        columns = {key: [row[key] for row in rows] for key in FRAME}
+        asked = {key: value for key, value in self.to_dict().items() if key not in ("mechanisms", "topologies")}
+        return plain.frame(columns, [each.name for each in self.options], "mechanism", asked)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """95% error against the number of users, on matplotlib axes: those given, or new ones, which are returned."""
+        from faircount.planning.drawing import plan_axes
+
+        return plan_axes(self.question, ax)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [plain.text(each.name), percent(each.half_width_95 or 0.0, "±"), percent(each.standard_error or 0.0)]
+            for each in self.options
+            if each.sound
+        ]
+        table = plain.table(["mechanism", "95% error", "standard error"], rows)
+        words = (f"Note: {each}" for each in self.notes)
+        return plain.paragraph(self.verdict, strong=True) + table + "".join(map(plain.paragraph, words))
 
 
 def plan(
     users: int,
     items: int,
     epsilon: float,
-    delta: float,
+    delta: float = 1e-6,
     *,
     floor: int = 0,
     releases: int = 1,

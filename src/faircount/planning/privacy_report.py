@@ -15,6 +15,7 @@ from faircount.accounting.composition import compose, compose_randomized_respons
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation, insiders
 from faircount.core.errors import ParameterError
+from faircount.core.plain import JSON_VERSION
 from faircount.core.validation import integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
 from faircount.mechanisms.laplace import Laplace
@@ -42,9 +43,13 @@ class Statement:
     paper: dict[str, float | None] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
+            **JSON_VERSION,
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -293,11 +298,12 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Parameters that each mechanism must have, and those it may have; releases goes with all of them."""
 
 
-def statement(mechanism: str, **parameters: Any) -> Statement:
+def privacy(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
-    `statement("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
-    is the k of the formula. What else each mechanism takes is in `NEEDS`.
+    `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
+    is the k of the formula. Which parameters a mechanism takes is told by `faircount privacy --help`, and by the error
+    when one is missing.
     """
     known = _checked(mechanism, parameters)
     if mechanism in LOCAL:
@@ -314,6 +320,10 @@ def statement(mechanism: str, **parameters: Any) -> Statement:
         "dpdg": dpdg,
     }
     return replace(makers[mechanism](**known), mechanism=mechanism)
+
+
+statement = privacy
+"""The name until 0.1."""
 
 
 def _checked(mechanism: str, parameters: dict[str, Any]) -> dict[str, Any]:

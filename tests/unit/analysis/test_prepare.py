@@ -1,7 +1,9 @@
 """The rules by which cells become answers."""
 
+import datetime
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,3 +150,54 @@ def test_unknown_rules_are_refused() -> None:
 @given(st.text())
 def test_reading_a_text_twice_changes_nothing(text: str) -> None:
     assert text_of(text_of(text)) == text_of(text)
+
+
+@pytest.mark.parametrize(
+    ("cells", "items", "words"),
+    [
+        (["a", "ALPHA", "Beta"], ["a", "alpha", "beta"], "2 of them differ from an item only in upper and lower case"),
+        (["20.0", "20", "30"], [20, 30], "1 of them are the same number as an item"),
+        (["1,50", "2"], ["1.5", "2"], "1 of them are the same number as an item"),
+        (["NA", "null", "x", "a"], ["a", "b"], "2 of them look like no answer"),
+        ([pd.Timestamp("2024-01-01"), "2024-01-02"], ["2024-01-01", "2024-01-02"], "1 of them are dates"),
+        ([datetime.date(2024, 1, 1), "b"], ["1.1.2024", "b"], "1 of them are dates, and the items are text"),
+    ],
+)
+def test_refusals_say_why_without_repeating_an_answer(cells: list[Any], items: list[Any], words: str) -> None:
+    with pytest.raises(AnswerError, match="outside the list") as refusal:
+        encoded(cells, items)
+    assert words in str(refusal.value)
+    for each in ("ALPHA", "1,50"):
+        assert each not in str(refusal.value)
+
+
+def test_a_refusal_without_a_likely_reason_names_none() -> None:
+    with pytest.raises(AnswerError) as refusal:
+        encoded(["x", "b"], ["a", "b"])
+    assert "of them" not in str(refusal.value)
+
+
+def test_spellings_of_no_answer_are_named_by_the_analyst() -> None:
+    found = encoded(["a", "NA", " n/a", None, "b"], ["a", "b"], missing="drop", spellings=("NA", "n/a "))
+    assert found.positions.tolist() == [0, 1]
+    with pytest.raises(AnswerError, match="2 of 3 users have no answer"):
+        encoded(["a", "NA", ""], ["a", "b"], spellings=("NA",))
+    with pytest.raises(ParameterError, match="is an item of the list"):
+        encoded(["a"], ["a", "NA"], spellings=("NA",))
+
+
+def test_a_list_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "items.txt"
+    path.write_text('\ufeffZürich\n\n "Brook", Lower \n', encoding="utf-8")
+    for given_list in (path, f"@{path}"):
+        found = encoded(["Zürich"], given_list)
+        assert found.domain.labels == ("Zürich", '"Brook", Lower')
+    with pytest.raises(AnswerError, match="cannot be opened"):
+        encoded(["a"], tmp_path / "nothing.txt")
+
+
+def test_a_list_from_categories() -> None:
+    column = pd.Series(["b", "a"], dtype=pd.CategoricalDtype(["a", "b", "never"]))
+    for given_list in (column, column.dtype, column.array, column.cat.categories):
+        assert encoded(["a"], given_list).domain.labels == ("a", "b", "never")
+    assert encoded(["a"], pd.Series(["a", "b"])).domain.labels == ("a", "b")

@@ -1,5 +1,7 @@
 """Tables from anywhere, and clear words where there is none."""
 
+import gzip
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircount.analysis.read import columns
-from faircount.core.errors import AnswerError
+from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 ROWS = {"id": ["1", "2", "3"], "city": ["Zürich", "São Paulo, Brazil", "東京"]}
 
@@ -99,7 +101,7 @@ def test_frames_and_mappings(table: Any) -> None:
 
 
 def test_what_is_no_table() -> None:
-    for table in (7, ["a", "b"], object()):
+    for table in (7, object(), np.zeros((2, 2)), b"abc"):
         with pytest.raises(AnswerError, match="a table is"):
             columns(table, ["city"])
     with pytest.raises(AnswerError, match="differ in length"):
@@ -114,3 +116,82 @@ def test_what_is_no_table() -> None:
 def test_a_long_list_of_columns_is_cut() -> None:
     with pytest.raises(AnswerError, match=r"'c11', \.\.\."):
         columns({f"c{i}": [1] for i in range(40)}, ["x"])
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ROWS["city"],
+        tuple(ROWS["city"]),
+        np.array(ROWS["city"]),
+        pd.Series(ROWS["city"]),
+        pd.Series(ROWS["city"], name="city", dtype="category"),
+        pd.Categorical(ROWS["city"]),
+        pd.Index(ROWS["city"]),
+        pa.array(ROWS["city"]),
+        pa.chunked_array([ROWS["city"][:1], ROWS["city"][1:]]),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_one_list_of_answers_is_a_table(answers: Any) -> None:
+    assert columns(answers, [None]) == [ROWS["city"]]
+    with pytest.raises(ParameterError, match="has no column 'level'"):
+        columns(answers, [None, "level"])
+
+
+def test_the_name_of_a_series_may_be_given() -> None:
+    assert columns(pd.Series([1, 2], name="n"), ["n"]) == [[1, 2]]
+
+
+def test_a_table_needs_the_name_of_a_column(tmp_path: Path) -> None:
+    for table in (ROWS, pd.DataFrame(ROWS), write(tmp_path, "city\na\n")):
+        with pytest.raises(ParameterError, match="say which column"):
+            columns(table, [None])
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress("city\nZürich\nb\n".encode()))
+    assert columns(path, ["city"]) == [["Zürich", "b"]]
+    for damaged in (b"city\na\n", path.read_bytes()[:-6], path.read_bytes()[:12] + b"xxxx"):
+        path.write_bytes(damaged)
+        with pytest.raises(AnswerError, match="cannot be unpacked"):
+            columns(path, ["city"])
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "latin-1"])
+def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, "city\nZürich\n", encoding=encoding)
+    assert columns(path, ["city"], encoding) == [["Zürich"]]
+    with pytest.raises(AnswerError, match=r"not UTF-8 text: name its encoding, as in --encoding cp1252"):
+        columns(path, ["city"])
+
+
+def test_an_encoding_that_is_none_or_does_not_apply(tmp_path: Path) -> None:
+    path = write(tmp_path, "city\nZürich\n")
+    with pytest.raises(ParameterError, match="there is no encoding 'utf-9'"):
+        columns(path, ["city"], "utf-9")
+    with pytest.raises(AnswerError, match="is not ascii text"):
+        columns(path, ["city"], "ascii")
+    for table in (ROWS, tmp_path / "a.parquet"):
+        with pytest.raises(FaircountError, match="leave it out"):
+            columns(table, ["city"], "utf-8")
+
+
+@pytest.mark.parametrize("line", ["sep=;", "SEP=;", '"sep=;"', "sep=;\r"])
+def test_excels_first_line_names_the_delimiter(tmp_path: Path, line: str) -> None:
+    path = write(tmp_path, f"{line}\nid;city, town\n1;a,b\n", newline="")
+    assert columns(path, ["city, town"]) == [["a,b"]]
+
+
+def test_a_column_may_be_called_sep(tmp_path: Path) -> None:
+    assert columns(write(tmp_path, "sep=;id\nx;1\n"), ["id"]) == [["1"]]
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = io.TextIOWrapper(io.BytesIO("city\nZürich\n".encode()), encoding="ascii")
+    monkeypatch.setattr("sys.stdin", source)
+    assert columns("-", ["city"]) == [["Zürich"]]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(AnswerError, match="standard input is empty"):
+        columns(Path("-"), ["city"])

@@ -1,5 +1,6 @@
 """The command line as a whole: what it lists, how it fails, how light it is."""
 
+import json
 import subprocess
 import sys
 
@@ -68,3 +69,33 @@ def test_numbers_read_well() -> None:
     assert [number(each) for each in (None, 5, 1234567, 0.123456, 1e-9, 2.0)] == [
         "-", "5", "1,234,567", "0.1235", "1e-09", "2",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan --users 800 --items 12 --epsilon 1",
+        "privacy laplace --epsilon 1",
+        "audit grr --epsilon 1 --runs 200",
+        "costs --users 10 --items 4 --alpha 0.5 --runs 2",
+    ],
+)
+def test_json_carries_its_version(line: str) -> None:
+    assert json.loads(CliRunner().invoke(main, [*line.split(), "--json"]).stdout)["version"] == 1
+
+
+def test_delta_means_the_same_everywhere() -> None:
+    for name in ("plan", "run", "privacy", "audit"):
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        (delta,) = (each for each in command.params if each.name == "delta")
+        assert isinstance(delta, click.Option)
+        assert str(delta.help).startswith("Probability with which more than epsilon may be lost")
+        assert (delta.default == 1e-6) == (name in ("plan", "run"))
+
+
+def test_groups_is_a_column_wherever_it_is_documented() -> None:
+    assert "--groups COLUMN" in CliRunner().invoke(main, ["run", "--help"]).output
+    asked = CliRunner().invoke(main, ["plan", "--help"]).output
+    assert "--groups-file FILE" in asked
+    assert "--groups " not in asked

@@ -38,7 +38,7 @@ def test_who_plans_for_dropouts_reads_which_topologies_end(call: Call) -> None:
     assert "if each visit is missed with probability 0.05 and 560 of 800 users must stay" in shown
     assert "explicit below 0.01%: will give up" in shown
     assert "servers above 99.99%: one visit" in shown
-    assert "Comes to an end" not in call(ASK).stdout
+    assert "Chance to finish" not in call(ASK).stdout
     rare = call("plan --users 20 --items 3 --epsilon 1 --delta 1e-6 --dropout 0.5 --loss 0.001 --json")
     ends = {each["topology"]: each["chance"] for each in json.loads(rare.stdout)["topologies"]}
     assert ends["explicit"] > 0.99
@@ -97,7 +97,7 @@ def test_a_plot_of_another_kind_is_refused(call: Call) -> None:
 
 def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,250,0.1\nmedium,500,0.5\nopen,250,2\n")
-    shown = call("plan --items 12 --delta 1e-6 --groups groups.csv").stdout
+    shown = call("plan --items 12 --delta 1e-6 --groups-file groups.csv").stdout
     assert "Recommendation: combine with total" in shown
     assert max(map(len, shown.splitlines())) <= WIDTH
     said = json.loads(call("plan --items 12 --delta 1e-6 --groups groups.csv --json").stdout)
@@ -107,7 +107,7 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
 
 def test_groups_whose_epsilon_protects_nobody_are_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,250,1\nopen,250,20\n")
-    line = "plan --items 12 --delta 1e-6 --groups groups.csv"
+    line = "plan --items 12 --delta 1e-6 --groups-file groups.csv"
     assert "Note: group open: an epsilon of 20 protects next to nothing" in call(line).stdout
     assert len(json.loads(call(f"{line} --json").stdout)["notes"]) == 1
 
@@ -124,7 +124,7 @@ def test_groups_whose_epsilon_protects_nobody_are_told(call: Call, tmp_path: Pat
 )
 def test_bad_files_of_groups(call: Call, tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "groups.csv").write_text(text)
-    done = call("plan --items 12 --delta 1e-6 --groups groups.csv")
+    done = call("plan --items 12 --delta 1e-6 --groups-file groups.csv")
     assert done.exit_code == 2
     assert words in done.stderr
 
@@ -132,7 +132,7 @@ def test_bad_files_of_groups(call: Call, tmp_path: Path, text: str, words: str) 
 def test_users_come_from_one_place(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\na,250,0.1\nb,10,1\n")
     assert "leave --users, --epsilon out" in call(f"{ASK} --groups groups.csv").stderr
-    line = "plan --items 12 --delta 1e-6 --groups groups.csv"
+    line = "plan --items 12 --delta 1e-6 --groups-file groups.csv"
     assert "leave --loss, --target-error out" in call(f"{line} --loss 0.2 --target-error 0.1").stderr
     assert "give --users and --epsilon" in call("plan --items 12 --delta 1e-6").stderr
 

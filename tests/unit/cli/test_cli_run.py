@@ -1,6 +1,7 @@
 """`faircount run`."""
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
+from faircount.cli import main
 from faircount.cli.run import MECHANISMS
 from faircount.cli.show import WIDTH, bars
 from faircount.estimation.drawing import label
@@ -98,6 +101,43 @@ def test_a_short_list_in_the_command(call: Call) -> None:
     assert said["guarantee"]["condition"] == "each row is another person"
     left = call("run answers.csv --column city --epsilon 1 --outside drop --domain", "Aldmoor,Zürich")
     assert "provided that it is public who has an answer outside the list" in " ".join(left.stdout.split())
+
+
+def test_an_item_with_a_comma_stands_in_quotes(call: Call) -> None:
+    done = call("run answers.csv --column city --epsilon 1 --json --domain", 'Aldmoor, "Brook, Lower",Zürich')
+    assert [row["item"] for row in json.loads(done.stdout)["estimates"]] == ["Aldmoor", "Brook, Lower", "Zürich"]
+    assert "a quote is opened" in call("run answers.csv --column city --epsilon 1 --domain", 'a,"b').stderr
+
+
+def test_tables_from_standard_input_packed_and_in_other_encodings(tmp_path: Path, answers: Path) -> None:
+    held = answers.read_text(encoding="utf-8")
+    line = ["run", "-", "--column", "city", "--domain", f"@{tmp_path / 'cities.txt'}", "--epsilon", "1", "--json"]
+    piped = CliRunner().invoke(main, line, input=held.encode())
+    assert json.loads(piped.stdout)["users"] == 600
+    line[1] = str(tmp_path / "packed.csv.gz")
+    Path(line[1]).write_bytes(gzip.compress(held.encode("cp1252")))
+    assert "name its encoding" in CliRunner().invoke(main, line).stderr
+    other = CliRunner().invoke(main, [*line, "--encoding", "cp1252"])
+    assert [row["item"] for row in json.loads(other.stdout)["estimates"]][2] == "Zürich"
+
+
+def test_spellings_that_count_as_no_answer(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("city\n" + "a\nb\nNA\n" * 100)
+    ask = "run answers.csv --column city --epsilon 1 --domain a,b"
+    assert "100 of them look like no answer" in call(ask).stderr
+    assert "100 of 300 users have no answer" in call(f"{ask} --missing-spellings NA").stderr
+    assert json.loads(call(f"{ask} --missing-spellings NA --missing drop --json").stdout)["users"] == 200
+
+
+def test_intervals_can_cover_the_population(call: Call) -> None:
+    users, population = (
+        json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 1 --json --covers {each}").stdout)
+        for each in ("users", "population")
+    )
+    assert (users["covers"], population["covers"]) == ("users", "population")
+    for narrow, wide in zip(users["estimates"][:3], population["estimates"], strict=False):
+        assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
+    assert "population" in call("run --help").stdout
 
 
 def test_groups_by_name_and_by_number(call: Call) -> None:
