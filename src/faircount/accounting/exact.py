@@ -148,6 +148,7 @@ def sampling_probability(floor: int, epsilon: float, delta: float, relation: Rel
     return largest_within(lambda p: sampling_delta(floor, p, epsilon, relation), fraction("delta", delta))
 
 
+@lru_cache(maxsize=64)
 def sampling_floor(p: float, epsilon: float, delta: float, relation: Relation = REPLACE_ONE) -> int:
     """The smallest floor (other holders of every item) that makes sampling with p (epsilon, delta)-private."""
     limit = fraction("delta", delta)
@@ -190,6 +191,7 @@ def decoys_epsilon(coins: int, delta: float, relation: Relation = REPLACE_ONE) -
     return epsilon_for(lambda epsilon: decoys_delta(coins, epsilon, relation), delta)
 
 
+@lru_cache(maxsize=64)
 def decoys_needed(epsilon: float, delta: float, relation: Relation = REPLACE_ONE) -> int:
     """The smallest number D0 of fair coins per item that is (epsilon, delta)-private.
 

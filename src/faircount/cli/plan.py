@@ -52,7 +52,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="CSV with columns group, users, epsilon: groups with their own privacy level, instead of --users, --epsilon.",
 )
 @click.option("--groups", "old_groups", type=FILE, hidden=True, help="The name of --groups-file until 0.1.")
-@click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows how many users it takes.")
+@click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows the fewest users it takes.")
 @click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def plan(
@@ -169,7 +169,7 @@ def _table(made: "Plan") -> Any:
     rows = []
     for each in (o for o in made.options if o.sound):
         errors = [percent(each.half_width_95 or 0, "±"), percent(each.standard_error or 0)]
-        needed = [f"{each.users_needed:,}" if each.users_needed else "never"] if target else []
+        needed = [f"{each.users_needed:,}" if each.users_needed else "none found"] if target else []
         spent = [f"{each.cost.bytes_sent:,}", str(each.cost.visits)] if each.cost else ["", ""]
         rows.append([each.name, *errors, *needed, *spent, _parameters(each)])
     return grid([*heads, "parameters"], rows, left=(0, len(heads)))

@@ -286,7 +286,7 @@ def option(name: str, family: Family, q: Question) -> Option:
         spent,
         error,
         half,
-        users_needed(family, q, target, half) if target is not None else None,
+        users_needed(family, q, target) if target is not None else None,
         condition,
         cost(mechanism),
         paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM else None,
