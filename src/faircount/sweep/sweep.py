@@ -84,13 +84,13 @@ def sweep(
     jobs = jobs_of(task, points, runs, seed)
     blocks: dict[int, list[Block]] = {}
     costs = {(job.position, job.number): job.cost for job in jobs}
-    done, total = 0.0, math.fsum(costs.values())
+    left = total = math.fsum(costs.values())
     with closing(_blocks(jobs, engine, scheduler, workers, resume)) as stream:
         for block in stream:
             blocks.setdefault(block.position, []).append(block)
-            done += costs[block.position, block.number]
+            left -= costs.pop((block.position, block.number))
             if progress is not None:
-                progress(done, total)
+                progress(total - left if costs else total, total)  # the end is exact, whatever the sums' rounding
     return [_row(job, blocks[job.position]) for job in jobs if job.number == 0]
 
 

@@ -341,6 +341,19 @@ def test_points_can_have_runs_and_blocks_of_their_own(tasks, tmp_path):
         sweep(tasks.squared_error, POINTS, runs=RUNS, seed=7, resume=tmp_path / "kept")
 
 
+def test_progress_ends_at_the_whole_whatever_the_costs(tasks):
+    seen = []
+    points = [{"epsilon": 0.1 * step} for step in range(1, 12)]
+    sweep(
+        tasks.squared_error,
+        points,
+        runs=lambda point: Load(3, block=1, cost=point["epsilon"] / 3),
+        seed=7,
+        progress=lambda *work: seen.append(work),
+    )
+    assert seen[-1][0] == seen[-1][1]
+
+
 def test_a_resume_file_with_other_blocks_is_refused(tasks, tmp_path):
     """The same runs in other blocks are other numbers."""
     sweep(tasks.squared_error, POINTS, runs=lambda _: Load(6, block=2), seed=7, resume=tmp_path / "kept")

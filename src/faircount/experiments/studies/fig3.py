@@ -1,6 +1,7 @@
 """Figure 3: two-stage sampling, uniform (chi_U) against adaptive (chi_A), over the sampling probability p.
 
-alpha = 0.4 of N items is not always a whole number, so the nearest M of N is reported: 4 of 9, 8 of 19, 12 of 30.
+alpha = 0.4 of N items is not always a whole number, so the nearest M of N is reported: 4 of 9, 8 of 19, 12 of 30 with
+the built-in data.
 """
 
 import math
@@ -112,8 +113,8 @@ STUDY = Study(
     title="Two-stage sampling: uniform against adaptive",
     paper="Fig. 3: mean squared error of uniform (US) and adaptive (AS) two-stage sampling with alpha = 0.4, over "
     "the sampling probability p, on the three data sets.",
-    ours="alpha N is rounded to whole items: 4 of 9 (0.44), 8 of 19 (0.42), 12 of 30 (0.40). The paper's values of "
-    "epsilon* are not in its text; 0.5, 1 and 2 are shown. Squared error summed over the items.",
+    ours="alpha N is rounded to whole items, such as 4 of 9 (0.44), 8 of 19 (0.42), 12 of 30 (0.40). The paper's "
+    "values of epsilon* are not in its text; 0.5, 1 and 2 are shown. Squared error summed over the items.",
     points=points,
     task=task,
     theory=theory,
