@@ -11,8 +11,8 @@ Made by `python docs/make_cli.py` from the commands' own help; a test fails when
 [guide](guide.md) shows them at work.
 
 With `--json` a command prints one JSON object on standard output and nothing else. Errors are told on standard error,
-with exit code 2; `audit` exits with 1 when it refutes a claim, `plan` with 3 when it says
-not to run it.
+with exit code 2; `audit` exits with 1 when it refutes a claim, `reproduce` when its runs contradict the theory, `plan`
+with 3 when it says not to run it.
 """
 
 

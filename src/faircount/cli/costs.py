@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 TITLES = {
     "dpds": "DPDS (Algorithm 2): everybody shares with everybody",
     "tss": "TSS (Algorithm 3): reporters share among elected helpers",
+    "tss_prime": "TSS' (Algorithm 4), what it adds: d_j = phi + 1 - m_j helpers for an item of m_j < phi + 1 reporters",
     "seeded": "DPDS with seeded shares: a share is sent as the 32-byte seed that expands to it",
     "servers": "DPDS between two servers: one row to S1, one seed to S2",
 }
@@ -22,10 +23,15 @@ TITLES = {
     "--alpha", type=float, help="Share of the items that a user of TSS reports.  [default: 0.4, to whole items]"
 )
 @click.option("--gamma", default=1.0, show_default=True, help="How much likelier a set holds the own item.")
+@click.option(
+    "--phi", type=click.IntRange(min=1), help="Colluding users that TSS' is made for.  [default: a few above alpha n]"
+)
 @click.option("--runs", default=20, show_default=True, help="Surveys of TSS that are averaged.")
 @click.option("--seed", default=1, show_default=True, help="Of the users' sets and helpers; costs only, no release.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def costs(users: int, items: int, alpha: float | None, gamma: float, runs: int, seed: int, as_json: bool) -> None:
+def costs(
+    users: int, items: int, alpha: float | None, gamma: float, phi: int | None, runs: int, seed: int, as_json: bool
+) -> None:
     """Count what every party draws, adds and sends, and compare with the formulas of the paper's Table I.
 
     Costs of a user are averages over all users. Corrected formulas stand where the paper's do not hold.
@@ -34,7 +40,7 @@ def costs(users: int, items: int, alpha: float | None, gamma: float, runs: int, 
     from faircount.core.entropy import SeededStream
     from faircount.experiments.costs import costs as count
 
-    made = count(users, items, alpha=alpha, gamma=gamma, runs=runs, seed=seed, entropy=SeededStream(seed))
+    made = count(users, items, alpha=alpha, gamma=gamma, phi=phi, runs=runs, seed=seed, entropy=SeededStream(seed))
     if as_json:
         print_json(made.to_dict())
     else:
@@ -45,9 +51,8 @@ def _show(made: "CostTable") -> None:
     from faircount.cli.show import console, grid, number
 
     out, said = console(), made.to_dict()
-    out.print(
-        f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:.4g}, γ = {said['gamma']:g}, q = {said['q']}"
-    )
+    sizes = f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:.4g}, γ = {said['gamma']:g}"
+    out.print(f"{sizes}, phi = {said['phi']}, q = {said['q']}")
     for name, rows in said["protocols"].items():
         cells = [
             [

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircount.cli import PlainError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -62,26 +64,36 @@ def reproduce(
 ) -> None:
     """Make the paper's figures and tables again: pictures, data as CSV, and one report to read beside the paper.
 
-    An interrupted run goes on where it stopped when it is started again with the same arguments. The command fails
-    when the runs contradict the theory; the report then shows where.
+    An interrupted run goes on where it stopped when it is started again with the same arguments. The exit
+    code is 1 when the runs contradict the theory; the report then shows where.
     """
     from faircount.cli.show import console
+    from faircount.core.errors import ContradictionError
     from faircount.experiments.report.reproduce import reproduce as make_report
 
     screen = console()
-    with _bar(screen, which) if screen.is_terminal else _lines(screen, which) as progress:
-        make_report(
-            which=which,
-            runs=runs,
-            out=out,
-            data=data,
-            engine=engine,
-            scheduler=scheduler,
-            workers=workers,
-            seed=seed,
-            progress=progress,
-        )
+    try:
+        with _bar(screen, which) if screen.is_terminal else _lines(screen, which) as progress:
+            make_report(
+                which=which,
+                runs=runs,
+                out=out,
+                data=data,
+                engine=engine,
+                scheduler=scheduler,
+                workers=workers,
+                seed=seed,
+                progress=progress,
+            )
+    except ContradictionError as error:
+        raise ContradictedError(str(error)) from error
     screen.print(f"Written to {out}: open {out / 'report.html'}")
+
+
+class ContradictedError(PlainError):
+    """Exit code 1, as for an audit that refutes its claim."""
+
+    exit_code = 1
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Algorithms 2 and 3, and two cheaper forms of the first, with a tally: what each party draws, adds, sends, receives.
+"""Algorithms 2 to 4, and two cheaper forms of the first, with a tally: what each party draws, adds, sends, receives.
 
 `protocol.run` does the same without keeping the shares. Here they are all laid out, senders by receivers, so that they
 can be counted; the opened sum must be the one that the mechanism itself computes.
@@ -12,7 +12,7 @@ from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import CorruptSumError
 from faircount.mechanisms.secret_shared import SharedMechanism
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse
 from faircount.sharing.additive import combine, split
 from faircount.sharing.expand import KEY_BYTES, expand
 from faircount.sharing.field import subtract
@@ -25,17 +25,23 @@ class Tally:
 
     def __init__(self, *, labelled: bool = False) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.rounds: Counter[str] = Counter()
         self._labelled = labelled  # whether every message of a user names the item it is about
 
     def note(self, party: str, kind: str, amount: int) -> None:
         """Add to a count."""
         self.counts[party, kind] += amount
 
+    def begin_round(self, party: str) -> None:
+        """The party is about to send: once for all users, who do it at the same time."""
+        self.rounds[party] += 1
+
     def share(self, row: Residues, sender: int, receivers: Ints, q: int, entropy: Entropy) -> Residues:
         """A user's shares, one per receiver. All but the last are drawn; the last takes as many additions as draws."""
         shares = split(row, receivers.size, q, entropy)
         self.note(USER, "field elements drawn", shares[:-1].size)
         self.note(USER, "field additions", shares[:-1].size)
+        self.note(USER, "field additions as reporter", shares[:-1].size)
         abroad = shares[receivers != sender]  # what stays at home is not sent
         self.note(USER, "field elements received", abroad.size)
         self.send(USER, abroad)
@@ -44,6 +50,7 @@ class Tally:
     def pass_on(self, shares: Residues, q: int) -> Residues:
         """Shares (senders, receivers, ...) are added up by their receivers and sent on to a server."""
         sums = self.add(USER, shares, q)
+        self.note(USER, "field additions as helper", shares[1:].size)
         self.send(USER, sums)
         return sums
 
@@ -72,10 +79,11 @@ class Tally:
             self.note(party, "item labels sent", elements.size)
 
     def per_party(self, users: int) -> dict[str, float]:
-        """Counts by name, those of the users divided by their number."""
-        return {
+        """Counts by name, those of the users divided by their number; rounds are those of a party as a whole."""
+        counts = {
             f"{party}: {kind}": count / (users if party == USER else 1) for (party, kind), count in self.counts.items()
         }
+        return counts | {f"{party}: rounds": float(number) for party, number in self.rounds.items()}
 
 
 def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
@@ -84,7 +92,9 @@ def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Ent
     responses = mechanism.respond(answers, entropy)
     tally.note(USER, "Bernoulli draws", n)
     everybody = np.arange(n)
+    tally.begin_round(USER)
     shares = np.array([tally.share(row, i, everybody, q, entropy) for i, row in enumerate(responses)])
+    tally.begin_round(USER)
     opened = tally.add(SERVER, tally.pass_on(shares, q), q)
     _check(opened, mechanism.total(responses))
     tally.note(SERVER, "real multiplications", opened.size)
@@ -98,11 +108,13 @@ def seeded_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy)
     tally.note(USER, "Bernoulli draws", n)
     keys = [[entropy.bytes(KEY_BYTES) for _ in range(n - 1)] for _ in range(n)]
     held = [[tally.hide(row, mine, q)] for row, mine in zip(responses, keys, strict=True)]
+    tally.begin_round(USER)
     for sender, mine in enumerate(keys):
         tally.note(USER, "seeds sent", len(mine))
         for receiver, key in zip((each for each in range(n) if each != sender), mine, strict=True):
             held[receiver].append(tally.expand(USER, key, q, mechanism.N))
     sums = np.array([tally.add(USER, np.array(mine), q) for mine in held])
+    tally.begin_round(USER)
     tally.send(USER, sums)
     opened = tally.add(SERVER, sums, q)
     _check(opened, mechanism.total(responses))
@@ -117,9 +129,11 @@ def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> 
     tally.note(USER, "Bernoulli draws", n)
     keys = [entropy.bytes(KEY_BYTES) for _ in range(n)]
     hidden = np.array([tally.hide(row, [key], q) for row, key in zip(responses, keys, strict=True)])
+    tally.begin_round(USER)
     tally.send(USER, hidden)
     tally.note(USER, "seeds sent", len(keys))
     first = tally.add(S1, hidden, q)
+    tally.begin_round(S1)
     tally.send(S1, first)
     second = tally.add(S2, np.array([tally.expand(S2, key, q, mechanism.N) for key in keys]), q)
     opened = tally.add(S2, np.array([first, second]), q)
@@ -130,26 +144,45 @@ def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> 
 
 def two_stage(mechanism: TSS, answers: Ints, entropy: Entropy, rng: np.random.Generator) -> dict[str, float]:
     """Algorithm 3: S1 elects as many helpers for an item as it has reporters, who share among them; S2 opens."""
-    n, items, tally = mechanism.n, mechanism.N, Tally(labelled=True)
+    return _two_stage(mechanism, mechanism.respond(answers, entropy), 0, entropy, rng)
+
+
+def added_by_more_helpers(
+    mechanism: TSSPrime, answers: Ints, entropy: Entropy, rng: np.random.Generator
+) -> dict[str, float]:
+    """What Algorithm 4, with phi + 1 helpers or more for every item, costs beyond Algorithm 3 for the same reports."""
     responses = mechanism.respond(answers, entropy)
+    more, plain = (_two_stage(mechanism, responses, phi, entropy, rng) for phi in (mechanism.phi, 0))
+    return {name: amount - plain.get(name, 0.0) for name, amount in more.items()}
+
+
+def _two_stage(
+    mechanism: TSS, responses: TwoStageResponse, phi: int, entropy: Entropy, rng: np.random.Generator
+) -> dict[str, float]:
+    n, items, tally = mechanism.n, mechanism.N, Tally(labelled=True)
     for kind, amount in (("Bernoulli draws", n), ("sets drawn", n), ("bits sent", responses.indicators.size)):
         tally.note(USER, kind, amount)
+    for party in (USER, S1, USER, USER):  # sets to S1, helpers to everybody, shares to helpers, sums to S2
+        tally.begin_round(party)
     tally.note(S1, "additions of counts", responses.indicators[1:].size)
     tally.note(S1, "item labels sent", (n + 1) * items)
+    tally.note(S1, "numbers of reporters sent", (n + 1) * items if phi else 0)
     opened = np.zeros(items, dtype=responses.bits.dtype)
     for j in range(items):
         reporters = np.flatnonzero(responses.indicators[:, j])
-        opened[j] = _item(responses.bits[:, j], reporters, mechanism.modulus, tally, entropy, rng)
+        opened[j] = _item(responses.bits[:, j], reporters, phi, mechanism.modulus, tally, entropy, rng)
     _check(opened, mechanism.total(responses).sums)
     tally.note(S2, "real multiplications", items)
     return tally.per_party(n)
 
 
-def _item(bits: Residues, reporters: Ints, q: int, tally: Tally, entropy: Entropy, rng: np.random.Generator) -> int:
+def _item(
+    bits: Residues, reporters: Ints, phi: int, q: int, tally: Tally, entropy: Entropy, rng: np.random.Generator
+) -> int:
     """One item's sum, as S2 opens it."""
     if not reporters.size:
         return 0
-    helpers = rng.choice(bits.size, reporters.size, replace=False)
+    helpers = rng.choice(bits.size, max(reporters.size, phi + 1), replace=False)
     tally.note(S1, "helpers drawn", helpers.size)
     tally.note(S1, "user labels sent", (bits.size + 1) * helpers.size)
     shares = np.array([tally.share(bits[i], i, helpers, q, entropy) for i in reporters])

@@ -2,11 +2,12 @@
 
 Costs of a user are averages over the users. With A_i chosen adaptively an item still has alpha n reporters on average,
 so p_chi, which the paper has in the user's column of TSS, should be alpha. Two cheaper forms of DPDS, which the paper
-does not have, stand beside: seeded shares, and two servers.
+does not have, stand beside: seeded shares, and two servers. What TSS' adds to TSS is counted on its own.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,15 @@ from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.plain import JSON_VERSION
 from faircount.core.validation import integer
-from faircount.experiments.cost_counters import distributed_sampling, seeded_sampling, two_servers, two_stage
+from faircount.experiments.cost_counters import (
+    added_by_more_helpers,
+    distributed_sampling,
+    seeded_sampling,
+    two_servers,
+    two_stage,
+)
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSS, usual_alpha
+from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.sharing.expand import KEY_BYTES
 
 P = 0.5  # the sampling probability of the counted runs; what they cost does not depend on it where sets are uniform
@@ -34,6 +41,8 @@ class Size:
     p_chi: float
     pairs: float
     """Expected number of ordered pairs of users who report the same item: n (n-1) alpha^2 for uniform sets."""
+    phi: int = 0
+    """Colluding users that TSS' is made for."""
 
     @classmethod
     def of(cls, mechanism: TSS) -> "Size":
@@ -42,12 +51,24 @@ class Size:
         own = (1 - mechanism.rate) * M / N + mechanism.rate * mechanism.p_chi
         other = (1 - mechanism.rate) * M / N + mechanism.rate * (M - mechanism.p_chi) / (N - 1)
         squares = n / N * own**2 + (n - n / N) * other**2
-        return cls(n, N, M / N, mechanism.p_chi, (M / N * n) ** 2 - squares)
+        phi = mechanism.phi if isinstance(mechanism, TSSPrime) else 0
+        return cls(n, N, M / N, mechanism.p_chi, (M / N * n) ** 2 - squares, phi)
 
     @property
     def shares(self) -> float:
         """Shares that a user sends to others, and receives: E[m_j^2] N / n, without those that stay at home."""
         return (self.pairs + self.alpha * self.n) * (1 - 1 / self.n) * self.N / self.n
+
+    def missing(self, weight: Callable[[int], float]) -> float:
+        """Expected sum over the items of weight(m) (phi + 1 - m)+, for m reporters of an item; uniform sets."""
+        return self.N * math.fsum(
+            _binomial(m, self.n, self.alpha) * weight(m) * (self.phi + 1 - m) for m in range(1, self.phi + 1)
+        )
+
+
+def _binomial(m: int, n: int, chance: float) -> float:
+    ways = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
+    return math.exp(ways + m * math.log(chance) + (n - m) * math.log1p(-chance))
 
 
 Formula = Callable[[Size], float]
@@ -78,6 +99,14 @@ def _all_but_one(s: Size) -> float:
     return (s.n - 1) * s.N
 
 
+def _zero(counter: str) -> Cell:
+    return _right(counter, "0", lambda _: 0)
+
+
+def _rounds(counter: str, number: int) -> Cell:
+    return _right(counter, f"in {number} round{'s' if number > 1 else ''}", lambda _: number)
+
+
 _DPDS = (
     _right("server: field additions", "(n-1)N", _all_but_one),
     _right("server: real multiplications", "N", lambda s: s.N),
@@ -85,6 +114,8 @@ _DPDS = (
     _right("user: Bernoulli draws", "1", lambda _: 1),
     _right("user: field elements drawn", "(n-1)N", _all_but_one),
     Cell("user: field elements sent", "2nN+N", lambda s: (2 * s.n + 1) * s.N, "(n-1)N + N", lambda s: s.n * s.N),
+    _rounds("user: rounds", 2),
+    _zero("server: field elements sent"),
     _new("user: field elements received", "(n-1)N", _all_but_one),
 )
 
@@ -124,7 +155,48 @@ _TSS = (
         )
         for what in ("field elements", "item labels")
     ),
+    _rounds("user: rounds", 3),
+    _rounds("S1: rounds", 1),
+    _zero("S2: field elements sent"),
     _new("user: field elements received", "α(αn+1-α)(1-1/n)N", lambda s: s.shares),
+)
+
+# What TSS' costs beyond TSS, over all items: d_j = (phi + 1 - m_j)+ helpers more for an item with m_j reporters. The
+# paper's text has no table for it; what it says "for any j" is summed here.
+_MORE_SHARES = "Σ m_j d_j / n"
+
+
+def _more_shares(s: Size) -> float:
+    return s.missing(lambda m: m) / s.n
+
+
+_TSS_PRIME = (
+    _right("S1: helpers drawn", "Σ d_j", lambda s: s.missing(lambda _: 1)),
+    _new("S1: user labels sent", "(n+1) Σ d_j", lambda s: (s.n + 1) * s.missing(lambda _: 1)),
+    Cell(
+        "S1: numbers of reporters sent",
+        "(n+1) for every j with d_j > 0",
+        lambda s: (s.n + 1) * s.missing(lambda m: 1 / (s.phi + 1 - m)),
+        "(n+1)N",
+        lambda s: (s.n + 1) * s.N,
+    ),
+    _right("S2: field additions", "Σ d_j", lambda s: s.missing(lambda _: 1)),
+    _right("user: field elements drawn", _MORE_SHARES, _more_shares),
+    _right("user: field additions as reporter", _MORE_SHARES, _more_shares),
+    Cell(
+        "user: field additions as helper",
+        "Σ (phi+1) d_j / n",
+        lambda s: (s.phi + 1) * s.missing(lambda _: 1) / s.n,
+        "Σ (m_j-1) d_j / n",
+        lambda s: s.missing(lambda m: m - 1) / s.n,
+    ),
+    Cell(
+        "user: field elements sent",
+        _MORE_SHARES,
+        _more_shares,
+        "Σ (m_j (1-1/n) + 1) d_j / n",
+        lambda s: s.missing(lambda m: m * (1 - 1 / s.n) + 1) / s.n,
+    ),
 )
 
 _SEEDED = (
@@ -136,6 +208,7 @@ _SEEDED = (
     _new("user: field elements expanded", "2(n-1)N", lambda s: 2 * (s.n - 1) * s.N),
     _new("user: seeds sent", "n-1", lambda s: s.n - 1),
     _new("user: field elements sent", "N", lambda s: s.N),
+    _new("user: rounds", "2", lambda _: 2),
 )
 
 _SERVERS = (
@@ -150,10 +223,13 @@ _SERVERS = (
     _new("user: field elements expanded", "N", lambda s: s.N),
     _new("user: seeds sent", "1", lambda _: 1),
     _new("user: field elements sent", "N", lambda s: s.N),
+    _new("user: rounds", "1", lambda _: 1),
+    _new("S1: rounds", "1", lambda _: 1),
 )
 
-CELLS = {"dpds": _DPDS, "tss": _TSS, "seeded": _SEEDED, "servers": _SERVERS}
-"""By protocol: Algorithm 2, Algorithm 3, Algorithm 2 with seeds for shares, Algorithm 2 between two servers."""
+CELLS = {"dpds": _DPDS, "tss": _TSS, "tss_prime": _TSS_PRIME, "seeded": _SEEDED, "servers": _SERVERS}
+"""By protocol: Algorithm 2, Algorithm 3, what Algorithm 4 adds to it, Algorithm 2 with seeds for shares, and the same
+between two servers."""
 
 _COUNTED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
 
@@ -177,7 +253,8 @@ class CostTable:
         """Plain values, for JSON."""
         rows = {name: [self._row(name, cell) for cell in cells] for name, cells in CELLS.items()}
         known = {"users": self.size.n, "items": self.size.N, "alpha": self.size.alpha, "gamma": self.gamma}
-        sent = {name: self.bytes_sent(name) for name in CELLS}
+        known |= {"phi": self.size.phi}
+        sent = {name: self.bytes_sent(name) for name in CELLS if name != "tss_prime"}
         return {**JSON_VERSION, **known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
 
     def _row(self, protocol: str, cell: Cell) -> dict[str, Any]:
@@ -187,7 +264,7 @@ class CostTable:
             "printed_value": cell.paper(self.size) if cell.paper else None,
             "corrected": cell.corrected,
             "corrected_value": cell.ours(self.size),
-            "counted": self.counted[protocol][cell.counter],
+            "counted": self.counted[protocol].get(cell.counter, 0.0),
         }
 
 
@@ -197,14 +274,16 @@ def costs(
     *,
     alpha: float | None = None,
     gamma: float = 1.0,
+    phi: int | None = None,
     runs: int = 20,
     seed: int = 1,
     entropy: Entropy | None = None,
 ) -> CostTable:
     """Table I at this size: every formula, and what the parties of running surveys drew, added and sent.
 
-    Only TSS depends on chance; its counts are averages of `runs` surveys whose items have equally many holders. `alpha`
-    is 0.4, to whole items, unless given.
+    Only TSS and TSS' depend on chance; their counts are averages of `runs` surveys whose items have equally many
+    holders. `alpha` is 0.4, to whole items, unless given; `phi`, the colluding users that TSS' is made for, a few more
+    than an item usually has reporters. What TSS' adds is counted for uniform sets, whatever `gamma`.
     """
     n, N = integer("users", users, least=2), integer("items", items, least=2)
     if n * n * N > MOST_SHARES:
@@ -212,9 +291,21 @@ def costs(
     source, rng = SystemEntropy() if entropy is None else entropy, np.random.default_rng(seed)
     share = usual_alpha(N) if alpha is None else alpha
     plain, staged = DPDS(items=N, users=n, p=P), TSS(items=N, users=n, p=P, alpha=share, gamma=gamma)
-    answers = np.arange(n) % N
+    bound = usual_phi(n, share) if phi is None else phi
+    prime = TSSPrime(items=N, users=n, p=P, alpha=share, phi=bound)
+    answers, surveys = np.arange(n) % N, range(integer("runs", runs, least=1))
     counted = {name: count(plain, answers, source) for name, count in _COUNTED.items()}
-    several = [two_stage(staged, rng.permutation(answers), source, rng) for _ in range(integer("runs", runs, least=1))]
-    names = [cell.counter for cell in _TSS]
-    counted["tss"] = {name: float(np.mean([each.get(name, 0.0) for each in several])) for name in names}
-    return CostTable(Size.of(staged), gamma, plain.modulus, counted)
+    counted["tss"] = _average([two_stage(staged, rng.permutation(answers), source, rng) for _ in surveys])
+    added = [added_by_more_helpers(prime, rng.permutation(answers), source, rng) for _ in surveys]
+    counted["tss_prime"] = _average(added)
+    return CostTable(replace(Size.of(staged), phi=bound), gamma, plain.modulus, counted)
+
+
+def usual_phi(users: int, alpha: float) -> int:
+    """A bound on colluding users that makes TSS' elect more helpers than TSS would for most items."""
+    return max(1, min(users - 1, round(alpha * users) + 5))
+
+
+def _average(surveys: list[dict[str, float]]) -> dict[str, float]:
+    names = {name for survey in surveys for name in survey}
+    return {name: float(np.mean([survey.get(name, 0.0) for survey in surveys])) for name in sorted(names)}

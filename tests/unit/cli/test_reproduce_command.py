@@ -88,6 +88,6 @@ def test_a_contradiction_is_an_exit_code(monkeypatch, tmp_path):
     honest = squared_errors._sums
     monkeypatch.setattr(squared_errors, "_sums", lambda c, counts, rng: 3 * honest(c, counts, rng) - 2 * counts * c.hit)
     done = CliRunner().invoke(main, ["reproduce", "fig2", "--out", str(tmp_path), "--workers", "1"])
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "the runs contradict the theory in fig2" in done.output
     assert (tmp_path / "report.html").exists()
