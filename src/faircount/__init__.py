@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from faircount.accounting.guarantee import Guarantee as Guarantee
     from faircount.analysis.histogram import histogram as histogram
+    from faircount.analysis.ledger_file import LedgerFile as LedgerFile
     from faircount.analysis.run import run as run
     from faircount.auditing.runs import audit as audit
     from faircount.core.entropy import SeededStream as SeededStream
@@ -46,6 +47,7 @@ _HOMES = {
     "GRR": "mechanisms.local_frequency",
     "Guarantee": "accounting.guarantee",
     "Laplace": "mechanisms.laplace",
+    "LedgerFile": "analysis.ledger_file",
     "OUE": "mechanisms.local_frequency",
     "PM": "mechanisms.local_mean",
     "Result": "estimation.result",

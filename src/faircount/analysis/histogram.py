@@ -20,7 +20,7 @@ from faircount.analysis.groups import (
 )
 from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import columns
-from faircount.analysis.run import run
+from faircount.analysis.run import charging, run
 from faircount.analysis.terms import AUTO, Planned, Terms, worthwhile
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
@@ -87,6 +87,8 @@ def histogram(
     public_groups: bool = False,
     weights: str = "total",
     anyway: bool = False,
+    ledger: Any = None,
+    population: str | None = None,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Histogram | GroupedHistogram:
@@ -113,6 +115,8 @@ def histogram(
     public_groups: declare that it is public who is in which group, which is not protected
     weights: how groups are put together: "total", "vwa" or "uwa"
     anyway: run it although the error would swamp the answers
+    ledger, population: a budget, by its file (see `LedgerFile`) and whose it is: charged before anything is drawn, or
+        the run is refused
     entropy: randomness other than the operating system's, for simulations only
     progress: told how many users of how many are done
     """
@@ -129,16 +133,23 @@ def histogram(
     )
     terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
     source = SystemEntropy() if entropy is None else entropy
+    count, charge = len(held.domain), partial(charging, ledger, population, source, label=f"{column}: frequencies")
     if groups is not None:
+        if weights not in WEIGHTS:
+            raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
         levels = levels_of([cells[groups][row] for row in held.kept], _by_level(epsilon))
         check_groups_hide(groups, held.positions, [members for _, members in levels.values()])
         public = replace(held, assumed=(*held.assumed, f"{MEMBERSHIP} (column {groups!r})"))
-        return _grouped(public, levels, terms, weights, anyway, source, progress)
+        surveys = {level: _planned_level(level, terms(each), held, who) for level, (each, who) in levels.items()}
+        warnings = worthwhile(list(surveys.values()), count, anyway)
+        with charge([each.mechanism for each in surveys.values()]):
+            return _grouped(public, surveys, weights, warnings, source, progress)
     if epsilon is None or isinstance(epsilon, Mapping):
         raise ParameterError("give epsilon, one number; several of them need groups=, the column that tells which")
-    ready = terms(epsilon).planned(held.positions, len(held.domain))
-    warnings = worthwhile([ready], len(held.domain), anyway)
-    return _one(held, ready, warnings, source, _counting(progress, 0, held.positions.size))
+    ready = terms(epsilon).planned(held.positions, count)
+    warnings = worthwhile([ready], count, anyway)
+    with charge([ready.mechanism]):
+        return _one(held, ready, warnings, source, _counting(progress, 0, held.positions.size))
 
 
 def _by_level(epsilon: float | Mapping[object, float] | None) -> Mapping[object, float] | None:
@@ -149,25 +160,18 @@ def _by_level(epsilon: float | Mapping[object, float] | None) -> Mapping[object,
 
 def _grouped(
     held: Prepared,
-    levels: Mapping[str, tuple[float, Ints]],
-    terms: Callable[[float], Terms],
+    surveys: Mapping[str, Planned],
     weights: str,
-    anyway: bool,
+    warnings: tuple[str, ...],
     entropy: Entropy,
     progress: Progress | None,
 ) -> GroupedHistogram:
-    """One survey per level, put together. Every level is planned before anything is drawn."""
-    if weights not in WEIGHTS:
-        raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
-    ready = {
-        level: _planned_level(level, terms(epsilon), held, members) for level, (epsilon, members) in levels.items()
-    }
-    warnings = worthwhile(list(ready.values()), len(held.domain), anyway)
+    """One survey per level, put together."""
     parts, done = {}, 0
-    for level, survey in ready.items():
+    for level, survey in surveys.items():
         parts[level] = _one(held, survey, (), entropy, _counting(progress, done, held.positions.size))
         done += survey.users
-    own = {level: ready[level].terms.cautions(part) for level, part in parts.items()}
+    own = {level: surveys[level].terms.cautions(part) for level, part in parts.items()}
     against = (f"privacy level {level!r}: {each}" for level, words in own.items() for each in words)
     return combined(parts, weights, (*held.notes, *warnings, *against))
 

@@ -5,8 +5,10 @@ messages between users, coordinator and aggregator (`protocol.play`); "shares" d
 messages, for crowds of any size. By default up to 2,000 users answer through "servers", everything else is "shares".
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
@@ -32,6 +34,8 @@ def run(
     *,
     topology: str | None = ...,
     parties: int | None = ...,
+    ledger: str | Path | None = ...,
+    population: str | None = ...,
     entropy: Entropy | None = ...,
     progress: Progress | None = ...,
 ) -> Result: ...
@@ -42,6 +46,8 @@ def run(
     *,
     topology: str | None = ...,
     parties: int | None = ...,
+    ledger: str | Path | None = ...,
+    population: str | None = ...,
     entropy: Entropy | None = ...,
     progress: Progress | None = ...,
 ) -> MeanResult: ...
@@ -51,6 +57,8 @@ def run(
     *,
     topology: str | None = None,
     parties: int | None = None,
+    ledger: str | Path | None = None,
+    population: str | None = None,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Result | MeanResult:
@@ -60,7 +68,8 @@ def run(
     user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
     "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares".
     `parties` is for "shares" alone: how many hold the additive shares, by default every user up to 2,000 users and two
-    servers above. `entropy` is the operating system's; a `SeededStream` makes a simulation repeatable and must not be
+    servers above. `ledger` and `population` name a budget (`LedgerFile`) that is charged before anything is drawn, or
+    refuses. `entropy` is the operating system's; a `SeededStream` makes a simulation repeatable and must not be
     used for a release. `progress` is told the number of users done.
     """
     source = SystemEntropy() if entropy is None else entropy
@@ -74,21 +83,45 @@ def run(
     if isinstance(mechanism, LocalMean):
         values = numbers("answers", answers)
         bound = mechanism.bind(integer("number of answers", values.size, least=1))
-        mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
+        with charging(ledger, population, source, [bound], f"mean, {bound.name}"):
+            mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
         return MeanResult(bound, mean, values.size, facts)
     if not isinstance(mechanism, FrequencyMechanism):
         raise ParameterError(f"{mechanism.name} estimates neither frequencies nor a mean: run has no use for it")
     positions = mechanism.domain.encode(answers)
-    survey, n = mechanism.bind(positions.size), positions.size
+    survey = mechanism.bind(positions.size)
     form = _topology(survey, topology, parties)
+    with charging(ledger, population, source, [survey], f"frequencies, {survey.name}"):
+        found = _drawn(form, positions, survey, parties, source, progress)
+    return replace(found, facts={**found.facts, **facts})
+
+
+def charging(
+    ledger: Any, population: str | None, entropy: Entropy, mechanisms: Sequence[Mechanism], label: str
+) -> AbstractContextManager[None]:
+    """Around everything that draws: the budget is charged before, where one is named."""
+    if ledger is None and population is None:
+        return nullcontext()
+    from faircount.analysis.ledger_file import charged  # with most of the protocol
+
+    return charged(ledger, population, entropy, mechanisms, label)
+
+
+def _drawn(
+    form: str,
+    positions: Ints,
+    survey: FrequencyMechanism,
+    parties: int | None,
+    entropy: Entropy,
+    progress: Progress | None,
+) -> Result:
     if form != "shares":
-        found = _play(form, positions, survey, source, progress)
-        return replace(found, facts={**found.facts, **facts})
-    responses = survey.respond(positions, source)
-    total, seen = survey.collect(responses, parties, source, progress)
+        return _play(form, positions, survey, entropy, progress)
+    responses, n = survey.respond(positions, entropy), positions.size
+    total, seen = survey.collect(responses, parties, entropy, progress)
     if progress is not None:
         progress(n)
-    return Result(survey, survey.decode(total, n), n, {**seen, **facts})
+    return Result(survey, survey.decode(total, n), n, seen)
 
 
 def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None) -> str:

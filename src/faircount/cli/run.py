@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from faircount.analysis.groups import GroupedHistogram
     from faircount.analysis.histogram import Histogram
+    from faircount.analysis.ledger_file import Account
 
 MECHANISMS = ("auto", *frequency_names())
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -80,6 +81,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="How groups are put together: by total variance, noise variance, or size.",
 )
 @click.option("--anyway", is_flag=True, help="Run it although the error would swamp the answers.")
+@click.option("--ledger", type=FILE, help="Charge the budget in this file, or refuse: see faircount budget.")
+@click.option("--population", metavar="NAME", help="Whose budget in that file: the people of this table.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
 @click.option(
     "--covers",
@@ -102,6 +105,8 @@ def run(
     level: float,
     covers: str,
     simulate_seed: int | None,
+    ledger: Path | None,
+    population: str | None,
     **terms: Any,
 ) -> None:
     """Estimate how often each item occurs in a column of TABLE, privately.
@@ -113,13 +118,15 @@ def run(
     """
     from faircount.cli.deliver import Targets, deliver
     from faircount.cli.show import console, print_json
+    from faircount.core.errors import FaircountError
     from faircount.core.validation import fraction
     from faircount.estimation.drawing import result_file
 
     fraction("level", level)
     targets = Targets(out, csv_file, plot)
     targets.check(None if str(table) == "-" else table)
-    result = _result(table, simulate_seed, terms)
+    account = _account(ledger, population)
+    result = _result(table, simulate_seed, {**terms, "ledger": account})
     said = result.to_dict(level, covers=covers)
 
     def show() -> None:
@@ -128,10 +135,32 @@ def run(
         else:
             _show(console(), result, level, covers)
 
-    deliver(said, show, targets, lambda path: result_file(result, path, level, covers))
+    try:
+        deliver(said, show, targets, lambda path: result_file(result, path, level, covers))
+    except FaircountError:  # it was printed or kept all the same
+        _settle(account)
+        raise
+    _settle(account)
     if not as_json:
         for path in targets.paths:
             click.echo(f"Written to {path}")
+        if account is not None:
+            click.echo(f"Budget of {account.population}: {account.left()}")
+
+
+def _account(ledger: Path | None, population: str | None) -> "Account | None":
+    if ledger is None and population is None:
+        return None
+    from faircount.analysis.ledger_file import account_of
+
+    return account_of(ledger, population)
+
+
+def _settle(account: "Account | None") -> None:
+    """The result is printed or kept: the ledger may say so."""
+    problem = None if account is None else account.settle()
+    if problem is not None:
+        click.echo(f"faircount: {problem}", err=True)
 
 
 def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram | GroupedHistogram":

@@ -13,7 +13,7 @@ from faircount.cli.show import number
 
 
 def test_commands_come_in_the_order_in_which_they_are_needed() -> None:
-    assert list(COMMANDS) == ["plan", "run", "privacy", "audit", "costs", "reproduce", "demo"]
+    assert list(COMMANDS) == ["plan", "run", "budget", "privacy", "audit", "costs", "reproduce", "demo"]
     shown = CliRunner().invoke(main, ["--help"]).output
     places = [shown.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)

@@ -95,6 +95,15 @@ class Ledger:
         """(epsilon, delta) of every charge that counts: a reserved one may have been published."""
         return parallel_costs(each for each in self.charges if each.status is not Status.RELEASED)
 
+    @property
+    def spent(self) -> tuple[float, float]:
+        """(epsilon, delta) of all charges together: added up, or composed at the total delta if that is less."""
+        epsilon, delta = (math.fsum(each) for each in zip(*self.costs, strict=True)) if self.costs else (0.0, 0.0)
+        if self.adaptive or delta >= self.delta or epsilon > LARGEST_EPSILON:
+            return epsilon, delta
+        less = _composed(self.costs, delta=self.delta)
+        return (less, self.delta) if less < epsilon else (epsilon, delta)
+
     def admits(self, charge: Charge) -> bool:
         """Whether the population could bear this charge beside the others."""
         if self.closed:
@@ -191,5 +200,9 @@ def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adapt
         return True
     if adaptive or math.fsum(deltas) >= delta or max(epsilons) > LARGEST_EPSILON:
         return False
-    step = max(STEP, math.fsum(epsilons) / _CELLS)
-    return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon, step=step) <= delta
+    return _composed(costs, epsilon=epsilon) <= delta
+
+
+def _composed(costs: list[tuple[float, float]], *, epsilon: float | None = None, delta: float | None = None) -> float:
+    step = max(STEP, math.fsum(each for each, _ in costs) / _CELLS)
+    return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon, delta=delta, step=step)
