@@ -68,7 +68,11 @@ def known(adversary: object) -> Adversary:
 class Guarantee:
     """(epsilon, delta) differential privacy, with everything the claim depends on.
 
-    `condition` is None when the guarantee holds for any data; otherwise the claim is empty where it is not met.
+    epsilon: privacy loss: the odds between two answers of a user change by at most a factor e^epsilon
+    delta: probability with which more than epsilon may be lost
+    relation: which data sets are neighbours
+    adversary: who is looking; everybody also reads the published result
+    condition: what must hold for the claim not to be empty; None where it holds for any data
     """
 
     epsilon: float

@@ -64,13 +64,17 @@ def run(
 ) -> Result | MeanResult:
     """Run a mechanism on one answer per user and return estimates, intervals and the guarantee.
 
-    `topology` is how the shares travel: "servers" (each user sends one share to each of two servers), "explicit" (every
-    user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
-    "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares".
-    `parties` is for "shares" alone: how many hold the additive shares, by default every user up to 2,000 users and two
-    servers above. `ledger` and `population` name a budget (`LedgerFile`) that is charged before anything is drawn, or
-    refuses. `entropy` is the operating system's; a `SeededStream` makes a simulation repeatable and must not be
-    used for a release. `progress` is told the number of users done.
+    answers: one item of the mechanism's list per user; numbers in [-1, 1] for Duchi and PM
+    mechanism: such as `Laplace(items=cities, epsilon=1.0)`
+    topology: how the shares travel: "servers" (each user sends one share to each of two servers), "explicit" (every
+        user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
+        "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares"
+    parties: for "shares" alone: how many hold the additive shares; by default every user up to 2,000 users and two
+        servers above
+    ledger, population: name a budget (`LedgerFile`) that is charged before anything is drawn, or refuses
+    entropy: the operating system's if not given; a `SeededStream` makes a simulation repeatable and must not be used
+        for a release
+    progress: told the number of users done
     """
     source = SystemEntropy() if entropy is None else entropy
     if not isinstance(source, Entropy):

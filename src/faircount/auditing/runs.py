@@ -110,9 +110,14 @@ def audit(
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Test the claim (epsilon, delta); by default the mechanism's own guarantee.
+    """Run a mechanism's own code on two neighbouring data sets and test a claim about it.
 
-    `runs` are made on each of the two data sets. A sound claim is refuted with probability at most 1 - confidence.
+    mechanism: what is audited
+    epsilon, delta: the claim; by default the mechanism's own guarantee
+    runs: made on each of the two data sets
+    confidence: a sound claim is refuted with probability at most 1 - confidence
+    entropy: randomness other than the operating system's, to make an audit repeatable
+    progress: told the number of runs done
     """
     integer("runs", runs, least=100)
     confidence = fraction("confidence", confidence)

@@ -78,7 +78,10 @@ class SystemEntropy(Entropy):
 
 
 class SeededStream(Entropy):
-    """A repeatable stream for simulations and tests only; never for a release."""
+    """A repeatable stream for simulations and tests only; never for a release.
+
+    seed: the same seed gives the same stream
+    """
 
     __slots__ = ("_stream", "seed")
 

@@ -282,8 +282,15 @@ def costs(
     """Table I at this size: every formula, and what the parties of running surveys drew, added and sent.
 
     Only TSS and TSS' depend on chance; their counts are averages of `runs` surveys whose items have equally many
-    holders. `alpha` is 0.4, to whole items, unless given; `phi`, the colluding users that TSS' is made for, a few more
-    than an item usually has reporters. What TSS' adds is counted for uniform sets, whatever `gamma`.
+    holders. What TSS' adds is counted for uniform sets, whatever `gamma`.
+
+    users, items: size of the survey
+    alpha: share of the items that a user of TSS reports; 0.4, to whole items, if not given
+    gamma: how much likelier a reported set holds the own item
+    phi: colluding users that TSS' is made for; a few more than an item usually has reporters, if not given
+    runs: surveys of TSS and TSS' that are averaged
+    seed: of the users' sets and helpers
+    entropy: randomness of the responses
     """
     n, N = integer("users", users, least=2), integer("items", items, least=2)
     if n * n * N > MOST_SHARES:

@@ -81,6 +81,13 @@ class Laplace(NoiseMechanism):
     Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
     of them add up to noise of law (1-a)/(1+a) a^|z|, which hides a change by one in two entries up to e^epsilon; more
     only help. Variance of a count (n'/h) 2a/(1-a)^2.
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
+    insiders: colluding participants, whose own noise does not count
+    dropouts: users who may vanish before the sum is opened
+    epsilon: privacy loss it is made for
     """
 
     name: ClassVar[str] = "laplace"

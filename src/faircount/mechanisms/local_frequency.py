@@ -70,7 +70,12 @@ def _epsilon_each(kind: type[LocalFrequency], items: int, epsilon: float, delta:
 
 @dataclass(frozen=True, kw_only=True)
 class GRR(LocalFrequency):
-    """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one."""
+    """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one.
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    epsilon: privacy loss of one report
+    """
 
     name: ClassVar[str] = "grr"
 
@@ -119,7 +124,12 @@ class GRR(LocalFrequency):
 
 @dataclass(frozen=True, kw_only=True)
 class OUE(LocalFrequency):
-    """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1)."""
+    """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1).
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    epsilon: privacy loss of one report
+    """
 
     name: ClassVar[str] = "oue"
 

@@ -45,7 +45,17 @@ FRAME = ("sound", "half_width_95", "standard_error", "users_needed", "bytes_per_
 class Option:
     """One mechanism's answer to the question. Errors are fractions of the users, averaged over the items.
 
-    `epsilon` and `delta` are the exact privacy of all releases together. `reason` says why it is sound, or why not.
+    name: of the mechanism
+    sound: whether it meets the budget
+    reason: why it does, or why not
+    parameters: what it is run with, each release
+    epsilon, delta: the exact privacy of all releases together
+    standard_error, half_width_95: error of an average item
+    users_needed: users that the wanted error takes; None where none was asked for, or no number is enough
+    condition: what must hold for the guarantee not to be empty; None where it holds for any data
+    cost: bytes, visits and who sees what
+    paper_form_bytes: bytes of a user in the paper's own form
+    mechanism: the mechanism itself, ready to run
     """
 
     name: str
@@ -88,7 +98,11 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """All options, best first, and what to do."""
+    """All options, best first, and what to do.
+
+    question: what was asked
+    options: every mechanism, sound ones first, by error
+    """
 
     question: Question
     options: tuple[Option, ...]
@@ -247,12 +261,19 @@ def plan(
     target_error: float | None = None,
     loss: float | None = None,
 ) -> Plan:
-    """Compare every mechanism for this many users and items under a total budget (epsilon, delta) over all releases.
+    """Compare every mechanism for this many users and items under a total budget over all releases.
 
-    `floor`: other holders that every item has for sure, known without looking at the answers. `dropout`, `colluding`:
-    shares of the users; at least one participant is always counted as an insider. `target_error`: a 95% half-width.
-    `loss`: the probability that a user misses a visit; the plan then says which topologies come to an end (5% where
-    users may drop out and nothing is given).
+    users: number of users who will be asked
+    items: number of items that the question offers
+    epsilon: privacy loss of all releases together
+    delta: probability with which more than epsilon may be lost, over all releases together
+    floor: other holders that every item has for sure, known without looking at the answers
+    releases: results to be published about the same users
+    dropout: share of the users who may vanish half-way
+    colluding: share of the users who may pool what they know; at least one user always is such an insider
+    target_error: wanted 95% half-width; the plan then says how many users it takes
+    loss: probability that a user misses a visit; the plan then says which topologies finish (5% where users may
+        drop out and nothing is given)
     """
     question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss)
     return Plan(question, _ordered([option(name, family, question) for name, family in families().items()]))

@@ -31,7 +31,17 @@ ROUNDED = 1.005
 
 @dataclass(frozen=True)
 class Statement:
-    """What parameters guarantee: replace-one unless said otherwise; `paper` holds what is printed, None for nothing."""
+    """What parameters guarantee, between data sets that differ in one user's answer unless said otherwise.
+
+    mechanism: its name
+    epsilon, delta: the guarantee; None where it cannot be stated
+    delta_zero_out: delta where a neighbour lacks the user's response instead
+    adversary: who is looking
+    condition: what must hold for the claim not to be empty; None where it holds for any data
+    releases: how many results about the same users this is for
+    paper: what the paper prints for the same parameters; None where it says nothing
+    more: further figures of this mechanism
+    """
 
     mechanism: str
     epsilon: float | None
@@ -302,8 +312,10 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
     `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
-    is the k of the formula. Which parameters a mechanism takes is told by `faircount privacy --help`, and by the error
-    when one is missing.
+    is the k of the formula.
+
+    mechanism: its name, in small letters
+    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing
     """
     known = _checked(mechanism, parameters)
     if mechanism in LOCAL:
