@@ -1,36 +1,33 @@
 """Audit: run a mechanism's own `respond` on the worst neighbouring pair and see whether the claim survives.
 
-Only the published sum is looked at, by somebody who knows everything but one user's answer (and, for noise mechanisms,
-the insiders' noise). An audit can refute a claim; it cannot prove one.
+What leaves the devices is looked at, by somebody who knows everything but one user's answer (and, for noise mechanisms,
+what the insiders sent); or, at choice, the published result of whole surveys, with every message of the protocol. An
+audit can refute a claim; it cannot prove one.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faircount.auditing.statistics import Finding, find
+from faircount.auditing.statistics import CHANCE, Finding, find, refutable
 from faircount.core import plain
-from faircount.core.arrays import Floats
+from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, real
 from faircount.mechanisms.base import Mechanism
-from faircount.mechanisms.local_frequency import LocalFrequency
-from faircount.mechanisms.local_mean import LocalMean
-from faircount.mechanisms.sampling import Sampling
-from faircount.mechanisms.secret_shared import NoiseMechanism, SharedMechanism
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.secret_shared import makes_shares
+from faircount.mechanisms.worst_pair import WorstPair
 
 Progress = Callable[[int], None]
 
-BATCH = 500_000  # responses made at a time
-PILOT = 200  # runs that only say where the sums usually lie
-NOISE_USERS = 12  # users of the audited run where the mechanism does not name a number: fewer are faster, and no easier
+DEVICES = "devices"
+"""The default: what `respond` makes of the answers is looked at, without a protocol."""
+
+BATCH = 50_000  # responses made at a time
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +38,10 @@ class AuditReport:
     epsilon, delta: the claim that was tested
     runs:           runs on each of the two data sets
     confidence:     a sound claim survives with at least this probability
-    finding:        the event that was chosen, and how often it happened
+    finding:        what the runs showed
+    refutable:      the largest epsilon that such an audit refutes with probability 95% if the mechanism follows its own
+                    laws; None if there is none above 0
+    through:        what was looked at: "devices", or whole surveys of a topology
     """
 
     mechanism: str
@@ -50,6 +50,8 @@ class AuditReport:
     runs: int
     confidence: float
     finding: Finding
+    refutable: float | None
+    through: str = DEVICES
 
     @property
     def lower_bound(self) -> float:
@@ -62,9 +64,11 @@ class AuditReport:
         return self.lower_bound > self.epsilon
 
     @property
-    def detectable(self) -> float:
-        """The smallest true epsilon that these runs would have exposed, by the event they used."""
-        return self.finding.detectable(self.epsilon)
+    def power(self) -> str:
+        """What such an audit can see, in words."""
+        if self.refutable is None:
+            return "no claim about this mechanism for sure: make more runs"
+        return f"a claim of epsilon {self.refutable:.4g} or less about this mechanism, with probability {CHANCE:.0%}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -74,15 +78,20 @@ class AuditReport:
             "claim": {"epsilon": self.epsilon, "delta": self.delta},
             "refuted": self.refuted,
             "lower_bound": self.lower_bound,
-            "detectable": self.detectable if math.isfinite(self.detectable) else None,
+            "refutable": {"epsilon": self.refutable, "probability": CHANCE},
+            "through": self.through,
             "runs": self.runs,
             "confidence": self.confidence,
         }
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of one row; its `attrs` hold what `to_dict` says."""
-        columns = {"epsilon": [self.epsilon], "delta": [self.delta], "lower_bound": [self.lower_bound]}
-        columns |= {"detectable": [self.detectable], "refuted": [self.refuted]}
+        columns: dict[str, list[Any]] = {
+            "epsilon": [self.epsilon],
+            "delta": [self.delta],
+            "lower_bound": [self.lower_bound],
+        }
+        columns |= {"refutable": [self.refutable], "refuted": [self.refuted]}
         return plain.frame(columns, [self.mechanism], "mechanism", self.to_dict())
 
     def _repr_html_(self) -> str:
@@ -96,7 +105,7 @@ class AuditReport:
         return (
             f"{self.mechanism}: claim ({self.epsilon:g}, {self.delta:g})-DP is {verdict}; epsilon is at least "
             f"{self.lower_bound:.4g} with confidence {self.confidence:g} from {self.runs} runs on each of two data "
-            f"sets; a true epsilon of {self.detectable:.4g} or more would have shown"
+            f"sets; such an audit refutes {self.power}"
         )
 
 
@@ -107,6 +116,7 @@ def audit(
     delta: float | None = None,
     runs: int = 20_000,
     confidence: float = 0.999,
+    through: str = DEVICES,
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -116,6 +126,8 @@ def audit(
     epsilon, delta: the claim; by default the mechanism's own guarantee
     runs: made on each of the two data sets
     confidence: a sound claim is refuted with probability at most 1 - confidence
+    through: "devices", or the topology of whole surveys ("servers", "explicit", "masked", "two-stage"): then each run is
+        a survey with every message, of which only the published result is looked at; a few hundred take minutes
     entropy: randomness other than the operating system's, to make an audit repeatable
     progress: told the number of runs done
     """
@@ -125,105 +137,69 @@ def audit(
     if asked is None:
         raise ParameterError("give epsilon= and delta=, the claim to be tested")
     claimed = checked_epsilon(asked)
-    world = _World.of(mechanism, claimed)
+    pair = mechanism.worst_pair(claimed, reader=through != DEVICES)
     if delta is None:
-        made = mechanism if isinstance(mechanism, Sampling) else world.mechanism
-        delta = made.guarantee(epsilon=claimed, adversary=made.default_adversary).delta
-    if not 0 <= real("delta", delta) <= 1:
-        raise ParameterError(f"delta must lie in [0, 1], not {delta:g}")
+        delta = pair.stated_by.guarantee(epsilon=claimed, adversary=mechanism.default_adversary).delta
+    allowed = float(real("delta", delta))
+    if not 0 <= allowed <= 1:
+        raise ParameterError(f"delta must lie in [0, 1], not {allowed:g}")
     source = SystemEntropy() if entropy is None else entropy
-    world = world.centred(source)
-    first, second = (world.statistics(which, runs, source, progress) for which in (False, True))
-    finding = find(first, second, float(delta), confidence)
-    return AuditReport(mechanism.name, claimed, float(delta), runs, confidence, finding)
+    make = _respond if through == DEVICES else _survey(through, claimed)
+    first, second = (
+        _statistics(pair, _many(pair, answers, runs, make, source, progress)) for answers in (pair.first, pair.second)
+    )
+    finding = find(first, second, allowed, confidence, claimed)
+    sees = refutable(pair.chances, allowed, runs, confidence, most=2 * claimed + 1)
+    return AuditReport(mechanism.name, claimed, allowed, runs, confidence, finding, sees, through)
 
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    """A mechanism made small, and two vectors of answers that differ in the last user."""
+Runs = Callable[[WorstPair, Ints, int, Entropy], Ints]
+"""Makes so many runs with these answers; one row for each, of what the adversary sees."""
 
-    mechanism: Mechanism
-    first: NDArray[Any]
-    second: NDArray[Any]
-    known: int = 0  # the first users are insiders: what they sent is taken off
-    centre: tuple[float, float] = (0.0, 0.0)  # where the two sums usually lie in the first world
 
-    @classmethod
-    def of(cls, mechanism: Mechanism, epsilon: float) -> "_World":
-        """The worst neighbouring pair for this family of mechanisms."""
-        if isinstance(mechanism, LocalMean):
-            return cls(replace(mechanism, users=1), np.array([1.0]), np.array([-1.0]))
-        if isinstance(mechanism, LocalFrequency):
-            return cls(replace(mechanism, users=1), np.array([0]), np.array([1]))
-        if isinstance(mechanism, Sampling):
-            return cls._sampling(mechanism, epsilon)
-        if isinstance(mechanism, NoiseMechanism):
-            return cls._noise(mechanism)
-        raise ParameterError(f"{mechanism.name} cannot be audited")
+def _many(pair: WorstPair, answers: Ints, runs: int, make: Runs, entropy: Entropy, progress: Progress | None) -> Ints:
+    batch, rows = max(1, BATCH // answers.size), []
+    for start in range(0, runs, batch):
+        rows.append(make(pair, answers, min(batch, runs - start), entropy))
+        if progress is not None:
+            progress(min(start + batch, runs))
+    return np.concatenate(rows)
 
-    @classmethod
-    def _sampling(cls, mechanism: Sampling, epsilon: float) -> "_World":
-        """(k+1, k) against (k, k+1) holders; users of other items would change nothing in these two sums.
 
-        With two items alone all users hold one or the other, and the claim may speak of such data sets only.
-        """
-        others = np.repeat([0, 1], mechanism.worst_crowds(mechanism.default_adversary, epsilon))
-        if isinstance(mechanism, TSS):  # its sets are drawn among all items; TSS' differs in the helpers alone
-            same = {each.name: getattr(mechanism, each.name) for each in fields(TSS)}
-            small: Sampling = TSS(**same | {"users": None, "floor": 0})
-        else:
-            small = replace(mechanism, users=None, floor=0, items=mechanism.domain.labels[:2])
-        return cls(small, np.append(others, 0), np.append(others, 1))
+def _respond(pair: WorstPair, answers: Ints, copies: int, entropy: Entropy) -> Ints:
+    """Many surveys in one call of the users' own code where the mechanism allows it, else one call for each."""
+    wide = pair.mechanism.side_by_side(copies)
+    if wide is not None:
+        return wide.seen(wide.respond(np.repeat(answers, copies), entropy), copies, pair.insiders)
+    made = pair.mechanism
+    rows = [made.seen(made.respond(answers, entropy), 1, pair.insiders) for _ in range(copies)]
+    return np.concatenate(rows)
 
-    @classmethod
-    def _noise(cls, mechanism: NoiseMechanism) -> "_World":
-        """Any data will do: the others hold item 0; the insiders come first, where the most coins are."""
-        n = mechanism.users or NOISE_USERS + mechanism.insiders + mechanism.dropouts
-        small = replace(mechanism, users=n, items=mechanism.domain.labels[:2])
-        others = np.zeros(n - 1, dtype=np.int64)
-        return cls(small, np.append(others, 0), np.append(others, 1), mechanism.default_adversary.insiders)
 
-    def centred(self, entropy: Entropy) -> "_World":
-        """With the centre seen in a few extra runs, so that "more than usual here, less there" is an event."""
-        pilot = self._batch(self.first, PILOT, entropy)
-        if pilot.shape[1] == 1:
-            return self
-        return replace(self, centre=(float(np.median(pilot[:, 1])), float(np.median(-pilot[:, 2]))))
+def _survey(name: str, epsilon: float) -> Runs:
+    """Whole surveys; what is seen of each are the published counts."""
+    from faircount.protocol import topology_named  # most of the protocol: loaded when it is played
+    from faircount.protocol.play import play
 
-    def statistics(self, swapped: bool, runs: int, entropy: Entropy, progress: Progress | None) -> Floats:
-        """One row per run: what the adversary compares."""
-        answers = self.second if swapped else self.first
-        batch = max(1, BATCH // answers.size)
-        rows = []
-        for start in range(0, runs, batch):
-            rows.append(self._batch(answers, min(batch, runs - start), entropy))
-            if progress is not None:
-                progress(min(start + batch, runs))
-        return np.concatenate(rows)
+    topology = topology_named(name)
 
-    def _batch(self, answers: NDArray[Any], runs: int, entropy: Entropy) -> Floats:
-        """Many runs in one call of the users' own code: each row is one user of one run."""
-        tiled = np.tile(answers, runs)
-        if isinstance(self.mechanism, SharedMechanism):
-            places = np.tile(np.arange(answers.size), runs)
-            rows = self.mechanism.contribute(tiled, places, entropy)[:, :2].reshape(runs, answers.size, 2)
-            return self._compare(rows[:, self.known :].sum(axis=1, dtype=np.float64))
-        responses = replace(self.mechanism, users=tiled.size).respond(tiled, entropy)
-        if isinstance(self.mechanism, LocalMean):
-            return np.asarray(responses, dtype=np.float64).reshape(runs, 1)
-        bits = responses.bits if isinstance(self.mechanism, TSS) else responses
-        if bits.ndim == 1:  # positions, -1 for nothing: DPCS and GRR
-            bits = np.stack([bits == 0, bits == 1], axis=1)
-        return self._compare(bits[:, :2].reshape(runs, answers.size, 2).sum(axis=1, dtype=np.float64))
+    def make(pair: WorstPair, answers: Ints, copies: int, entropy: Entropy) -> Ints:
+        made = makes_shares(pair.mechanism)
+        at = epsilon if made.promise[0] is None else made.promise[0]
+        counts = [play(answers, made, topology, entropy=entropy, epsilon=at).aggregate for _ in range(copies)]
+        return np.asarray(np.rint(np.array(counts)[:, :2] * made.steps_per_count), dtype=np.int64)
 
-    def _compare(self, sums: Floats) -> Floats:
-        """Statistics an adversary may threshold: the difference, each side alone, both at once, the likelihood."""
-        first, second = sums[:, 0], sums[:, 1]
-        columns = [first - second, first, -second]
-        if isinstance(self.mechanism, Sampling):
-            most, most_too = (self.first == 0).sum(), (self.second == 1).sum()  # a + 1 and b + 1 holders
-            with np.errstate(divide="ignore"):  # likelihood ratio (b + 1 - s_2) / (a + 1 - s_1), up to a constant
-                columns.append(np.log(most_too - second) - np.log(most - first))
-        else:
-            columns.append(np.minimum(first - self.centre[0], self.centre[1] - second))
-        return np.nan_to_num(np.stack(columns, axis=1))  # both sides impossible at once: no information
+    return make
+
+
+def _statistics(pair: WorstPair, seen: Ints) -> Floats:
+    """One row per run: the likelihood ratio of the exact laws, and plainer ones in case the code follows others.
+
+    Those are each number alone and, where there are two, their difference and "more than usual here, less there".
+    """
+    ratio = pair.log_ratio(seen)
+    columns = [ratio, -ratio, *seen.T.astype(np.float64)]
+    if len(pair.law) == 2:
+        first, second = (seen[:, j] - part.centre for j, part in enumerate(pair.law))
+        columns += [first - second, np.minimum(first, -second)]
+    return np.stack(columns, axis=1)

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import DELTA
+from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
     from faircount.auditing.runs import AuditReport
     from faircount.mechanisms.base import Mechanism
 
-MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "grr", "oue", "duchi", "pm")
+MECHANISMS = names()
 
 
 @click.command()
-@click.argument("mechanism", type=click.Choice(MECHANISMS), metavar="MECHANISM")
+@click.argument("mechanism", type=click.Choice(MECHANISMS))
 @click.option("--epsilon", type=float, help="What the mechanism is made for; for dpcs, dpds, tss: the claim.")
 @click.option("--delta", type=float, help=f"{DELTA}: what decoys and dpdg are made for; for the others, the claim.")
 @click.option("--p", type=float, help="Sampling probability (dpcs, dpds, tss).")
@@ -27,25 +28,35 @@ MECHANISMS = ("dpcs", "dpds", "tss", "tss-prime", "laplace", "decoys", "dpdg", "
 @click.option("--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]")
 @click.option("--claim-epsilon", type=float, help="Epsilon of a claim to be tested instead of the mechanism's own.")
 @click.option("--claim-delta", type=float, help="Delta of a claim to be tested instead of the mechanism's own.")
+@click.option(
+    "--through",
+    type=click.Choice(["devices", "servers", "explicit", "masked", "two-stage"]),
+    default="devices",
+    show_default=True,
+    help="Look at what leaves the devices, or at the results of whole surveys.",
+)
 @click.option("--runs", default=20_000, show_default=True, help="Runs on each of the two data sets.")
 @click.option("--confidence", default=0.999, show_default=True, help="A true claim survives with this probability.")
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_seed: int | None, **given: Any) -> None:
+def audit(
+    mechanism: str, as_json: bool, runs: int, confidence: float, through: str, simulate_seed: int | None, **given: Any
+) -> None:
     """Try to refute the privacy claim of MECHANISM by running its own code on two neighbouring data sets.
 
-    MECHANISM is one of dpcs, dpds, tss, tss-prime, laplace, decoys, dpdg, grr, oue, duchi, pm. Exit code 1 if the claim
-    is refuted, 0 if not. An audit can refute a claim; it cannot prove one.
+    Exit code 1 if the claim is refuted, 0 if not. An audit can refute a claim; it cannot prove one.
     """
     from faircount.auditing.runs import audit as run_audit
     from faircount.cli.show import print_json, progress
     from faircount.core.entropy import SeededStream
 
     made, claim = _made(mechanism, given)
-    _bearable(mechanism, given, runs)
+    _bearable(made, given, runs)
     with progress(f"runs of {mechanism}", runs) as done:
         entropy = None if simulate_seed is None else SeededStream(simulate_seed)
-        report = run_audit(made, **claim, runs=runs, confidence=confidence, entropy=entropy, progress=done)
+        report = run_audit(
+            made, **claim, runs=runs, confidence=confidence, through=through, entropy=entropy, progress=done
+        )
     if as_json:
         print_json(report.to_dict())
     else:
@@ -53,102 +64,84 @@ def audit(mechanism: str, as_json: bool, runs: int, confidence: float, simulate_
     raise click.exceptions.Exit(int(report.refuted))
 
 
-_SAMPLING = ("items", "users", "p", "floor")
-_NOISE = ("items", "users", "insiders", "epsilon")
-OPTIONS = {
-    "dpcs": _SAMPLING,
-    "dpds": _SAMPLING,
-    "tss": (*_SAMPLING, "alpha", "gamma"),
-    "tss-prime": (*_SAMPLING, "alpha", "gamma"),
-    "laplace": _NOISE,
-    "decoys": (*_NOISE, "delta", "decoys"),
-    "dpdg": (*_NOISE, "delta"),
-    "grr": ("items", "epsilon"),
-    "oue": ("items", "epsilon"),
-    "duchi": ("epsilon",),
-    "pm": ("epsilon",),
-}
-"""Options that are parameters of the mechanism; those of the claim go with all of them."""
+PARAMETERS = ("items", "users", "p", "floor", "alpha", "gamma", "insiders", "epsilon", "delta", "decoys")
+"""Options that may be parameters of a mechanism; which of them are, its class says."""
 
 CLAIM = ("epsilon", "delta", "claim_epsilon", "claim_delta")
-
-NEEDS = {
-    "dpcs": ("p", "epsilon"),
-    "dpds": ("p", "epsilon"),
-    "tss": ("p", "alpha", "epsilon"),
-    "tss-prime": ("p", "alpha", "epsilon"),
-    "decoys": ("epsilon", "delta"),
-    "dpdg": ("epsilon", "delta"),
-}
-"""Options without which there is no mechanism or no claim; all others need --epsilon."""
+"""Options that go with every mechanism."""
 
 MOST_RESPONSES = 10**9
 """Users of all runs together, at most: a few minutes' work."""
 
 
 def _made(name: str, given: dict[str, Any]) -> "tuple[Mechanism, dict[str, Any]]":
-    """The mechanism, and the claim about it."""
-    import faircount as fc
+    """The mechanism, and the claim about it. Options that are parameters of the mechanism go to it."""
+    from faircount.mechanisms.registry import mechanism
 
-    _checked(name, given)
-    kinds: dict[str, Any] = {"dpcs": fc.DPCS, "dpds": fc.DPDS, "tss": fc.TSS, "tss-prime": fc.TSSPrime}
-    kinds |= {"laplace": fc.Laplace, "decoys": fc.Decoys, "dpdg": fc.DPDG}
-    kinds |= {"grr": fc.GRR, "oue": fc.OUE, "duchi": fc.Duchi, "pm": fc.PM}
-    options = {key: given[key] for key in OPTIONS[name] if given[key] is not None}
-    if "items" in OPTIONS[name]:
+    kind = mechanism(name)
+    takes = _options(kind)
+    _checked(kind, takes, given)
+    options = {key: given[key] for key in takes if given[key] is not None}
+    if "items" in takes:
         options.setdefault("items", 3)
-    if "decoys" in options:  # so many coins, whatever is claimed about them
-        options["coins"] = options.pop("decoys")
+    if "p" in takes or "decoys" in options:  # the parameters are given; epsilon and delta are claimed about them
         options = {key: value for key, value in options.items() if key not in ("epsilon", "delta")}
-    return kinds[name](**options), _claim(name, given)
+    if "decoys" in options:
+        options["coins"] = options.pop("decoys")
+    return kind(**options), _claim(given)
 
 
-def _checked(name: str, given: dict[str, Any]) -> None:
+def _options(kind: "type[Mechanism]") -> tuple[str, ...]:
+    """The parameters of a mechanism that the command has options for; coins are called decoys there."""
+    from dataclasses import fields
+
+    own = {"decoys" if each.name == "coins" else each.name for each in fields(kind)}
+    return tuple(name for name in PARAMETERS if name in own)
+
+
+def _checked(kind: "type[Mechanism]", takes: tuple[str, ...], given: dict[str, Any]) -> None:
     """Refuse options that the mechanism does not have, and ask for those it needs."""
     from faircount.core.errors import ParameterError
 
-    takes = tuple(dict.fromkeys((*OPTIONS[name], *CLAIM)))
-    strange = [key for key, value in given.items() if value is not None and key not in takes]
+    every = tuple(dict.fromkeys((*takes, *CLAIM)))
+    strange = [key for key, value in given.items() if value is not None and key not in every]
     if strange:
-        listed = ", ".join(takes).replace("_", "-")
-        raise ParameterError(f"audit of {name} has no {', '.join(strange)}; it takes {listed}")
-    lacking = [f"--{key}" for key in NEEDS.get(name, ("epsilon",)) if given[key] is None]
+        listed = ", ".join(every).replace("_", "-")
+        raise ParameterError(f"audit of {kind.name} has no {', '.join(strange)}; it takes {listed}")
+    lacking = [f"--{key}" for key in kind.needs if given.get(key) is None]
     if lacking:
-        raise ParameterError(f"audit {name} needs {' and '.join(lacking)}: see faircount audit --help")
+        raise ParameterError(f"audit {kind.name} needs {' and '.join(lacking)}: see faircount audit --help")
 
 
-def _bearable(name: str, given: dict[str, Any], runs: int) -> None:
-    """Refuse runs that would take hours: of sampling mechanisms the holders of two items run, of noise all users."""
+def _bearable(made: "Mechanism", given: dict[str, Any], runs: int) -> None:
+    """Refuse runs that would take hours."""
     from faircount.core.errors import ParameterError
 
-    noisy = OPTIONS[name][: len(_NOISE)] == _NOISE
-    responses = 2 * runs * max(1, (given["users"] if noisy else given["floor"]) or 0)
+    responses = 2 * runs * made.worst_pair(given["epsilon"] or 1.0).first.size
     if responses > MOST_RESPONSES:
-        fewer = "leave --users out, because a dozen are no easier to protect, or make" if noisy else "make"
+        few = given["users"] is None or "p" in _options(type(made))
+        fewer = "make" if few else "leave --users out, because a dozen are no easier to protect, or make"
         raise ParameterError(f"{runs:,} runs, twice, would take {responses:,} responses: {fewer} fewer --runs")
 
 
-def _claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def _claim(given: dict[str, Any]) -> dict[str, Any]:
     """The claim asked for; else what the options say; a delta that is named nowhere is the mechanism's own."""
+    delta = given["delta"] if given["claim_delta"] is None else given["claim_delta"]
     if given["claim_epsilon"] is not None:
-        delta = given["delta"] if given["claim_delta"] is None else given["claim_delta"]
         return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
-    return {"epsilon": given["epsilon"], "delta": given["claim_delta"] or given["delta"]}
+    return {"epsilon": given["epsilon"], "delta": delta}
 
 
 def _show(report: "AuditReport") -> None:
-    import math
-
     from faircount.cli.show import console, pairs
 
-    out, exposed = console(), report.detectable
-    shows = f"{exposed:.4g} or more" if math.isfinite(exposed) else "none: make more runs"
+    out = console()
     out.print(
         pairs(
             [
                 ("claim", f"({report.epsilon:.4g}, {report.delta:.3g})-differential privacy of {report.mechanism}"),
                 ("measured", f"epsilon is at least {report.lower_bound:.4g}, with confidence {report.confidence:g}"),
-                ("would have shown", f"a true epsilon of {shows}"),
+                ("would refute", report.power),
                 ("runs", f"{report.runs:,} on each of two neighbouring data sets"),
             ]
         )

@@ -31,6 +31,7 @@ from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, 
 from faircount.core.validation import MOST_USERS, frequencies, integer
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.worst_pair import WorstPair
 
 Progress = Callable[[int], None]
 """Is told the number of users done."""
@@ -191,6 +192,24 @@ class Mechanism(ABC):
         each = [against(adversary=who) for who in self.adversaries]
         asked = delta is not None  # then deltas differ by rounding alone, and epsilon says which is the weakest
         return tuple(sorted(each, key=lambda g: (g.epsilon, g.delta) if asked else (g.delta, g.epsilon), reverse=True))
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """The neighbouring data sets on which it hides least at this epsilon; `reader` knows nobody's noise."""
+        raise ParameterError(f"{self.name} names no worst pair of data sets, so it cannot be audited")
+
+    def seen(self, responses: Any, copies: int, insiders: int) -> Ints:
+        """What the adversary looks at in each of `copies` surveys: whole numbers, one row per survey.
+
+        Responses come user by user, each in all surveys; what the first `insiders` users sent is taken off.
+        """
+        raise ParameterError(f"{self.name} does not say what is seen of it, so it cannot be audited")
+
+    def side_by_side(self, copies: int) -> Self | None:
+        """The mechanism for so many surveys at once, in which each user does as it does alone; None if there is none.
+
+        Users come in the order of their places, each `copies` times.
+        """
+        return None
 
     def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
         """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1.

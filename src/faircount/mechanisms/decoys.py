@@ -177,6 +177,16 @@ class Decoys(NoiseMechanism):
         more = coins - each * included
         return max(0, included - missing) * each + max(0, more - missing)
 
+    def side_by_side(self, copies: int) -> Self | None:
+        """As many times the coins: in the order of the places, the first users have the larger numbers again."""
+        if self.D * copies > MOST_COINS:
+            return None
+        return replace(self._same_noise_of_each(copies), delta=None, coins=self.D * copies)
+
+    def honest_channel(self, insiders: int) -> Channel:
+        """The first users of the roster have the larger numbers of coins."""
+        return self.channel(self.n - insiders, self.coins_between(self.n - insiders)[0])
+
     @property
     def reach(self) -> int:
         """n users and D heads at most."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,6 +252,10 @@ class DPDG(NoiseMechanism):
 
         return noise_bound(log_mgf, 40 / math.sqrt(terms * float((pmf * values**2).sum())), tail)
 
+    def side_by_side(self, copies: int) -> Self | None:
+        """A user's noise depends on epsilon, delta and h alone, but for the paper's printed share."""
+        return self._same_noise_of_each(copies) if self.share == "corrected" else None
+
     @cached_property
     def bound(self) -> int:
         """B: a count's noise stays within +-B steps, for all items together but with probability 2^-60."""
@@ -261,6 +265,11 @@ class DPDG(NoiseMechanism):
     def total_bound(self) -> int:
         """The same for the noise of all items added up."""
         return self._bound(self.n * self.N, OVERFLOW_PROBABILITY)
+
+    @property
+    def lowest(self) -> int:
+        """-B."""
+        return -self.bound
 
     @property
     def reach(self) -> int:
@@ -275,7 +284,7 @@ class DPDG(NoiseMechanism):
     def decode(self, total: Residues, included: int) -> Floats:
         """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
         top, spread = self.takes_part(included) * self.steps_per_count, self.total_bound
-        steps = to_signed(self.opened(total), self.modulus, -self.bound)
+        steps = to_signed(self.opened(total), self.modulus, self.lowest)
         return check_range(steps, -self.bound, top + self.bound, top - spread, top + spread) / self.steps_per_count
 
     def noise(self, included: int) -> NoiseLaw:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,10 @@ class Laplace(NoiseMechanism):
 
         return noise_bound(log_mgf, self.epsilon / 2, tail)
 
+    def side_by_side(self, copies: int) -> Self:
+        """A user's noise depends on epsilon and h alone."""
+        return self._same_noise_of_each(copies)
+
     @cached_property
     def bound(self) -> int:
         """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
@@ -168,6 +172,11 @@ class Laplace(NoiseMechanism):
     def total_bound(self) -> int:
         """The same for the noise of all items added up."""
         return self._bound(self.N, OVERFLOW_PROBABILITY)
+
+    @property
+    def lowest(self) -> int:
+        """-B."""
+        return -self.bound
 
     @property
     def reach(self) -> int:
@@ -182,7 +191,7 @@ class Laplace(NoiseMechanism):
     def decode(self, total: Residues, included: int) -> Ints:
         """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
         present, spread = self.takes_part(included), self.total_bound
-        values = to_signed(self.opened(total), self.modulus, -self.bound)
+        values = to_signed(self.opened(total), self.modulus, self.lowest)
         return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:

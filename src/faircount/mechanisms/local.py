@@ -13,17 +13,17 @@ for the program, not only for the formula.
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from faircount.accounting.composition import compose_randomized_response
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
-from faircount.core.arrays import Ints
+from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
@@ -118,6 +118,10 @@ class LocalMechanism(Mechanism):
         """Whoever sees the report itself."""
         return COLLECTOR
 
+    def side_by_side(self, copies: int) -> Self:
+        """Each report is made alone."""
+        return replace(self, users=copies)
+
     @property
     def promise(self) -> tuple[float, float]:
         """(epsilon, 0)."""
@@ -155,6 +159,12 @@ def rounded_up(share: Fraction) -> float:
     """The smallest floating-point number that is not below a probability."""
     near = float(share)
     return near if Fraction(near) >= share else math.nextafter(near, math.inf)
+
+
+def logs(*chances: float) -> Floats:
+    """Logarithms of probabilities."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.array(chances)))
 
 
 def _below(bound: int, size: int, entropy: Entropy) -> Ints:

@@ -4,7 +4,7 @@ No shares and no helpers: each user sends one noisy report, which anybody may se
 keeps them to compare with, and for the weighted aggregation of Section III-B.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, log
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.divergence import largest_within
+from faircount.accounting.divergence import LossPair, largest_within
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError
@@ -23,7 +23,8 @@ from faircount.mechanisms.base import FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, flips
-from faircount.mechanisms.local import LocalMechanism, Window, exp_below
+from faircount.mechanisms.local import LocalMechanism, Window, exp_below, logs
+from faircount.mechanisms.worst_pair import Part, WorstPair
 
 Bits = NDArray[np.uint8]
 _HALF = Fraction(1, 2)
@@ -78,6 +79,17 @@ class GRR(LocalFrequency):
     """
 
     name: ClassVar[str] = "grr"
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """One user with the first item, or with the second; all other items' reports say nothing."""
+        own, other = float(self.window.own), float(self.window.other)
+        rest = max(0.0, 1 - own - other)
+        law = Part(0, LossPair(logs(own, other, rest), logs(other, own, rest)))
+        return WorstPair(replace(self, users=1), np.array([0]), np.array([1]), (law,), self)
+
+    def seen(self, responses: Ints, copies: int, insiders: int) -> Ints:
+        """The reported item: the first, the second, or another one."""
+        return np.minimum(responses, 2).reshape(copies, 1)
 
     @cached_property
     def window(self) -> Window:
@@ -137,6 +149,16 @@ class OUE(LocalFrequency):
     def response_bits(self) -> int:
         """One bit per item."""
         return self.N
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """One user with the first item, or with the second; all other items' bits say nothing."""
+        own, other = logs(0.5, 0.5), logs(1 - float(self.miss), float(self.miss))
+        law = Part(0, LossPair(own, other)), Part(0, LossPair(other, own))
+        return WorstPair(replace(self, users=1), np.array([0]), np.array([1]), law, self)
+
+    def seen(self, responses: Bits, copies: int, insiders: int) -> Ints:
+        """The bits of the first two items."""
+        return responses[:, :2].astype(np.int64)
 
     @cached_property
     def heads(self) -> int:

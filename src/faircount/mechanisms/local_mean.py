@@ -11,7 +11,7 @@ The rounding comes before the window, so privacy does not depend on it.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,12 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.divergence import LossPair
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
 from faircount.core.validation import integer, real
 from faircount.mechanisms.base import keep
-from faircount.mechanisms.local import LocalMechanism, Window, exp_below
+from faircount.mechanisms.local import LocalMechanism, Window, exp_below, logs
+from faircount.mechanisms.worst_pair import Part, WorstPair
 
 MOST_CELLS = 1 << 16  # squares of 2^31 reports still add up below 2^63
 
@@ -68,6 +70,18 @@ class LocalMean(LocalMechanism):
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
         """One cell for each user's value in [-1, 1]."""
         return self.window.draw(round_randomly(self._checked(answers), self.steps, entropy), entropy)
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """One user at either end, whose windows overlap least."""
+        cells, width, steps = self.window.cells, self.window.width, self.steps
+        far, near = np.full(cells, float(self.window.other)), np.full(cells, float(self.window.other))
+        far[steps:] = near[:width] = float(self.window.own)
+        law = Part(0, LossPair(logs(*far), logs(*near)))
+        return WorstPair(replace(self, users=1), np.array([1.0]), np.array([-1.0]), (law,), self)
+
+    def seen(self, responses: Ints, copies: int, insiders: int) -> Ints:
+        """The reported cell."""
+        return responses.reshape(copies, 1)
 
     def total(self, responses: NDArray[Any]) -> ReportSums:
         """Sum of the reports and of their squares."""

@@ -8,15 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, paper
 from faircount.accounting.composition import compose, sampling_pair, sampling_probability_for_releases
+from faircount.accounting.divergence import LossPair, log_binomial
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
-from faircount.core.arrays import Ints, Residues
+from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts as checked_counts
@@ -27,6 +28,7 @@ from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
+from faircount.mechanisms.worst_pair import Part, WorstPair
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
 
@@ -177,6 +179,34 @@ class Sampling(FrequencyMechanism):
         k, users = self.crowd(adversary), self._enumerated(adversary)
         return exact.worst_two_items(users, k, self.rate, epsilon) if users else (k, k)
 
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """(k+1, k) against (k, k+1) holders; users of other items would change nothing in these two sums.
+
+        With two items alone all users hold one or the other, and the claim may speak of such data sets only.
+        """
+        crowds = self.worst_crowds(self.default_adversary, epsilon)
+        small = self._with_two_items()
+        others = np.concatenate([np.repeat([0, 1], crowds), small._bystanders(sum(crowds))])
+        hit = small.channel(1).hit
+        law = [
+            Part(0, LossPair(*(_padded(log_binomial(crowd + more, hit), crowd + 2) for more in worlds)))
+            for crowd, worlds in zip(crowds, ((1, 0), (0, 1)), strict=True)
+        ]
+        made = replace(small, users=others.size + 1)
+        return WorstPair(made, np.append(others, 0), np.append(others, 1), tuple(law), self)
+
+    def _with_two_items(self) -> Self:
+        """The same coins, for any data and the first two items only."""
+        return replace(self, users=None, floor=0, items=self.domain.labels[:2])
+
+    def _bystanders(self, others: int) -> Ints:
+        """Holders of another item than the two that are compared, where a survey needs more users."""
+        return np.empty(0, dtype=np.int64)
+
+    def side_by_side(self, copies: int) -> Self:
+        """A user's coin depends on p alone."""
+        return replace(self, users=self.n * copies)
+
     def condition(self, adversary: Adversary) -> str | None:
         """The floor, in words; with floor 0 nothing is assumed."""
         if not self.floor or adversary == COLLECTOR:
@@ -224,6 +254,10 @@ class Sampling(FrequencyMechanism):
         return replace(self, dropouts=self.users - included).stated()
 
 
+def _padded(log_pmf: Floats, size: int) -> Floats:
+    return np.append(log_pmf, np.full(size - log_pmf.size, -np.inf))
+
+
 @dataclass(frozen=True, kw_only=True)
 class DPCS(Sampling):
     """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them.
@@ -252,6 +286,11 @@ class DPCS(Sampling):
         if sampled.ndim != 1 or sampled.dtype.kind not in "iu" or np.any((sampled < -1) | (sampled >= self.N)):
             raise AnswerError(f"responses must be positions from 0 to {self.N - 1}, or -1, one per record")
         return np.bincount(sampled[sampled >= 0], minlength=self.N).astype(np.int64)
+
+    def seen(self, responses: Ints, copies: int, insiders: int) -> Ints:
+        """How often the first two items were sampled."""
+        sampled = responses.reshape(-1, copies)
+        return np.stack([(sampled == item).sum(axis=0) for item in (0, 1)], axis=1)
 
     def decode(self, total: NDArray[np.int64], included: int) -> Ints:
         """The counts, checked: no item and no total above the number of users."""

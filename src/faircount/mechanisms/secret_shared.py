@@ -6,7 +6,7 @@ total:   sum of the rows mod q, which is what additive shares of the rows add up
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -19,9 +19,11 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts, integer
 from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism, Progress, keep
+from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.worst_pair import Part, WorstPair
 from faircount.sharing.additive import combine, exchange
-from faircount.sharing.field import check, dtype_for, from_signed, sum_rows
+from faircount.sharing.field import check, dtype_for, from_signed, sum_rows, to_signed
 from faircount.sharing.primes import smallest_prime_above
 
 OVERFLOW_PROBABILITY = 2.0**-60
@@ -32,6 +34,9 @@ MOST_BITS = 62
 
 EVERY_USER_UP_TO = 2000
 """Up to this many users everybody holds shares of everybody, unless told otherwise."""
+
+AUDITED_USERS = 4
+"""Honest users of an audited survey where the mechanism names no number: fewer are faster, and no easier to hide."""
 
 _BLOCK = 1 << 17  # entries made at a time, so that randomness for a million users does not fill the memory
 
@@ -65,6 +70,11 @@ class FieldMechanism(FrequencyMechanism):
     @abstractmethod
     def reach(self) -> int:
         """The largest minus the smallest honest sum of an item."""
+
+    @property
+    def lowest(self) -> int:
+        """The smallest honest sum of an item."""
+        return 0
 
     @abstractmethod
     def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
@@ -177,6 +187,12 @@ class SharedMechanism(FieldMechanism):
         check(total, self.modulus)
         return total
 
+    def seen(self, responses: Residues, copies: int, insiders: int) -> Ints:
+        """The opened sums of the first two items, as signed numbers."""
+        users = responses.shape[0] // copies
+        honest = responses[:, :2].reshape(users, copies * 2)[insiders:]
+        return to_signed(sum_rows(honest, self.modulus), self.modulus, self.lowest).reshape(copies, 2)
+
     def takes_part(self, included: int) -> int:
         """A number of users who took part, refused unless it lies between 1 and n."""
         return integer("included", included, least=1, most=self.n)
@@ -250,6 +266,24 @@ class NoiseMechanism(SharedMechanism):
         insiders: int | None = None,
     ) -> Guarantee:
         """The guarantee from the noise that went in, without that of the insiders (by default as many as planned)."""
+
+    def honest_channel(self, insiders: int) -> Channel:
+        """The law of one item's sum of all users but the first `insiders`, whose noise is known."""
+        return self.channel(self.n - insiders)
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """Any data will do: the others hold item 0; the insiders come first, where the most noise is."""
+        users = self.users or AUDITED_USERS + self.insiders + self.dropouts
+        small, known = replace(self, users=users, items=self.domain.labels[:2]), 0 if reader else self.insiders
+        others, channel = np.zeros(users - 1, dtype=np.int64), small.honest_channel(known)
+        holders = users - known
+        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
+        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small, known)
+
+    def _same_noise_of_each(self, copies: int) -> Self:
+        """For so many times as many users, of whom the noise of as many as before is counted on."""
+        users = self.n * copies
+        return replace(self, users=users, insiders=users - self.dropouts - self.h)
 
     def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
         """As for all; if more users are missing than allowed for, from the noise that went in."""

@@ -222,6 +222,15 @@ class TSS(Sampling, FieldMechanism):
         wanted = reporters if parties is None and self.n <= EVERY_USER_UP_TO else min(reporters, parties or 2)
         return min(self.n, max(self.least_helpers, wanted))
 
+    def seen(self, responses: TwoStageResponse, copies: int, insiders: int) -> Ints:
+        """The opened sums of the first two items."""
+        users = responses.bits.shape[0] // copies
+        return np.asarray(responses.bits[:, :2].reshape(users, copies, 2).sum(axis=0, dtype=np.int64))
+
+    def _with_two_items(self) -> Self:
+        """All items stay: the sets are drawn among them."""
+        return replace(self, users=None, floor=0)
+
     def decode(self, total: TwoStageSum, included: int) -> Ints:
         """The sums as counts: none above the number of its reporters, all together at most n'."""
         present = integer("included", included, least=1)
@@ -357,6 +366,10 @@ class TSSPrime(TSS):
     def parameters(self) -> dict[str, float]:
         """phi comes with those of TSS."""
         return {**super().parameters, "phi": self.phi}
+
+    def _bystanders(self, others: int) -> Ints:
+        """More users than phi in all."""
+        return np.full(max(0, self.phi - others), self.N - 1) if self.N > 2 else super()._bystanders(others)
 
     def for_survey(self) -> Self:
         """With phi insiders: the promise must hold against as many users as the shares do."""

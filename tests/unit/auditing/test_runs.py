@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import faircount as fc
+from faircount.accounting import exact
+from faircount.accounting.guarantee import OUTSIDER
 from faircount.auditing.runs import audit
-from faircount.auditing.statistics import epsilon_bound, find
 from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.laplace import laplace_table
 from faircount.mechanisms.secret_shared import one_hot
+from faircount.sharing.field import from_signed
 
 SURE = 1 - 1e-6
 
@@ -41,7 +43,8 @@ def test_sound_claims_are_cleared(name: str) -> None:
     report = audit(mechanism, epsilon=epsilon, runs=20_000, confidence=SURE, entropy=SeededStream(21))
     assert not report.refuted
     assert report.lower_bound <= report.epsilon
-    assert report.detectable > report.epsilon
+    assert report.refutable is not None
+    assert report.refutable < report.epsilon
     assert "not refuted" in str(report)
 
 
@@ -98,34 +101,145 @@ def test_planted_bugs_are_caught(bug: fc.Laplace, runs: int) -> None:
     assert "REFUTED" in str(report)
 
 
-def test_the_bound_is_clopper_pearson_and_never_exceeds_the_truth_too_often() -> None:
-    """Exact: over all outcomes of 60 + 60 runs, the bound exceeds the true epsilon with probability at most 2 tail."""
-    from scipy.stats import binom
-
-    runs, p, q, delta, tail = 60, 0.6, 0.25, 0.02, 0.01
-    hits = np.arange(runs + 1)
-    bounds = epsilon_bound(hits[:, None], hits[None, :], runs, delta, tail)
-    wrong = bounds > math.log((p - delta) / q)
-    chance = binom.pmf(hits, runs, p) @ wrong @ binom.pmf(hits, runs, q)
-    assert 0 < chance <= 2 * tail
-
-
-def test_more_runs_see_smaller_violations() -> None:
-    few, many = (
-        audit(fc.GRR(items=3, epsilon=1.0), runs=runs, confidence=0.999, entropy=SeededStream(24)).detectable
-        for runs in (500, 50_000)
-    )
-    assert few > many > 1.0
-
-
 @pytest.mark.parametrize("runs", [0, 3, 99])
 def test_too_few_runs_are_refused(runs: int) -> None:
     with pytest.raises(ParameterError, match="runs"):
         audit(fc.GRR(items=3, epsilon=1.0), runs=runs)
 
 
-def test_a_claim_is_needed_and_shapes_must_agree() -> None:
+def test_a_claim_is_needed() -> None:
     with pytest.raises(ParameterError, match="epsilon"):
         audit(fc.DPDS(items=3, p=0.5, floor=5))
-    with pytest.raises(ParameterError, match="same number"):
-        find(np.zeros((10, 1)), np.zeros((11, 1)), 0.0, 0.99)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SilentLaplace(fc.Laplace):
+    """Planted bug: the noise is made and lost on the way to the response."""
+
+    def _vectors(self, held: np.ndarray, users: np.ndarray, entropy: Entropy) -> np.ndarray:
+        return from_signed(one_hot(held, self.N), self.modulus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SilentDevice(fc.Laplace):
+    """Planted bug: only what a single device computes lacks its noise."""
+
+    def respond_as(self, user: int, answer: int, entropy: Entropy) -> np.ndarray:
+        return from_signed(one_hot(np.array([answer]), self.N), self.modulus)[0]
+
+
+def test_noise_that_never_leaves_the_device_is_missed() -> None:
+    """`contribute` alone is sound; what `run` would publish are exact frequencies."""
+    assert audit(SilentLaplace(items=3, epsilon=1.0), runs=200, entropy=SeededStream(1)).refuted
+
+
+def test_whole_surveys_are_audited() -> None:
+    """Each run is a survey of four people through two servers, of which only the result is looked at."""
+    silent, sound = SilentDevice(items=3, epsilon=1.0, users=4), fc.Laplace(items=3, epsilon=1.0, users=4)
+    assert not audit(silent, runs=200, entropy=SeededStream(2)).refuted  # `respond` itself is sound
+    through = audit(silent, runs=100, through="servers", entropy=SeededStream(2))
+    assert through.refuted
+    assert through.through == "servers"
+    assert not audit(sound, runs=100, through="servers", entropy=SeededStream(3)).refuted
+
+
+def test_an_audit_goes_through_a_known_topology() -> None:
+    with pytest.raises(ParameterError, match="must be one of servers"):
+        audit(fc.Laplace(items=3, epsilon=1.0, users=4), runs=100, through="pigeons")
+    with pytest.raises(ParameterError, match="makes no shares"):
+        audit(fc.GRR(items=3, epsilon=1.0), runs=100, through="servers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubledCoins(fc.DPDS):
+    """Planted bug: a user is counted if either of two coins says so."""
+
+    def contribute(self, answers: np.ndarray, users: np.ndarray, entropy: Entropy) -> np.ndarray:
+        return np.maximum(*(super(DoubledCoins, self).contribute(answers, users, entropy) for _ in range(2)))
+
+
+@pytest.mark.slow
+def test_doubled_coins_are_found() -> None:
+    """True epsilon 0.49 at the delta claimed for 0.3: found in 14 of 15 audits of this size, before in 1 of 15."""
+    doubled = DoubledCoins(items=3, p=0.2, floor=30)
+    claimed = exact.sampling_delta(30, 0.2, 0.3)
+    truth = exact.epsilon_for(lambda epsilon: exact.sampling_delta(30, 0.36, epsilon), claimed)
+    assert truth == pytest.approx(0.49, abs=0.005)
+    report = audit(doubled, epsilon=0.3, runs=100_000, entropy=SeededStream(7))
+    assert report.delta == pytest.approx(claimed)
+    assert 0.3 < report.lower_bound <= truth
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneByOne(fc.Laplace):
+    """A mechanism that cannot run many surveys in one call."""
+
+    def side_by_side(self, copies: int) -> None:
+        return None
+
+
+def test_surveys_run_one_by_one_where_they_must() -> None:
+    assert audit(OneByOne(items=3, epsilon=2.0), epsilon=0.5, delta=0.0, runs=1000, entropy=SeededStream(1)).refuted
+    assert not audit(OneByOne(items=3, epsilon=1.0), runs=500, entropy=SeededStream(1)).refuted
+
+
+@pytest.mark.parametrize("copies", [1, 7])
+@pytest.mark.parametrize(
+    "made",
+    [fc.Decoys(items=2, coins=23, users=7, epsilon=1.0), fc.DPDG(items=2, users=7, epsilon=1.0, delta=1e-3),
+     fc.Laplace(items=2, users=7, epsilon=1.0, insiders=2, dropouts=1)],
+    ids=lambda made: made.name,
+)  # fmt: skip
+def test_surveys_side_by_side_draw_from_the_same_laws(made: fc.Decoys, copies: int) -> None:
+    wide = made.side_by_side(copies)
+    assert wide is not None
+    assert wide.n == copies * made.n
+    if isinstance(made, fc.Decoys):
+        assert wide.allocation.tolist() == np.repeat(made.allocation, copies).tolist()
+    else:
+        assert wide.table.cumulative == made.table.cumulative
+
+
+@pytest.mark.parametrize(
+    ("users", "floor", "p", "epsilon"), [(300, 5, 0.5, 0.5), (60, 3, 0.5, 0.3), (100, 1, 0.3, 0.5)]
+)
+def test_the_exact_claim_for_two_items_survives(users: int, floor: int, p: float, epsilon: float) -> None:
+    """The pair (k+1, k) needs 2k + 1 users: with more of them, and two items, it is no pair of neighbours."""
+    made = fc.DPDS(items=2, users=users, p=p, floor=floor)
+    assert made.guarantee(epsilon=epsilon, adversary=OUTSIDER).delta < exact.sampling_delta(floor, p, epsilon)
+    assert not audit(made, epsilon=epsilon, runs=20_000, entropy=SeededStream(3)).refuted
+
+
+def test_two_items_are_still_audited_on_their_worst_pair() -> None:
+    made = fc.DPDS(items=2, users=60, p=0.5, floor=3)
+    pair, claimed = made.worst_pair(0.3), made.guarantee(epsilon=0.3, adversary=OUTSIDER).delta
+    a, b = ((pair.first[:-1] == item).sum() for item in (0, 1))
+    assert a + b == 59
+    p, q = pair.chances(0.3)
+    assert p - math.exp(0.3) * q == pytest.approx(claimed, rel=1e-9)
+    assert audit(made, epsilon=0.3, delta=claimed / 3, runs=20_000, entropy=SeededStream(4)).refuted
+
+
+@pytest.mark.parametrize(("floor", "phi"), [(0, 1), (1, 5), (3, 1)])
+def test_two_stage_with_few_holders_is_audited(floor: int, phi: int) -> None:
+    made = fc.TSSPrime(items=5, users=100, p=0.5, alpha=0.4, phi=phi, floor=floor)
+    assert not audit(made, epsilon=1.0, runs=2000, entropy=SeededStream(1)).refuted
+
+
+def test_more_insiders_than_users_by_default() -> None:
+    assert not audit(fc.Laplace(items=5, epsilon=1.0, insiders=20), runs=2000, entropy=SeededStream(1)).refuted
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"delta": -1}, {"delta": 2}, {"delta": math.nan}, {"delta": "x"}, {"delta": [0.1]}, {"epsilon": -1.0},
+     {"epsilon": "1"}, {"confidence": 1.0}, {"confidence": "x"}, {"runs": 10}, {"runs": 1e4}],
+    ids=str,
+)  # fmt: skip
+def test_bad_claims_are_refused_before_anything_runs(claim: dict[str, object]) -> None:
+    class Untouched(SeededStream):
+        def fill(self, out: np.ndarray) -> None:
+            raise AssertionError("the audit has begun")
+
+    with pytest.raises(ParameterError):
+        audit(fc.Laplace(items=3, users=5, epsilon=1.0), entropy=Untouched(1), **claim)  # type: ignore[arg-type]

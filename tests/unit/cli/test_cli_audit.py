@@ -43,12 +43,31 @@ def test_a_claim_that_is_too_good_is_refuted_with_code_1(call: Call) -> None:
     assert said["claim"] == {"epsilon": 0.5, "delta": 1e-6}
 
 
-def test_people_are_told_what_would_have_shown(call: Call) -> None:
-    shown = call(f"audit laplace --epsilon 1 {FAST}").stdout
+def test_people_are_told_what_would_be_refuted(call: Call) -> None:
+    shown = " ".join(call(f"audit laplace --epsilon 1 {FAST}").stdout.split())
     assert "not refuted" in shown
-    assert "would have shown" in shown
-    few = call("audit laplace --epsilon 6 --runs 100 --simulate-seed 1").stdout
-    assert "none: make more runs" in few
+    assert "would refute a claim of epsilon" in shown
+    assert "with probability 95%" in shown
+    few = call("audit laplace --epsilon 0.01 --runs 100 --simulate-seed 1").stdout
+    assert "make more runs" in few
+    said = json.loads(call(f"audit laplace --epsilon 1 {FAST} --json").stdout)
+    assert 0 < said["refutable"]["epsilon"] < 1
+    assert said["refutable"]["probability"] == 0.95
+
+
+def test_a_claim_of_delta_zero_is_a_claim(call: Call) -> None:
+    """Decoys are never pure: with delta 0 the claim is refuted, with their own delta it is not."""
+    line = "audit decoys --decoys 6 --epsilon 1 --delta 0.9 --runs 4000 --simulate-seed 1 --json"
+    assert json.loads(call(line).stdout)["refuted"] is False
+    said = json.loads(call(f"{line} --claim-delta 0").stdout)
+    assert said["claim"] == {"epsilon": 1.0, "delta": 0.0}
+    assert said["refuted"] is True
+
+
+def test_whole_surveys_on_the_command_line(call: Call) -> None:
+    line = "audit laplace --epsilon 1 --users 3 --runs 100 --through servers --simulate-seed 1 --json"
+    said = json.loads(call(line).stdout)
+    assert (said["through"], said["refuted"], said["runs"]) == ("servers", False, 100)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +83,7 @@ def test_people_are_told_what_would_have_shown(call: Call) -> None:
         ("grr --epsilon 1 --floor 0", "audit of grr has no floor"),
         ("pm --epsilon 1 --items 3", "audit of pm has no items"),
         ("laplace --epsilon 1 --users 100000", "4,000,000,000 responses: leave --users out"),
-        ("dpds --p 0.4 --epsilon 1 --floor 100000", "4,000,000,000 responses: make fewer --runs"),
+        ("dpds --p 0.4 --epsilon 1 --floor 100000", "8,000,040,000 responses: make fewer --runs"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str) -> None:
