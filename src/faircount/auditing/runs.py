@@ -126,8 +126,8 @@ def audit(
     epsilon, delta: the claim; by default the mechanism's own guarantee
     runs: made on each of the two data sets
     confidence: a sound claim is refuted with probability at most 1 - confidence
-    through: "devices", or the topology of whole surveys ("servers", "explicit", "masked", "two-stage"): then each run is
-        a survey with every message, of which only the published result is looked at; a few hundred take minutes
+    through: "devices", or the topology of whole surveys ("servers", "explicit", "masked", "two-stage"): each run is
+        then a survey with every message, of which only the published result is looked at; a few hundred take minutes
     entropy: randomness other than the operating system's, to make an audit repeatable
     progress: told the number of runs done
     """
