@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.sampling import DPDS as DPDS
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.planning.compose import compose as compose
     from faircount.planning.plan import plan as plan
     from faircount.planning.privacy_report import privacy as privacy
     from faircount.planning.privacy_report import statement as statement
@@ -58,6 +59,7 @@ _HOMES = {
     "histogram": "analysis.histogram",
     "plan": "planning.plan",
     "privacy": "planning.privacy_report",
+    "compose": "planning.compose",
     "costs": "experiments.costs",
     "run": "analysis.run",
     "statement": "planning.privacy_report",

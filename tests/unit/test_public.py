@@ -20,7 +20,7 @@ def test_every_public_name_is_there() -> None:
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "costs", "histogram", "plan", "privacy",
+        "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "compose", "costs", "histogram", "plan", "privacy",
         "run",
         "statement",
     }  # fmt: skip

@@ -10,7 +10,8 @@ Valid for a series whose parameters do not depend on earlier results; otherwise 
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
 from typing import Any
@@ -37,6 +38,7 @@ from faircount.core.validation import fraction, integer, positive, probability, 
 STEP = 1e-4
 """Grid of the privacy losses."""
 
+_CELLS = 2 * 10**5  # of that grid: where losses are very large it is coarser, which only raises delta
 _HIDDEN = 1e-20  # outcomes that P has with less than this in total are counted as fully revealing
 _TRUNCATED = 1e-15  # the same for the tails of a repeated composition (dp_accounting adds it to delta)
 _FFT_ERROR = 1e-15  # per composed coordinate, added to delta
@@ -44,6 +46,23 @@ _MOST_RESPONSES = 10**7  # randomized responses whose losses are enumerated
 _MOST_PARTLY_INFORMED = 10**5  # the same where a response may say nothing: their leads are found one by one
 _MOST_RELEASES = 10**4
 _LARGEST_FLOOR = 10**7
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What one release tells about one user, at worst: independent coordinates, and how far off they are.
+
+    `distance` is the total variation distance of either law from the one that is really drawn: it costs
+    (1 + e^epsilon) times that, at any total epsilon.
+    """
+
+    pairs: tuple[LossPair, ...]
+    distance: float = 0.0
+
+
+def grid_step(epsilons: Iterable[float]) -> float:
+    """The grid for releases of these epsilons."""
+    return max(STEP, math.fsum(epsilons) / _CELLS)
 
 
 def compose(
@@ -214,6 +233,13 @@ def sampling_pair(floor: int, p: float) -> LossPair:
     missing = floor + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
     with np.errstate(divide="ignore"):  # all of them sampled is impossible for `floor` holders
         return LossPair(log_p, log_p + np.log(missing / ((floor + 1) * (1 - p))))
+
+
+def randomized_response(epsilon: float, informed: float = 1.0) -> LossPair:
+    """The truth or its opposite with odds e^epsilon, and with probability 1 - `informed` nothing at all."""
+    likely, rest = math.log(informed) - math.log1p(math.exp(-epsilon)), 1 - informed
+    log_p = np.array([likely, likely - epsilon, math.log(rest) if rest > 0 else -math.inf])
+    return LossPair(log_p, log_p[[1, 0, 2]])
 
 
 def dominating_pair(epsilon: float, delta: float) -> LossPair:

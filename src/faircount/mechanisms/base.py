@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.composition import Losses
 from faircount.accounting.exact import epsilon_for
 from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
 from faircount.core.arrays import Floats, Ints
@@ -209,6 +210,10 @@ class Mechanism(ABC):
 
         Users come in the order of their places, each `copies` times.
         """
+        return None
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """What composes exactly (replace-one); None where only the guarantee itself does."""
         return None
 
     def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import compose, decoys_for_releases
+from faircount.accounting.composition import Losses, compose, decoys_for_releases
 from faircount.accounting.divergence import binomial_window
 from faircount.accounting.exact import decoys_delta, decoys_needed, log_binomial, shift_pair
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
@@ -29,6 +29,8 @@ from faircount.sharing.field import to_signed
 
 MOST_COINS = 10**8
 """Fair coins per item, at most: as many as the smallest epsilon and delta ask for."""
+
+_MOST_WRITTEN = 10**8  # coins whose law is written out: fewer than there are hide less
 
 
 MANY_COINS = 10**5
@@ -239,7 +241,19 @@ class Decoys(NoiseMechanism):
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact delta of the coins left when all expected dropouts had the most, and the insiders the next most."""
-        return decoys_delta(self._without(self.n - self.unknown(adversary), self.n, self.D), epsilon, relation)
+        return decoys_delta(self._hidden(adversary), epsilon, relation)
+
+    def _hidden(self, adversary: Adversary) -> int:
+        """Coins that the adversary does not know."""
+        return self._without(self.n - self.unknown(adversary), self.n, self.D)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, both hidden by the same number of coins."""
+        coins = self._hidden(adversary)
+        if coins < 1:
+            return None
+        pair = shift_pair(binomial_window(min(coins, _MOST_WRITTEN), 0.5)[1])
+        return Losses((pair, pair.swapped()))
 
     def realized(
         self,

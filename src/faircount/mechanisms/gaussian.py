@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.composition import Losses
 from faircount.accounting.exact import epsilon_for, shift_delta, shift_pair
 from faircount.accounting.gaussian import (
     LEAST_DEVIATION,
@@ -307,6 +308,14 @@ class DPDG(NoiseMechanism):
         From about 100,000 users on an upper bound, one or two percent above: that of the Gaussian before rounding.
         """
         return self._delta(epsilon, self.user_steps, self.unknown(adversary), relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, both hidden by the discretized sum; of huge crowds only the guarantee."""
+        unknown = self.unknown(adversary)
+        if unknown < 1 or self.user_steps * math.sqrt(unknown) > _MOST_SUMMED:
+            return None
+        pair = shift_pair(sum_law(self.user_steps, unknown), self.steps_per_count)
+        return Losses((pair, pair.swapped()), 2 * SUM_TAIL)
 
     def _delta(self, epsilon: float, user_steps: float, unknown: int, relation: Relation) -> float:
         if unknown < 1:

@@ -14,7 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import compose_randomized_response, laplace_epsilon_for_releases
+from faircount.accounting.composition import (
+    Losses,
+    compose_randomized_response,
+    laplace_epsilon_for_releases,
+    randomized_response,
+)
 from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_log_pmf
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints, Residues
@@ -208,6 +213,15 @@ class Laplace(NoiseMechanism):
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact delta of the ideal law plus what the table may add."""
         return self._delta(epsilon, self.unknown(adversary), relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, each a randomized response of epsilon / 2; more noise only hides more."""
+        unknown = self.unknown(adversary)
+        if unknown < self.h:
+            return None
+        return Losses(
+            (randomized_response(self.epsilon / 2),) * 2, 2 * unknown * laplace_table(self.epsilon, self.h)[1]
+        )
 
     def _delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
         if unknown < 1:

@@ -21,7 +21,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from faircount.accounting.composition import compose_randomized_response
+from faircount.accounting.composition import Losses, compose_randomized_response, randomized_response
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
@@ -135,6 +135,10 @@ class LocalMechanism(Mechanism):
     @abstractmethod
     def informed(self) -> Fraction:
         """Probability that a report is not equally likely for both of the two answers that differ most, exactly."""
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A randomized response, or nothing that tells one of two answers from the other."""
+        return Losses((randomized_response(self.epsilon, min(1.0, rounded_up(self.informed))),))
 
     def composed(self, reports: int, *, epsilon: float | None = None, delta: float | None = None) -> float:
         """The exact delta at `epsilon`, or epsilon at `delta`, of so many reports of one user.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, paper
-from faircount.accounting.composition import compose, sampling_pair, sampling_probability_for_releases
+from faircount.accounting.composition import Losses, compose, sampling_pair, sampling_probability_for_releases
 from faircount.accounting.divergence import LossPair, log_binomial
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
 from faircount.core.arrays import Floats, Ints, Residues
@@ -168,6 +168,13 @@ class Sampling(FrequencyMechanism):
         if users and relation is Relation.REPLACE_ONE:
             return exact.sampling_delta_two_items(users, k, self.rate, epsilon)
         return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """One sampled count up and another one down."""
+        if adversary == COLLECTOR:
+            return None
+        pair = sampling_pair(self.crowd(adversary), self.rate)
+        return Losses((pair, pair.swapped()))
 
     def _enumerated(self, adversary: Adversary) -> int:
         """With two items: users (neither insiders nor dropouts) whose every split is compared; 0 where none is."""

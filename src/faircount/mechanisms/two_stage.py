@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact, two_stage
+from faircount.accounting.composition import Losses
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation, insiders
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
@@ -256,6 +257,10 @@ class TSS(Sampling, FieldMechanism):
         if adversary.insiders:
             self._admit(adversary)
         return exact.sampling_delta(k, self.rate, epsilon, relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """None: who sees sets or numbers of reporters sees more than two counts."""
+        return None
 
     def _enumerated(self, adversary: Adversary) -> int:
         """Never: two items are accounted for like three and more."""

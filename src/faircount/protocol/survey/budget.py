@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
 
-from faircount.accounting.composition import STEP, compose, dominating_pair
+from faircount.accounting.composition import compose, dominating_pair, grid_step
 from faircount.accounting.divergence import LARGEST_EPSILON
-from faircount.core.errors import ParameterError, ProtocolError
+from faircount.core.errors import ParameterError, ProtocolError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import real
 from faircount.protocol.wire.canonical_json import scaled_up
 from faircount.protocol.wire.digests import labelled
 
 _ROUNDING = 1 + 1e-12  # ten times 0.1 is the budget 1
-_CELLS = 2 * 10**5  # of the grid of losses: very large epsilons get a coarser grid, which only raises delta
 
 
 class Status(StrEnum):
@@ -101,7 +100,10 @@ class Ledger:
         epsilon, delta = (math.fsum(each) for each in zip(*self.costs, strict=True)) if self.costs else (0.0, 0.0)
         if self.adaptive or delta >= self.delta or epsilon > LARGEST_EPSILON:
             return epsilon, delta
-        less = _composed(self.costs, delta=self.delta)
+        try:
+            less = _composed(self.costs, delta=self.delta)
+        except RefusedError:  # a total delta below the accuracy of the composition
+            return epsilon, delta
         return (less, self.delta) if less < epsilon else (epsilon, delta)
 
     def admits(self, charge: Charge) -> bool:
@@ -204,5 +206,5 @@ def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adapt
 
 
 def _composed(costs: list[tuple[float, float]], *, epsilon: float | None = None, delta: float | None = None) -> float:
-    step = max(STEP, math.fsum(each for each, _ in costs) / _CELLS)
+    step = grid_step(each for each, _ in costs)
     return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon, delta=delta, step=step)

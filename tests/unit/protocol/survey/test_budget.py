@@ -146,3 +146,15 @@ def test_surveys_of_the_same_group_add_up() -> None:
     ledger = Ledger("people", 1.0, 0.0).reserve(in_group(1, "north"))
     assert ledger.admits(in_group(2, "south"))
     assert not ledger.admits(in_group(2, "north"))
+
+
+def test_what_is_spent_is_composed_where_that_is_less() -> None:
+    fixed = Ledger("people", 1.0, 1e-6)
+    for i in range(20):
+        fixed = fixed.reserve(charge(i, 0.05, 0.0))
+    epsilon, delta = fixed.spent
+    assert 0.7 < epsilon < 0.95
+    assert delta == 1e-6
+    assert replace(fixed, adaptive=True).spent == (pytest.approx(1.0), 0.0)
+    assert replace(fixed, delta=1e-300).spent == (pytest.approx(1.0), 0.0)
+    assert Ledger("people", 1.0, 1e-6).spent == (0.0, 0.0)
