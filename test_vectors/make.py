@@ -40,6 +40,8 @@ NAMES = {
         "bad_messages",
         "requests",
         "bad_requests",
+        "acknowledgements",
+        "bad_acknowledgements",
     ),
 }
 FILES: dict[str, Callable[[], list[basics.Case]]] = {

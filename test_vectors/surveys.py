@@ -12,6 +12,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
+from faircount.protocol.survey.acknowledgement import sign_together, unsigned
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
@@ -27,7 +28,7 @@ from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, 
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import Party, encode, framed
 from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, roster_leaves, set_digest, tree
-from faircount.protocol.wire.messages import Published, Signed, Visit
+from faircount.protocol.wire.messages import Published, Signed, Visit, Withdraw
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
 from faircount.sharing.keys import public_key
@@ -38,10 +39,24 @@ ITEMS = ("tea", "coffee", "water")
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     """A small survey; the servers' keys are numbers 100 (S1), 101 (S2, signing) and 102 (S2, sealing)."""
     keys = Keys(
-        SigningKey(secret(100)).public, SigningKey(secret(101)).public, pair(102).public, sha256(secret(103)).digest()
+        SigningKey(secret(100)).public,
+        SigningKey(secret(101)).public,
+        pair(102).public,
+        sha256(secret(104)).digest(),
+        sha256(secret(103)).digest(),
     )
     mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
-    agreed = {"question": "What do you drink?", "epsilon": 1.0, "delta": 0.5, "minimum": 80, **terms}
+    people = {"owner": "Tea House", "purpose": "to order the right drinks", "contact": "tea@example.org"}
+    servers = {"s1_operator": "Tea House", "s2_operator": "Count & Sons"}
+    agreed = {
+        "question": "What do you drink?",
+        **people,
+        **servers,
+        "epsilon": 1.0,
+        "delta": 0.5,
+        "minimum": 80,
+        **terms,
+    }
     return propose(mechanism, keys, survey=SURVEY, topology=topology, **agreed)
 
 
@@ -83,7 +98,8 @@ def bad_params() -> list[Case]:
         "leading zeros": other(epsilon="0" + plain["epsilon"]),
         "an upper-case survey id": other(survey=SURVEY.hex().upper()),
         "a promise that does not hold": other(delta="1"),
-        "another version": other(version=2),
+        "the first version": other(version=1),
+        "a version to come": other(version=3),
         "not JSON": good[:-1],
     }
     return [{"why": why, "published": text} for why, text in cases.items()]
@@ -194,6 +210,7 @@ def messages() -> list[Case]:
     one, two = sha256(b"1").digest(), sha256(b"2").digest()
     examples = [
         Visit(SURVEY, 7, one),
+        Withdraw(SURVEY, one),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"blob", b"")),
         MaskedSum(SURVEY, 7, one, 1, two, one, b"blob", (3,)),
@@ -210,10 +227,10 @@ def messages() -> list[Case]:
 def bad_messages() -> list[Case]:
     """Bytes that are no message."""
     good = encode(Complaint(SURVEY, 7, bytes(32), 2, (1, 258)))
-    cases = [("cut off", good[:-1]), ("a byte left over", good + b"\0"), ("another version", b"\2" + good[1:])]
+    cases = [("cut off", good[:-1]), ("a byte left over", good + b"\0"), ("the first version", b"\1" + good[1:])]
     cases += [("a changed byte", good[:20] + b"\7" + good[21:]), ("empty", b"")]
     body = good[:-8]
-    made = [("unknown tag", b"\1\xff" + body[2:]), ("a list of 2^32 - 1", body[:-12] + b"\xff" * 4)]
+    made = [("unknown tag", b"\2\xff" + body[2:]), ("a list of 2^32 - 1", body[:-12] + b"\xff" * 4)]
     made += [("a byte left over, checked", body + b"\0"), ("cut off, checked", body[:-1])]
     cases += [(why, framed(data)) for why, data in made]
     return [{"why": why, "bytes": data} for why, data in cases]
@@ -231,6 +248,36 @@ def requests() -> list[Case]:
         request | {"signed": signed, "signature": key.sign(signed)},
         statement | {"payload": stated.payload, "signature": stated.signature},
     ]
+
+
+def acknowledgements() -> list[Case]:
+    """S1's acknowledgements of one, of two and of five bodies, each under one signature."""
+    params, key = parameters(), SigningKey(secret(100))
+    bodies = [Withdraw(SURVEY, sha256(bytes([i])).digest()) for i in range(5)]
+    made = []
+    for count in (1, 2, 5):
+        written = [unsigned(SURVEY, sha256(encode(each)).digest()) for each in bodies[:count]]
+        signed = sign_together(key, written)
+        pairs = zip(bodies, signed, strict=False)
+        made += [{"s1": params.keys.s1, "body": encode(body), "accepted": encode(each)} for body, each in pairs]
+    return made
+
+
+def bad_acknowledgements() -> list[Case]:
+    """Acknowledgements that a user must not believe."""
+    key, body = SigningKey(secret(100)), Withdraw(SURVEY, bytes(32))
+    hashes = [sha256(encode(body)).digest(), bytes(32)]
+    good = sign_together(key, [unsigned(SURVEY, each) for each in hashes])[0]
+    cases = [
+        ("of another body", replace(good, body_hash=bytes(32))),
+        ("another place", replace(good, index=1)),
+        ("another number of bodies", replace(good, size=3)),
+        ("a path that is too long", replace(good, path=(*good.path, bytes(32)))),
+        ("no path", replace(good, path=())),
+        ("another survey", replace(good, survey=bytes(16))),
+        ("signed by S2", sign_together(SigningKey(secret(101)), [unsigned(SURVEY, hashes[0])])[0]),
+    ]
+    return [{"why": why, "s1": key.public, "body": encode(body), "accepted": encode(each)} for why, each in cases]
 
 
 def bad_requests() -> list[Case]:

@@ -10,6 +10,7 @@ from faircount.core.errors import ProtocolError
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
+from faircount.protocol.survey.acknowledgement import unsigned
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit import aggregator as explicit_aggregator
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
@@ -22,7 +23,7 @@ from faircount.protocol.topologies.peers import roster
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.wire.messages import Aborted, Accepted, Batch
+from faircount.protocol.wire.messages import Aborted, Batch
 from faircount.protocol.wire.roster_messages import BadEntries
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 from faircount.testing.faults import Kind, Mishap, Op, play
@@ -82,7 +83,7 @@ def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
     def write(s, user, body, *, open_):
         s.bodies._hashes.pop(user, None)
         s.bodies.put(user, body)
-        return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
+        return s, (unsigned(s.params.survey, s.bodies.hash_of(user)),)
 
     patch.setattr(coordinator, "write_body", write)
 
@@ -275,7 +276,7 @@ NAMED = {
     "one user is shown another set": (
         EXPLICIT,
         "published",
-        (*SHARED, visit(0, Trouble.TAMPERED, 3), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE, CONVERSE),
+        (*SHARED, visit(0, Trouble.TAMPERED, 1), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE, CONVERSE),
         sums_are_not_bound_to_their_set,
     ),
     "two sets for one attempt": (
@@ -379,7 +380,7 @@ NAMED = {
     "a stored indicator is damaged": (
         TWO_STAGE,
         "published",
-        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 8, 3), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 9, 7), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a damaged answer is said again": (

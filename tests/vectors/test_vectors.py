@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from faircount.core.errors import FaircountError, ShareError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import decode
+from faircount.protocol.survey.acknowledgement import acknowledges
 from faircount.protocol.survey.parameters import SurveyParameters, table_digest
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import Rejected
@@ -256,7 +257,7 @@ def test_a_users_body_in_the_servers_topology() -> None:
         blob = nonce + AESGCM(hkdf(shared, digest, info)).encrypt(nonce, h(case["seed"]), None)
         assert blob.hex() == case["blob"]
     mac = hmac.digest(hkdf(token, bytes(32), b"s2"), digest + public, "sha256")
-    body = b"\1\x10" + survey + access + public + mac + h(case["salt"]) + prefixed(share) + prefixed(blob)
+    body = b"\2\x10" + survey + access + public + mac + h(case["salt"]) + prefixed(share) + prefixed(blob)
     assert (share.hex(), commitment.hex(), checked(body).hex()) == (case["share"], case["commitment"], case["body"])
 
 
@@ -285,7 +286,7 @@ def test_bundles_of_the_explicit_form() -> None:
                 info = info_of(2, h(case["survey"]), 0, i, j, bytes(32))
                 box = AESGCM(hkdf(x25519(h(case["secret"]), h(key)), h(case["digest"]), info))
                 blobs.append(nonce + box.encrypt(nonce, packed(case["shares"][j], q), None))
-        head = b"\1\x30" + h(case["survey"]) + struct.pack(">I", i) + h(case["credential"])
+        head = b"\2\x30" + h(case["survey"]) + struct.pack(">I", i) + h(case["credential"])
         body = head + struct.pack(">I", len(blobs)) + b"".join(prefixed(each) for each in blobs)
         assert checked(body).hex() == case["bundle"]
 
@@ -294,10 +295,10 @@ def test_messages() -> None:
     for case in cases("messages"):
         data = h(case["bytes"])
         found = decode(data)
-        assert (type(found).__name__, data[:2], encode(found)) == (case["name"], bytes([1, case["tag"]]), data)
+        assert (type(found).__name__, data[:2], encode(found)) == (case["name"], bytes([2, case["tag"]]), data)
     (visit,) = (case for case in cases("messages") if case["name"] == "Visit")
     fields = bytes(range(16)) + struct.pack(">I", 7) + sha256(b"1").digest()
-    assert h(visit["bytes"]) == checked(b"\1\x0a" + fields)
+    assert h(visit["bytes"]) == checked(b"\2\x0a" + fields)
 
 
 def test_signatures() -> None:
@@ -360,3 +361,36 @@ def test_bad_messages(case) -> None:
 def test_bad_statements(case) -> None:
     statement = decode(h(case["statement"]))
     assert unwrap(h(case["public"]), Party.S2, statement) is None
+
+
+def acknowledged_root(case: dict) -> bytes:
+    """What S1 signed, from body, place and path; empty for a path that does not fit."""
+    accepted, body = h(case["accepted"]), h(case["body"])
+    survey, body_hash, (index, size, count) = accepted[2:18], accepted[18:50], struct.unpack(">3I", accepted[50:62])
+    path = [accepted[62 + 32 * i : 94 + 32 * i] for i in range(count)]
+    if body_hash != sha256(body).digest() or index >= size:
+        return b""
+    node = labelled("acknowledged", body_hash)
+    at, width = index, size
+    while width > 1:
+        if at ^ 1 < width:
+            if not path:
+                return b""
+            other = path.pop(0)
+            node = sha256(b"\1" + (other + node if at & 1 else node + other)).digest()
+        at, width = at >> 1, (width + 1) >> 1
+    return b"" if path else b"faircount/1/acknowledgement\0" + survey + struct.pack(">I", size) + node
+
+
+@pytest.mark.parametrize("case", cases("acknowledgements"))
+def test_acknowledgements(case) -> None:
+    key = Ed25519PublicKey.from_public_bytes(h(case["s1"]))
+    key.verify(h(case["accepted"])[-72:-8], acknowledged_root(case))
+
+
+@bad("bad_acknowledgements")
+def test_bad_acknowledgements(case) -> None:
+    accepted = decode(h(case["accepted"]))
+    assert not acknowledges(
+        SurveyParameters.parse(cases("params")[0]["published"].encode()), accepted, decode(h(case["body"]))
+    )

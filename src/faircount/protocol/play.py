@@ -59,14 +59,14 @@ def set_up(
     """Keys, parameters and invitations for a mechanism bound to n_max users; `terms` go to `propose`."""
     crypto = RealSealing() if sealing is None else sealing
     first, second, box = SigningKey.generate(entropy), SigningKey.generate(entropy), crypto.keypair(entropy)
-    committed = entropy.bytes(32)
-    keys = Keys(first.public, second.public, box.public, sha256(committed).digest())
+    values = entropy.bytes(32), entropy.bytes(32)
+    keys = Keys(first.public, second.public, box.public, *(sha256(each).digest() for each in values))
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
-    s1 = Coordinator.begin(params, first, frozenset(each.access for each in invitations), crypto)
+    s1 = Coordinator.begin(params, first, frozenset(each.access for each in invitations), values[0], crypto)
     ledger = Ledger(params.population, params.epsilon, params.delta)
     mac_keys = {each.user: each.sealing_key for each in invitations}
-    s2 = Aggregator(params, second, box, mac_keys, ledger, committed, crypto)
+    s2 = Aggregator(params, second, box, mac_keys, ledger, values[1], crypto)
     return SurveySetup(params, invitations, s1, s2)
 
 

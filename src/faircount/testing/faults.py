@@ -39,6 +39,7 @@ class Kind(StrEnum):
     ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
     LOSE = "lose"  # device `who` is lost for good
     SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
+    WITHDRAW = "withdraw"  # user `who` takes its answer back; `how` is what goes wrong (Trouble)
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
 
 
@@ -149,7 +150,7 @@ def _retry(world: World, _: Op) -> None:
 
 
 def _restore_s1(world: World, op: Op) -> None:
-    before = world.backups_s1[op.who % len(world.backups_s1)]
+    before, world.watch.forgetful = world.backups_s1[op.who % len(world.backups_s1)], True
     if op.how % 2:  # nobody tells it: it goes on as if nothing had happened
         world.s1 = snapshot(before)
     else:
@@ -178,6 +179,14 @@ def _second_device(world: World, op: Op) -> None:
     at = op.who % len(world.devices)
     world.devices[at] = Device(world.setup.invitations[at], at)
     world.generation[at] += 1
+
+
+def _withdraw(world: World, op: Op) -> None:
+    at = op.who % len(world.devices)
+    device = world.devices[at]
+    if device is not None and device.state is not None and not device.withdrawn:
+        world.devices[at] = world.client.withdraw(device)
+        _visit(world, op)
 
 
 def _wrong_key(world: World, op: Op) -> None:
@@ -214,6 +223,7 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.ROT: _rot,
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
+    Kind.WITHDRAW: _withdraw,
     Kind.WRONG_KEY: _wrong_key,
 }
 

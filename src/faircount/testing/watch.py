@@ -47,6 +47,8 @@ class Watch:
     made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
     broken: set[int] = field(default_factory=set)  # devices that are not sound
     sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
+    withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
+    forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
     batches: int = 0
     opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
@@ -201,6 +203,8 @@ def _published(watch: Watch, result: Published) -> None:
     """The result is the declared set's, each of its users once."""
     watch.one_value(("published",), encode(result), "S2 published two results")
     lines = watch.declared(result.claim_hash)
+    if not watch.forgetful and not watch.withdrawn.isdisjoint(key if user == NOBODY else user for user, key in lines):
+        watch.problems.append("a user is counted although S1 has acknowledged its withdrawal")
     check_histogram(watch, result, lines)
     if result.root != merkle_root(roster_leaves(lines)) or result.included != len(lines):
         watch.problems.append("the published root or size is not that of the declared set")

@@ -20,7 +20,7 @@ from faircount.protocol.topologies.masked.messages import MaskCall
 from faircount.protocol.topologies.peers.messages import Roster
 from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall
 from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
-from faircount.protocol.wire.messages import Rejected, Signed, addressee, decode
+from faircount.protocol.wire.messages import Accepted, Rejected, Signed, Withdraw, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
 from faircount.testing.watch import Watch
 
@@ -117,6 +117,8 @@ class World:
             return False
         after = self.client.hear(device, asked, answer, self.entropy)
         self.devices[at] = after
+        if isinstance(asked, Withdraw) and isinstance(answer, Accepted):
+            self.watch.withdrawn |= self.client.counted_as(after).keys()
         self.watch.items |= self.client.counted_as(after)
         return goes_on(device, after)
 

@@ -11,10 +11,14 @@ from typing import Any
 
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.protocol.survey.acknowledgement import acknowledges
+from faircount.protocol.survey.inclusion import Entry, counts_in
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.wire.codec import Message
+from faircount.protocol.wire.codec import Message, Party
+from faircount.protocol.wire.messages import Aborted, Accepted, Concluded, Inclusion, Inquiry, Published, Withdraw
 from faircount.protocol.wire.sealing import Sealing
+from faircount.protocol.wire.signing import Statement, verified
 
 
 class UserState:
@@ -25,19 +29,41 @@ class UserState:
 class Device:
     """One user's durable state. `answer` is the position of its item in the item list.
 
-    `waiting` holds the exact bodies that S1 has not yet acknowledged; `refused` counts answers of S1 that the device
-    did not believe.
+    `waiting` holds the exact bodies that S1 has not yet acknowledged, `acknowledgements` what S1 signed for the others;
+    `refused` counts answers of S1 that the device did not believe. `outcome` is how the survey ended, as S2 signed it,
+    and `counted` whether the result counts this device.
     """
 
     invitation: Invitation
     answer: int
     state: UserState | None = None
     waiting: tuple[Message, ...] = ()
+    acknowledgements: tuple[Accepted, ...] = ()
     refused: int = 0
+    outcome: Statement | None = None
+    counted: bool = False
+    withdrawn: bool = False
 
-    def acknowledged(self, body: Message) -> "Device":
+    def without(self, body: Message) -> "Device":
         """The device when one of its bodies needs to be sent no more."""
         return replace(self, waiting=tuple(each for each in self.waiting if each is not body))
+
+    def acknowledged(self, params: SurveyParameters, body: Message, answer: Accepted) -> "Device":
+        """The device when S1 has signed that it wrote a body; a signature that is none changes nothing."""
+        if not acknowledges(params, answer, body):
+            return self.disbelieving()
+        return replace(self.without(body), acknowledgements=(*self.acknowledgements, answer))
+
+    def concluded(self, params: SurveyParameters, answer: Inclusion | Concluded, entry: Entry) -> "Device":
+        """The device when it was told how the survey ended; `entry` is the user id and key that a result names."""
+        signed = answer.published if isinstance(answer, Inclusion) else answer.statement
+        statement = verified(params.keys.s2, Party.S2, signed)
+        if statement is None or not isinstance(statement.says, Published | Aborted):
+            return self.disbelieving()
+        if statement.says.survey != params.survey or self.outcome not in (None, statement):
+            return self.disbelieving()  # two results of one survey are proof that S2 was rolled back or lies
+        counted = isinstance(answer, Inclusion) and counts_in(params, answer, *entry)
+        return replace(self, waiting=(), outcome=statement, counted=counted)
 
     def disbelieving(self) -> "Device":
         """The device after an answer that it must not believe."""
@@ -51,6 +77,23 @@ def goes_on(before: Device, after: Device) -> bool:
 
 class Client(ABC):
     """The user's side of one topology."""
+
+    @abstractmethod
+    def params(self, device: Device) -> SurveyParameters:
+        """The survey in which a device that has begun takes part."""
+
+    @abstractmethod
+    def entry(self, device: Device) -> Entry:
+        """How a result would name this device."""
+
+    def inquire(self, device: Device) -> Message:
+        """The question how the survey ended, and whether this device was counted."""
+        return Inquiry(self.params(device).survey, device.invitation.access)
+
+    def withdraw(self, device: Device) -> Device:
+        """The device that takes its answer back, for good. S1 says whether it was in time."""
+        taken_back = Withdraw(self.params(device).survey, device.invitation.access)
+        return replace(device, waiting=(taken_back,), withdrawn=True)
 
     @abstractmethod
     def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:

@@ -14,9 +14,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
+from faircount.protocol.survey.acknowledgement import sign_together, unsigned
+from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import user_id
-from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
@@ -32,6 +35,7 @@ from faircount.protocol.wire.messages import (
     Signed,
     SyncRequest,
     SyncState,
+    Withdraw,
     decode,
     rejected,
 )
@@ -53,17 +57,19 @@ class TopologyState:
 
 @dataclass(frozen=True)
 class Coordinator:
-    """All that S1 keeps of one survey. `bodies`, `keys` and `uploads` are owned by it and filled in place."""
+    """All that S1 keeps of one survey. `bodies`, `keys`, `uploads` and `withdrawn` are its own, filled in place."""
 
     params: SurveyParameters
     key: SigningKey
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
     sealing: Sealing = field(default_factory=RealSealing)
     state: State = State.ENROLLING
+    committed: bytes = field(default=bytes(32), repr=False)  # the value behind S1's commitment
     bodies: Acknowledged[bytes] = field(default_factory=Acknowledged)  # user id -> Enrolment or Submission
     keys: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # public key -> user id
     roster: tuple[Enrolled, ...] = ()  # fixed when enrolment closes
     uploads: Acknowledged[Upload] = field(default_factory=Acknowledged)
+    withdrawn: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # user id -> hash of what it said
     attempt: int = 0
     members: tuple[int, ...] = ()
     removed: frozenset[tuple[int, int]] = frozenset()
@@ -78,12 +84,19 @@ class Coordinator:
 
     @classmethod
     def begin(
-        cls, params: SurveyParameters, key: SigningKey, invited: frozenset[bytes], sealing: Sealing | None = None
+        cls,
+        params: SurveyParameters,
+        key: SigningKey,
+        invited: frozenset[bytes],
+        committed: bytes = bytes(32),
+        sealing: Sealing | None = None,
     ) -> "Coordinator":
         """S1 when the first user arrives; where there is no roster, enrolling and sealing are passed through."""
         first = params.topology.phases[0]
         state = State.ENROLLING if first is State.ENROLLING else advance(State.ENROLLING, State.SEALED, first)
-        return cls(params, key, invited, sealing or RealSealing(), state)
+        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed).digest()):
+            raise ProtocolError("S1 does not hold the value that the parameters say it has committed to")
+        return cls(params, key, invited, sealing or RealSealing(), state, committed)
 
     @property
     def rules(self) -> "Rules":
@@ -111,7 +124,9 @@ class Coordinator:
 
 def backup(s: Coordinator) -> Coordinator:
     """The state as it is now, whatever is written later."""
-    return replace(s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy())
+    return replace(
+        s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy(), withdrawn=s.withdrawn.copy()
+    )
 
 
 Out = tuple[Message, ...]
@@ -136,6 +151,10 @@ def _members_of(s: Coordinator) -> tuple[int, ...]:
     return s.members
 
 
+def _included_lines(s: Coordinator) -> tuple[Entry, ...]:
+    return tuple((s.roster[place].user, s.roster[place].public_key) for place in s.rules.included(s))
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a topology adds to S1: handlers by message class, what ends each phase, and what it has to say to S2."""
@@ -146,8 +165,10 @@ class Rules:
     pending: Callable[[Coordinator], Out]  # what S2 has not answered yet
     adopt: Callable[[Coordinator, Message], Coordinator]  # S2's claim becomes S1's own
     complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
+    answers: tuple[type[Message], ...] = ()  # uploads that carry a user's answer: of no use once it withdrew
     request: Callable[[Coordinator], Message | None] = _claim_of  # what S1 asks S2 to grant
     included: Callable[[Coordinator], tuple[int, ...]] = _members_of  # places in the roster that the result counts
+    entries: Callable[[Coordinator], tuple[Entry, ...]] = _included_lines  # how the result names them, in its order
 
 
 def coordinate(s: Coordinator, message: Message) -> Step:
@@ -155,10 +176,25 @@ def coordinate(s: Coordinator, message: Message) -> Step:
 
     After a statement of S2 that changed something, S1 says to S2 what comes next.
     """
+    after, (out,) = coordinate_many(s, [message])
+    return after, out
+
+
+def coordinate_many(s: Coordinator, messages: Iterable[Message]) -> tuple[Coordinator, list[Out]]:
+    """S1 receives several messages and writes them together: one signature acknowledges all that it has written."""
+    outs = list[Out]()
+    for message in messages:
+        s, out = _receive(s, message)
+        outs.append(out)
+    signed = iter(sign_together(s.key, [each for out in outs for each in out if isinstance(each, Accepted)]))
+    return s, [tuple(next(signed) if isinstance(each, Accepted) else each for each in out) for out in outs]
+
+
+def _receive(s: Coordinator, message: Message) -> Step:
     if isinstance(message, Signed):
         after, out = _on_s2_statement(s, message)
         return after, out or (() if after is s else resume(after))
-    handler = s.rules.users.get(type(message))
+    handler = s.rules.users.get(type(message)) or FROM_USERS.get(type(message))
     if handler is None or getattr(message, "survey", None) != s.params.survey:
         return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
     return handler(s, message)
@@ -235,11 +271,40 @@ def claim_or_batch(s: Coordinator, blobs: Callable[[], Iterable[bytes]]) -> Out:
     return (to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(blobs()))),)
 
 
+def withdraw(s: Coordinator, message: Withdraw) -> Step:
+    """A person takes its answer back before the claim, for good: its body is deleted, its later uploads are refused.
+
+    On a sealed roster it is a user who vanished. A restored S1 first asks S2 whether there is a claim.
+    """
+    if message.access not in s.invited:
+        return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
+    user = user_id(message.access)
+    if user not in s.withdrawn:
+        if s.asks:
+            return s, (rejected(Reason.EARLY, "S1 was restored and does not know yet what stands: ask again later"),)
+        if s.claim is not None or s.final is not None:
+            return s, (rejected(Reason.LATE, "the batch is fixed: it is too late to withdraw"),)
+        s.withdrawn.put(user, sha256(encode(message)).digest())
+        if not s.roster:  # a line of the roster stays, so that its user can still be told from others
+            s.bodies.scrub(user)
+    return s, (unsigned(s.params.survey, s.withdrawn[user]),)
+
+
+def has_withdrawn(s: Coordinator, index: int) -> bool:
+    """Whether the user at this place of the roster has withdrawn."""
+    return index < s.n and s.roster[index].user in s.withdrawn
+
+
+_WITHDRAWN = "this person has withdrawn from the survey, which is final"
+
+
 def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Rejected:
     """The user id of an invited person with a key of its own, or why it is not admitted."""
     if access not in s.invited:
         return rejected(Reason.UNKNOWN, "no such invitation for this survey")
     user = user_id(access)
+    if user in s.withdrawn and all(line.user != user for line in s.roster):
+        return rejected(Reason.CLOSED, _WITHDRAWN)
     if not canonical_key(public_key) or not s.keys.fits(public_key, user):
         return rejected(Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one")
     full = len(s.bodies) >= s.params.n_max and user not in s.bodies
@@ -255,7 +320,7 @@ def write_body(s: Coordinator, user: bytes, body: Any, *, open_: bool) -> Step:
     if not s.bodies.put(user, body):
         return s, (rejected(Reason.CONFLICT, "this invitation was used with other bytes; the first stand"),)
     s.keys.put(body.public_key, user)
-    return s, (Accepted(s.params.survey, s.bodies.hash_of(user)),)
+    return s, (unsigned(s.params.survey, s.bodies.hash_of(user)),)
 
 
 def seal_request(s: Coordinator) -> SealRequest:
@@ -280,17 +345,21 @@ def upload(s: Coordinator, message: Any, *, made_for: int | bytes, open_: bool) 
     problem = credential_problem(s, message.index, message.credential)
     if problem is not None:
         return s, (problem,)
+    if has_withdrawn(s, message.index):
+        return s, (rejected(Reason.CLOSED, _WITHDRAWN),)
     key = (message.tag, made_for, message.index)
     write = open_ and s.final is None
     if key not in s.uploads and not write:
         return s, (rejected(Reason.LATE, "this phase is not open for you"),)
     if not (s.uploads.put if write else s.uploads.fits)(key, message):
         return s, (rejected(Reason.CONFLICT, "something else was sent before; the first stands"),)
-    return s, (Accepted(s.params.survey, s.uploads.hash_of(key)),)
+    return s, (unsigned(s.params.survey, s.uploads.hash_of(key)),)
 
 
 def held(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int) -> Any | None:
-    """This user's message as acknowledged; None if there is none or it was spoiled."""
+    """This user's message as acknowledged; None if there is none, it was spoiled, or its sender took it back."""
+    if kind in s.rules.answers and has_withdrawn(s, index):
+        return None
     return s.uploads.intact((kind.tag, made_for, index))
 
 
@@ -373,6 +442,8 @@ def give_up(s: Coordinator, reason: str) -> Step:
     last = make_statement(s.key, Party.S1, wish)
     return replace(s, final=last), (last.signed,)
 
+
+FROM_USERS: Mapping[type[Message], FromUser] = {Withdraw: withdraw}
 
 FROM_S2: Mapping[type[Message], FromS2] = {
     Receipt: on_receipt,

@@ -97,6 +97,10 @@ class Acknowledged(WriteOnce[K, Any]):
         value = self._written.get(key)
         return None if value is None or _hash(value) != self._hashes[key] else value
 
+    def scrub(self, key: K) -> None:
+        """Delete a message and keep its hash: the same again is still known, another one still refused."""
+        self._written.pop(key, None)
+
     def copy(self) -> "Acknowledged[K]":
         """A backup that later writes do not reach."""
         return Acknowledged(dict(self._written), dict(self._hashes))

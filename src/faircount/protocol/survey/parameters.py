@@ -23,22 +23,23 @@ from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import labelled, params_digest
 
-VERSION = 1
+VERSION = 2
 NO_COMMITMENT = bytes(32)
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Public keys of the servers and the hash of the value that S2 reveals after the roster is sealed."""
+    """Public keys of the servers, and of each server the hash of a value that it reveals later."""
 
     s1: bytes  # Ed25519
     s2: bytes  # Ed25519
     box: bytes  # X25519, of S2
-    commitment: bytes = NO_COMMITMENT
+    s1_commitment: bytes = NO_COMMITMENT
+    s2_commitment: bytes = NO_COMMITMENT
 
     def __post_init__(self) -> None:
-        if any(len(key) != 32 for key in (self.s1, self.s2, self.box, self.commitment)):
-            raise ParameterError("server keys and the commitment have 32 bytes each")
+        if any(len(getattr(self, each.name)) != 32 for each in fields(self)):
+            raise ParameterError("server keys and commitments have 32 bytes each")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,7 @@ class SurveyParameters:
     `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
     helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
     of each visit in order. Surveys of one `budget` with different groups compose in parallel, all others add up.
+    `owner`, `purpose`, `contact` and the operators of both servers are what a person reads before it answers.
     """
 
     survey: bytes
@@ -66,11 +68,16 @@ class SurveyParameters:
     population: str = ""
     budget: str = ""
     group: str = ""
+    owner: str = ""
+    purpose: str = ""
+    contact: str = ""
+    s1_operator: str = ""
+    s2_operator: str = ""
 
     def __post_init__(self) -> None:
         if len(self.survey) != 16:
             raise ParameterError("a survey id has 16 bytes")
-        for name in ("question", "population", "budget", "group"):
+        for name in _TEXTS:
             if not isinstance(getattr(self, name), str):
                 raise ParameterError(f"{name} must be text")
         for name, value in (("k", self.k), ("t", self.t), *(("phases", each) for each in self.phases)):
@@ -166,7 +173,10 @@ class SurveyParameters:
         return found
 
 
-_COPIED = ("question", "minimum", "k", "t", "attempts", "population", "budget", "group")
+_TEXTS = (
+    "question", "population", "budget", "group", "owner", "purpose", "contact", "s1_operator", "s2_operator",
+)  # fmt: skip
+_COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
 
 
 def propose(

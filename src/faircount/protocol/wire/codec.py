@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 from faircount.core.errors import MalformedError
 
-VERSION = 1
+VERSION = 2
 CHECK = 8
 """Bytes at the end of every message that tell whether the others were changed."""
 MOST_BYTES = 1 << 30

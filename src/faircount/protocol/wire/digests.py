@@ -96,17 +96,14 @@ def prove(levels: Levels, index: int) -> InclusionProof:
 
 def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
     """Whether the proof leads from the leaf to the root."""
-    at, width, node, path = proof.index, proof.size, leaf_hash, list(proof.path)
-    if not 0 <= at < width:
-        return False
-    while width > 1:
-        if at ^ 1 < width:
-            if not path:
-                return False
-            beside = path.pop(0)
-            node = _join(beside, node) if at & 1 else _join(node, beside)
-        at, width = at >> 1, (width + 1) >> 1
-    return not path and node == root
+    return root_of_proof(proof, leaf_hash) == root
+
+
+def root_of_proof(proof: InclusionProof, leaf_hash: bytes) -> bytes | None:
+    """The root to which the proof leads from the leaf; None if the path does not fit the place."""
+    if not 0 <= proof.index < proof.size:
+        return None
+    return root_from(proof.size, {proof.index: leaf_hash}, proof.path)
 
 
 def tree(leaves: Sequence[bytes]) -> Levels:

@@ -55,10 +55,17 @@ def rejected(reason: Reason, detail: str = "") -> Rejected:
 @message(1, Party.USER)
 @dataclass(frozen=True, slots=True)
 class Accepted(Message):
-    """S1 has written the body with this hash; saying it again changes nothing."""
+    """S1's acknowledgement: it has written the body with this hash; saying it again changes nothing.
+
+    One signature of S1 may cover several bodies: it is on the root of a tree over their hashes, to which `path` leads.
+    """
 
     survey: Id
     body_hash: Hash
+    index: U32
+    size: U32
+    path: tuple[Hash, ...]
+    signature: Signature
 
 
 @message(2, Party.S2)
@@ -188,6 +195,15 @@ class Inquiry(Message):
     access: Hash
 
 
+@message(14, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Withdraw(Message):
+    """An invited person takes its answer back, or will give none; final. Possible until S1 has claimed the batch."""
+
+    survey: Id
+    access: Hash
+
+
 @message(13, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Refused(Message):
@@ -217,6 +233,14 @@ class Inclusion(Message):
     index: U32
     size: U32
     path: tuple[Hash, ...]
+
+
+@message(22, Party.USER)
+@dataclass(frozen=True, slots=True)
+class Concluded(Message):
+    """S2's last word, for a person whom it does not count."""
+
+    statement: Signed
 
 
 def decode(data: bytes) -> Message:

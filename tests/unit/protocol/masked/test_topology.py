@@ -145,4 +145,4 @@ def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(
 def test_the_graph_needs_a_commitment(masked) -> None:
     params = masked("open").setup.params
     with pytest.raises(ParameterError, match="commit"):
-        replace(params, keys=replace(params.keys, commitment=bytes(32)))
+        replace(params, keys=replace(params.keys, s2_commitment=bytes(32)))

@@ -49,7 +49,7 @@ def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
     member, near = asks(play)
     assert masked_user.verify_roster(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
     assert masked_user.verify_roster(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
-    strangers = replace(member.params, keys=replace(member.params.keys, commitment=bytes([1]) * 32))
+    strangers = replace(member.params, keys=replace(member.params.keys, s2_commitment=bytes([1]) * 32))
     assert masked_user.verify_roster(replace(member, params=strangers), near).why is Reason.WRONG_DIGEST
     large = replace(member.params, minimum=20)
     assert masked_user.verify_roster(replace(member, params=large), near).why is Reason.WRONG_DIGEST

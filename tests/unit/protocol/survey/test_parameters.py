@@ -24,8 +24,7 @@ from faircount.protocol.survey.remaining_privacy import keeps, minimum_set, real
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
 
-KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32)
-
+KEYS = Keys(b"\1" * 32, b"\2" * 32, b"\3" * 32, b"\4" * 32, b"\5" * 32)
 ID = bytes(range(16))
 
 MECHANISMS = [
@@ -73,7 +72,7 @@ def test_everything_is_under_the_digest() -> None:
         replace(params, minimum=params.minimum + 1),
         replace(params, delta=0.5),
         replace(params, keys=replace(KEYS, box=bytes(32))),
-        replace(params, keys=replace(KEYS, commitment=bytes(32))),
+        replace(params, keys=replace(KEYS, s2_commitment=bytes(32))),
         replace(params, k=4),
         replace(params, t=3),
         replace(params, attempts=2),
@@ -90,7 +89,7 @@ def test_everything_is_under_the_digest() -> None:
     "change",
     [
         {"extra": 1},
-        {"version": 2},
+        {"version": 1},
         {"n_max": 101},
         {"phi": 0},
         {"minimum": 3},

@@ -13,6 +13,7 @@ from faircount.protocol import SERVERS, resume
 from faircount.protocol.play import play as play_survey
 from faircount.protocol.play import set_up
 from faircount.protocol.roles import coordinator
+from faircount.protocol.survey.inclusion import counts_in
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers import user as servers_user
@@ -20,6 +21,7 @@ from faircount.protocol.topologies.two_servers.messages import ServersClaim
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Accepted,
+    Concluded,
     Inclusion,
     Inquiry,
     Reason,
@@ -162,10 +164,12 @@ def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play.settle(play.deadline())
     (proof,) = play.tell_s1(Inquiry(survey, access))
     assert isinstance(proof, Inclusion)
-    assert servers_user.was_included(play.people[0], proof)
-    assert not servers_user.was_included(play.people[1], proof)
+    first, second = play.people[:2]
+    assert counts_in(play.params, proof, first.user, first.public_key)
+    assert not counts_in(play.params, proof, second.user, second.public_key)
     (answer,) = play.tell_s1(Inquiry(survey, play.invitations[3].access))
-    assert answer.why is Reason.UNKNOWN
+    assert isinstance(answer, Concluded)  # the result, for somebody who is not in it
+    assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
 
 
 def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:

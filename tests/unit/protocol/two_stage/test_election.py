@@ -34,9 +34,7 @@ from faircount.protocol.wire.signing import SigningKey, sign
 DIGEST, VALUE, SURVEY = b"\1" * 32, b"\2" * 32, bytes(range(16))
 
 KEY = SigningKey(b"\3" * 32)
-
-KEYS = Keys(b"\4" * 32, KEY.public, b"\5" * 32, sha256(VALUE).digest())
-
+KEYS = Keys(b"\4" * 32, KEY.public, b"\5" * 32, bytes(32), sha256(VALUE).digest())
 ALARM = 1e-6
 
 
@@ -128,7 +126,7 @@ def test_parameters_of_a_two_stage_survey() -> None:
         with pytest.raises(ParameterError):
             replace(params(), **wrong)
     with pytest.raises(ParameterError):
-        replace(params(), keys=replace(KEYS, commitment=NO_COMMITMENT))
+        replace(params(), keys=replace(KEYS, s2_commitment=NO_COMMITMENT))
     with pytest.raises(ParameterError):
         params(TSS(items=5, users=12, p=1.0, alpha=0.4), k=1)
 

@@ -77,7 +77,7 @@ def test_a_huge_count_allocates_nothing() -> None:
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
-    for bad in (Accepted(b"short", bytes(32)), Rejected(256), Rejected(-1)):
+    for bad in (Accepted(b"short", bytes(32), 0, 1, (), bytes(64)), Rejected(256), Rejected(-1)):
         with pytest.raises(MalformedError):
             encode(bad)
     with pytest.raises(MalformedError):

@@ -11,7 +11,7 @@ from faircount.protocol.topologies.explicit.messages import Call, Complaint, Pee
 from faircount.protocol.topologies.peers import roster
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set, shrunk
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import BadBlobs, Reason, Visit, Wait, rejected
+from faircount.protocol.wire.messages import BadBlobs, Reason, Visit, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import packed_size
@@ -55,14 +55,15 @@ def _may_send(s: Coordinator, message: SumUpload | Complaint) -> bool:
 
 def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     """What there is to do for a user: share, or take part in the current attempt."""
-    outsider = coordinator.credential_problem(s, message.index, message.credential)
-    if outsider is not None:
-        return s, (outsider,)
-    if s.state is State.SHARING and not coordinator.holds(s, ShareBundle, 0, message.index):
-        return s, (roster.roster_message(s),)
-    if s.state is State.SUBMITTING and message.index in s.members and not _heard(s, message.index):
-        return s, (_call(s, message.index),)
-    return s, (Wait(s.params.survey, s.state.encode()),)
+    return roster.to_do(s, message, lambda index: _next_task(s, index))
+
+
+def _next_task(s: Coordinator, index: int) -> Message | None:
+    if s.state is State.SHARING and not coordinator.holds(s, ShareBundle, 0, index):
+        return roster.roster_message(s)
+    if s.state is State.SUBMITTING and index in s.members and not _heard(s, index):
+        return _call(s, index)
+    return None
 
 
 def _heard(s: Coordinator, index: int) -> bool:
@@ -179,4 +180,5 @@ S1 = Rules(
     pending=pending,
     adopt=adopt,
     complete=complete,
+    answers=(SumUpload,),
 )

@@ -44,7 +44,7 @@ from faircount.protocol.topologies.peers.vectors import runs
 def check(params: SurveyParameters) -> None:
     """Enough neighbours for everybody, and a value of S2's to draw the graph from."""
     check_degree(params.n_max, params.k, params.t)
-    if params.keys.commitment == NO_COMMITMENT:
+    if params.keys.s2_commitment == NO_COMMITMENT:
         raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
 
 

@@ -136,13 +136,10 @@ def _attempt(s: Coordinator, inside: Marks) -> coordinator.Step:
 
 def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
     """What there is to do for a user: share its key, send its masked vector, or help to recover keys."""
-    outsider = coordinator.credential_problem(s, message.index, message.credential)
-    if outsider is not None:
-        return s, (outsider,)
-    return s, (_to_do(s, message.index) or Wait(s.params.survey, s.state.encode()),)
+    return roster.to_do(s, message, lambda index: _next_task(s, index))
 
 
-def _to_do(s: Coordinator, i: int) -> Message | None:
+def _next_task(s: Coordinator, i: int) -> Message | None:
     masked = _masked(s)
     if s.seal is None or s.final is not None:
         return None
@@ -372,4 +369,5 @@ S1 = Rules(
     adopt=adopt,
     complete=complete,
     included=included_places,
+    answers=(MaskedSum,),
 )

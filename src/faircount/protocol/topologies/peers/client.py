@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from faircount.core.entropy import Entropy
 from faircount.protocol.roles.client import Client, Device, UserState
+from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment, Roster
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import Accepted, Inquiry, Reason, Rejected
+from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion, Inquiry, Reason, Rejected
 from faircount.protocol.wire.sealing import Sealing
 
 AnswerCall = Callable[[Any, Any, Entropy], tuple[Any, Any]]
@@ -31,16 +32,20 @@ class PeersClient(Client):
         return replace(blank, state=member, waiting=(member.enrolment,))
 
     def ask(self, device: Device) -> Message | None:
-        """The body until it is acknowledged, then what there is to do."""
+        """The body until it is acknowledged, then what there is to do, until it knows how the survey ended."""
         if device.waiting:
             return device.waiting[0]
+        if device.withdrawn or device.outcome is not None:
+            return None
         member = member_of(device)
         return members.visit(member) if member.index >= 0 else Inquiry(member.params.survey, device.invitation.access)
 
     def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
         """Go on with the answer."""
         if isinstance(answer, Accepted):
-            return device.acknowledged(asked)
+            return device.acknowledged(self.params(device), asked, answer)
+        if isinstance(answer, (Inclusion, Concluded)):
+            return device.concluded(self.params(device), answer, self.entry(device))
         if isinstance(answer, Rejected):
             return self._refused(device, asked, answer)
         if isinstance(answer, self.shows_roster):
@@ -53,7 +58,7 @@ class PeersClient(Client):
             return device.disbelieving()
         if answer.why is Reason.UNKNOWN and not isinstance(asked, Enrolment):
             return replace(device, waiting=(member_of(device).enrolment, *device.waiting))
-        return device.acknowledged(asked)
+        return device.without(asked)
 
     def _on_roster(self, device: Device, answer: Any, entropy: Entropy) -> Device:
         """The first time response and shares are drawn, once; later S1 has not got what they were for: the same."""
@@ -74,6 +79,15 @@ class PeersClient(Client):
         if isinstance(body, Rejected):
             return device.disbelieving()
         return replace(device, state=state, waiting=(body,))
+
+    def params(self, device: Device) -> SurveyParameters:
+        """As they were when it enrolled."""
+        return member_of(device).params
+
+    def entry(self, device: Device) -> Entry:
+        """Its line of the roster."""
+        member = member_of(device)
+        return member.user, member.keys.public
 
     def verify_roster(self, member: Member, answer: Any) -> Any:
         """The user with its place in the roster that it is shown, or why it does not believe it."""

@@ -100,7 +100,7 @@ def seal_problem(member: Member, seal: object, n: int, root: bytes | None) -> Re
         return rejected(Reason.CONFLICT, "two rosters of one survey: do not go on")
     if not params.minimum <= n <= params.n_max:
         return rejected(Reason.TOO_FEW, "the roster is too small or too large")
-    if params.topology.reveals_with_roster and params.keys.commitment not in (
+    if params.topology.reveals_with_roster and params.keys.s2_commitment not in (
         NO_COMMITMENT,
         sha256(seal.revealed).digest(),
     ):

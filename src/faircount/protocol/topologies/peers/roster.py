@@ -1,16 +1,17 @@
 """S1 in the topologies in which users enrol before they answer: it fixes a roster and has S2 seal it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator
-from faircount.protocol.survey.states import State, advance
+from faircount.protocol.survey.inclusion import inclusion
+from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.peers.messages import Enrolment, Peer, Roster
-from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.messages import Inquiry, Reason, Rejected, SyncRequest, Wait, rejected
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.messages import Concluded, Inquiry, Reason, Rejected, SyncRequest, Visit, Wait, rejected
 from faircount.protocol.wire.roster_messages import BadEntries, Enrolled, Seal
 from faircount.protocol.wire.signing import Statement
 
@@ -76,6 +77,26 @@ def roster_message(s: Coordinator) -> Message:
 def _lines(roster: tuple[Enrolled, ...]) -> tuple[Peer, ...]:
     """The roster as users see it; made once, shown to everybody."""
     return tuple(Peer(each.user, each.public_key) for each in roster)
+
+
+def outcome(s: Coordinator, index: int) -> Message | None:
+    """How the survey ended, for the user at this place of the roster; None while it goes on."""
+    if s.state not in FINAL or s.final is None or s.final.signed.by != Party.S2:
+        return None
+    final, places = s.final.signed, s.rules.included(s)
+    if s.state is State.ABORTED or index not in places:
+        return Concluded(final)
+    entries = s.rules.entries(s)
+    return inclusion(final, lambda: entries, entries[places.index(index)]) or Concluded(final)
+
+
+def to_do(s: Coordinator, message: Visit, next_task: Callable[[int], Message | None]) -> coordinator.Step:
+    """What a user who comes by is told: how it ended, what there is to do, or to come back later."""
+    problem = coordinator.credential_problem(s, message.index, message.credential)
+    if problem is not None:
+        return s, (problem,)
+    told = outcome(s, message.index) or next_task(message.index)
+    return s, (told or Wait(s.params.survey, s.state.encode()),)
 
 
 USERS: Mapping[type[Message], coordinator.FromUser] = {

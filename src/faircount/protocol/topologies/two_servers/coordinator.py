@@ -1,19 +1,18 @@
 """S1 in the `servers` topology: it keeps one share of everybody, claims once, and sends S2 one sum."""
 
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.inclusion import inclusion
 from faircount.protocol.survey.invitations import user_id
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.states import FINAL, State
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission, Submitter
 from faircount.protocol.topologies.two_servers.user import SEED
-from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.digests import Levels, members_of, roster_leaves, tree
-from faircount.protocol.wire.messages import Batch, Inquiry, Reason, Rejected, Wait, rejected
+from faircount.protocol.wire.codec import Message, Party
+from faircount.protocol.wire.digests import members_of
+from faircount.protocol.wire.messages import Batch, Concluded, Inquiry, Reason, Rejected, Wait, rejected
 from faircount.protocol.wire.packed_rows import is_vector, sum_packed
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
@@ -99,32 +98,19 @@ def complete(s: Coordinator) -> bool:
 
 
 def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
-    """Whether a user was counted, with proof."""
-    if s.state is not State.PUBLISHED or s.final is None:
+    """How the survey ended, and whether it counts this person, with proof."""
+    if message.access not in s.invited:
+        return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
+    if s.state not in FINAL or s.final is None or s.final.signed.by != Party.S2:
         return s, (Wait(s.params.survey, s.state.encode()),)
-    if s.included is None:  # a restored S1 may know the result and not whom it counts
+    if s.state is State.PUBLISHED and s.included is None:  # a restored S1 knows the result, and not yet whom it counts
         return s, (Wait(s.params.survey, s.state.encode()),)
-    places, levels = _included_tree(_Counted(s.claim_hash, s.included.signed.payload, tuple(included_entries(s))))
-    at = places.get(user_id(message.access))
-    if at is None:
-        return s, (rejected(Reason.UNKNOWN, "this answer was not counted"),)
-    return s, (inclusion(s.final.signed, levels, at),)
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Whom a result counts; known by the claim and S2's word on it."""
-
-    claim_hash: bytes
-    included: bytes
-    entries: tuple[Submitter, ...] = field(compare=False)
-
-
-@lru_cache(maxsize=16)
-def _included_tree(counted: _Counted) -> tuple[dict[bytes, int], Levels]:
-    """Where everybody stands in the published tree, and the tree: made once, asked for by everybody."""
-    lines = [(each.user, each.public_key) for each in counted.entries]
-    return {user: at for at, (user, _) in enumerate(lines)}, tree(roster_leaves(lines))
+    final, body = s.final.signed, s.bodies.get(user_id(message.access))
+    if s.state is State.ABORTED or body is None:
+        return s, (Concluded(final),)
+    entries = ((each.user, each.public_key) for each in included_entries(s))
+    counted = inclusion(final, lambda: entries, (user_id(message.access), body.public_key))
+    return s, (counted or Concluded(final),)
 
 
 S1 = Rules(

@@ -8,13 +8,13 @@ from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.secret_shared import SharedMechanism
-from faircount.protocol.roles.client import Client, Device, UserState
-from faircount.protocol.survey.inclusion import counts_in
+from faircount.protocol.roles.client import Client, Device, UserState, state_of
+from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import Inclusion
+from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
@@ -72,11 +72,6 @@ def prepare(
     return Respondent(params, invitation.user, mine.public, body)
 
 
-def was_included(state: Respondent, answer: Inclusion) -> bool:
-    """Whether S2's signed result counts this user's answer."""
-    return counts_in(state.params, answer, state.user, state.public_key)
-
-
 def seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
     """What binds the key of a sealed seed: the user, its key, and the share that goes with it."""
     return _bound(Purpose.SERVERS, params.survey) + sha256(user + public_key + commitment).digest()
@@ -107,5 +102,22 @@ class TwoServersClient(Client):
         return device.waiting[0] if device.waiting else None
 
     def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """Any answer ends the visit for good."""
-        return device.acknowledged(asked)
+        """An acknowledgement or a refusal ends the visit for good; later there may be a result."""
+        if isinstance(answer, Accepted):
+            return device.acknowledged(self.params(device), asked, answer)
+        if isinstance(answer, (Inclusion, Concluded)):
+            return device.concluded(self.params(device), answer, self.entry(device))
+        return device.without(asked)
+
+    def params(self, device: Device) -> SurveyParameters:
+        """As they were when it answered."""
+        return self._respondent(device).params
+
+    def entry(self, device: Device) -> Entry:
+        """Its user id and the key that it made for this survey."""
+        respondent = self._respondent(device)
+        return respondent.user, respondent.public_key
+
+    def _respondent(self, device: Device) -> Respondent:
+        found: Respondent = state_of(device, Respondent)
+        return found

@@ -57,7 +57,7 @@ def check(params: SurveyParameters) -> None:
         raise ParameterError(f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers")
     if params.k not in ({0, params.phi + 1} if params.phi else {0}):
         raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
-    if params.keys.commitment == NO_COMMITMENT:
+    if params.keys.s2_commitment == NO_COMMITMENT:
         raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
 
 

@@ -28,10 +28,11 @@ from faircount.protocol.topologies.two_stage.relay import (
     bare_call,
     call,
     claimed,
-    counted,
+    counted_reporters,
     due_sums,
     items_of,
     owed_shares,
+    reporter_entries,
     reporters,
     rounds,
     shuffled,
@@ -40,7 +41,7 @@ from faircount.protocol.topologies.two_stage.relay import (
 from faircount.protocol.topologies.two_stage.user import call_digest
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Visit, Wait, rejected
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Visit, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.keys import canonical_key
@@ -248,20 +249,19 @@ def _next_attempt(s: Coordinator, leaving: Collection[int], dropped: Collection[
 
 
 def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
-    """What there is to do for a user: indicate, share, add up; in the end, whether it was counted."""
-    outsider, index = coordinator.credential_problem(s, message.index, message.credential), message.index
-    if outsider is not None:
-        return s, (outsider,)
+    """What there is to do for a user: indicate, share, add up."""
+    return roster.to_do(s, message, lambda index: _next_task(s, index))
+
+
+def _next_task(s: Coordinator, index: int) -> Message | None:
     indicated, elected = coordinator.holds(s, Indicator, 0, index), index in rounds(s).order
     if not indicated and (s.state is State.INDICATING or (s.state is State.SHARING and elected)):
-        return s, (roster.roster_message(s),)
+        return roster.roster_message(s)
     if s.state is State.SHARING and _owes_shares(s, index):
-        return s, (assignment(s, index),)
+        return assignment(s, index)
     if _owes_sums(s, index) and all(coordinator.holds(s, Indicator, 0, j) for j in s.members):
-        return s, (call(s, index),)  # with a spoiled indicator shares would be lacking: the deadline drops its sender
-    if s.state is State.PUBLISHED and s.final is not None and index in s.members:
-        return s, (counted(s, s.final, index),)
-    return s, (Wait(s.params.survey, s.state.encode()),)
+        return call(s, index)  # with a spoiled indicator shares would be lacking: the deadline drops its sender
+    return None
 
 
 # --- claim --------------------------------------------------------------------------------------------------------
@@ -357,4 +357,7 @@ S1 = Rules(
     adopt=adopt,
     complete=complete,
     request=request,
+    answers=(Bundle,),
+    included=counted_reporters,
+    entries=reporter_entries,
 )

@@ -145,7 +145,7 @@ def verify_election(params: SurveyParameters, n: int, digest: bytes, signed: Sig
         return rejected(Reason.UNSIGNED, "S2 did not sign this election")
     if election.digest != digest:
         return rejected(Reason.WRONG_DIGEST, "the election was held for another roster")
-    if sha256(election.revealed).digest() != params.keys.commitment:
+    if sha256(election.revealed).digest() != params.keys.s2_commitment:
         return rejected(Reason.WRONG_DIGEST, "S2 revealed another value than it had committed to")
     return tally_problem(params, n, election.eligible, election.reporters) or draw(params, n, election)
 

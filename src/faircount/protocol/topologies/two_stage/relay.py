@@ -13,7 +13,7 @@ import numpy as np
 from faircount.core.arrays import Ints
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.coordinator import Coordinator, TopologyState
-from faircount.protocol.survey.inclusion import inclusion
+from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
@@ -29,8 +29,8 @@ from faircount.protocol.topologies.two_stage.messages import (
     TwoStageClaim,
 )
 from faircount.protocol.topologies.two_stage.user import NOBODY
-from faircount.protocol.wire.digests import LABEL, bitmap, members_of, roster_leaves, tree
-from faircount.protocol.wire.messages import Inclusion, Signed
+from faircount.protocol.wire.digests import LABEL, bitmap, members_of
+from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.signing import Statement
 
 
@@ -174,8 +174,11 @@ def _shares(s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[
     return found
 
 
-def counted(s: Coordinator, final: Statement, index: int) -> Inclusion:
-    """The result, and the path from a reporter's key to its root."""
-    keys = s.claim.keys if isinstance(s.claim, TwoStageClaim) else ()
-    at = [place for _, place in reporters(s)].index(index)
-    return inclusion(final.signed, tree(roster_leaves((NOBODY, key) for key in keys)), at)
+def counted_reporters(s: Coordinator) -> tuple[int, ...]:
+    """The places of the reporters that the result counts, by number."""
+    return tuple(place for _, place in reporters(s))
+
+
+def reporter_entries(s: Coordinator) -> tuple[Entry, ...]:
+    """A result names reporters by their keys alone."""
+    return tuple((NOBODY, key) for key in s.claim.keys) if isinstance(s.claim, TwoStageClaim) else ()

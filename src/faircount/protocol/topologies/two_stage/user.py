@@ -20,7 +20,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol.roles.client import Device, UserState, state_of
-from faircount.protocol.survey.inclusion import counts_in
+from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.topologies.peers.client import PeersClient
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, share_info, sum_info, verify_election
@@ -36,7 +36,7 @@ from faircount.protocol.topologies.two_stage.messages import (
 )
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Inclusion, Reason, Rejected, Signed, rejected
+from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.sharing.additive import split
@@ -268,11 +268,6 @@ def _opened(
     return (user.member.sealing.open(secret, user.member.digest, info, blob) or b"") if secret else b""
 
 
-def was_included(user: Participant, answer: Inclusion) -> bool:
-    """Whether S2's signed result counts what this user reported."""
-    return counts_in(user.member.params, answer, NOBODY, user.reporting_key.public)
-
-
 class TwoStageClient(PeersClient):
     """An indicator, shares for the elected users, sums of the slots that it was elected for."""
 
@@ -286,6 +281,11 @@ class TwoStageClient(PeersClient):
         """The set of items that it reports."""
         participant: Participant = state_of(device, Participant)
         return participant.indicator
+
+    def entry(self, device: Device) -> Entry:
+        """Reporters are known by the key made for it, and by nothing else."""
+        state = device.state
+        return NOBODY, state.reporting_key.public if isinstance(state, Participant) else bytes(32)
 
     def counted_as(self, device: Device) -> dict[bytes, int | None]:
         """It is known by a key of its own, and counts only if its set contains its item."""

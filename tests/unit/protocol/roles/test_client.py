@@ -1,0 +1,270 @@
+"""What a user is told: S1's signed acknowledgement, how it ended, whether it was counted; and taking it back."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import MalformedError, ProtocolError
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import (
+    EXPLICIT,
+    MASKED,
+    SERVERS,
+    SurveyParameters,
+    coordinate,
+    encode,
+    end_phase,
+    known_topologies,
+    play,
+)
+from faircount.protocol.play import set_up
+from faircount.protocol.roles.coordinator import Coordinator, backup, coordinate_many, restored
+from faircount.protocol.survey.acknowledgement import acknowledges, sign_together, unsigned
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.masked.messages import MaskedSum
+from faircount.protocol.wire import canonical_json
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Aborted, Accepted, Concluded, Inclusion, Published, Reason, Withdraw
+from faircount.protocol.wire.signing import SigningKey, sign
+from faircount.testing.world import small_survey
+
+
+def begun(setup, i, item=0):
+    device = play.Device(setup.invitations[i], item)
+    return setup.params.topology.client.begin(setup.params, device, setup.s2.sealing, SeededStream(i))
+
+
+# --- acknowledgements
+
+
+@given(count=st.integers(1, 20), data=st.data())
+def test_one_signature_covers_several_bodies(count: int, data: st.DataObject) -> None:
+    setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
+    bodies = [Withdraw(setup.params.survey, bytes([i]) * 32) for i in range(count)]
+    written = [unsigned(setup.params.survey, sha256(encode(each)).digest()) for each in bodies]
+    signed = sign_together(setup.s1.key, written)
+    assert len({each.signature for each in signed}) == 1
+    assert all(acknowledges(setup.params, each, body) for each, body in zip(signed, bodies, strict=True))
+    i, j = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
+    assert acknowledges(setup.params, signed[i], bodies[j]) == (i == j)
+    assert not acknowledges(setup.params, replace(signed[i], index=(i + 1) % (count + 1)), bodies[i])
+    forged = sign_together(SigningKey(bytes(32)), written)[i]
+    assert not acknowledges(setup.params, forged, bodies[i])
+
+
+def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
+    made = stage(SERVERS)
+    bodies = [each.waiting[0] for each in made.begun()]
+    stranger = replace(bodies[0], access=bytes(32))
+    made.s1, outs = coordinate_many(made.s1, [*bodies, stranger])
+    assert [type(each).__name__ for (each,) in outs] == ["Accepted"] * 6 + ["Rejected"]
+    assert {each.size for (each,) in outs[:6]} == {6}
+    for (answer,), body in zip(outs[:6], bodies, strict=True):
+        assert acknowledges(made.params, answer, body)
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> None:
+    """It keeps what it has to send: somebody on the way cannot make it think that it was heard."""
+    setup = set_up_small(topology)
+    client, device = topology.client, begun(setup, 0)
+    _, (answer,) = coordinate(setup.s1, client.ask(device))
+    for change in ({"signature": bytes(64)}, {"body_hash": bytes(32)}, {"survey": bytes(16)}, {"path": (bytes(32),)}):
+        after = client.hear(device, client.ask(device), replace(answer, **change), SeededStream(1))
+        assert after.waiting == device.waiting
+        assert after.refused == 1
+    after = client.hear(device, client.ask(device), answer, SeededStream(1))
+    assert after.waiting == ()
+    assert after.acknowledgements == (answer,)
+
+
+def set_up_small(topology):
+    setup = small_survey(topology, 6, 0)
+    return replace(setup, s1=backup(setup.s1))
+
+
+# --- how it ended
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> None:
+    """One user never comes: the others are counted, and know it."""
+    setup, entropy = set_up_small(topology), SeededStream(1)
+    devices = [play.Device(each, i) for i, each in enumerate(setup.invitations)]
+    absent = 0
+    s1, left = run(setup, devices, entropy, absent)
+    assert s1.state is State.PUBLISHED
+    for i, device in enumerate(left):
+        if i == absent or device.withdrawn:
+            continue
+        asked = topology.client.inquire(device) if topology is SERVERS else topology.client.ask(device)
+        if asked is None:  # it was told in its last visit
+            heard = device
+        else:
+            _, (answer,) = coordinate(s1, asked)
+            heard = topology.client.hear(device, asked, answer, entropy)
+        assert isinstance(heard.outcome.says, Published)
+        assert heard.counted
+
+
+def run(setup, devices, entropy, absent):
+    held = list(devices)
+    topology, s1, s2 = setup.params.topology, setup.s1, setup.s2
+
+    def tell(message):
+        nonlocal s1
+        s1, (answer, *_) = coordinate(s1, message)
+        return answer
+
+    while s1.state not in (State.PUBLISHED, State.ABORTED):
+        for i in range(len(held)):
+            if i != absent:
+                if held[i].state is None:
+                    held[i] = topology.client.begin(setup.params, held[i], s2.sealing, entropy)
+                held[i] = play.visit(topology.client, held[i], tell, entropy)
+        s1, out = end_phase(s1)
+        s1, s2 = play.converse(s1, s2, out)
+    return s1, held
+
+
+def test_two_results_of_one_survey_are_not_believed(stage) -> None:
+    made = stage(EXPLICIT)
+    made.enrol_all()
+    made.share_all()
+    made.settle(made.sum_all())
+    device = made.exchange(made.device(0))
+    assert device.counted
+    lie = sign(made.s2.key, Party.S2, replace(made.s1.final.says, included=5))
+    again = made.client.hear(device, made.client.inquire(device), Concluded(lie), SeededStream(1))
+    assert again.refused == device.refused + 1
+    assert again.outcome == device.outcome
+
+
+def test_an_abort_is_told_too(stage) -> None:
+    made = stage(EXPLICIT)
+    made.enrol_all()
+    made.settle(made.deadline())  # nobody shared
+    assert made.s1.state is State.ABORTED
+    device = made.exchange(made.device(2))
+    assert isinstance(device.outcome.says, Aborted)
+    assert not device.counted
+
+
+# --- taking it back
+
+
+def test_a_withdrawn_answer_is_not_counted_and_cannot_be_sent_again(stage) -> None:
+    made = stage(SERVERS)
+    made.answer_all()
+    gone = made.invitations[2]
+    (answer,) = made.tell_s1(Withdraw(made.params.survey, gone.access))
+    assert isinstance(answer, Accepted)
+    assert gone.user not in made.s1.bodies  # its share is deleted
+    assert made.tell_s1(made.people[2].body)[0].why is Reason.CLOSED
+    assert isinstance(made.tell_s1(Withdraw(made.params.survey, gone.access))[0], Accepted)  # the same again
+    made.settle(made.deadline())
+    assert made.counts() == [1, 1, 0, 1, 1, 1]
+    assert isinstance(made.tell_s1(made.client.inquire(made.device(2)))[0], Concluded)
+    assert isinstance(made.tell_s1(made.client.inquire(made.device(3)))[0], Inclusion)
+
+
+def test_who_withdraws_first_cannot_answer_later(stage) -> None:
+    made = stage(SERVERS)
+    made.answer_all(skip=(1,))
+    assert isinstance(made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0], Accepted)
+    assert made.tell_s1(made.people[1].body)[0].why is Reason.CLOSED
+
+
+def test_after_the_claim_it_is_too_late(stage) -> None:
+    made = stage(SERVERS)
+    made.answer_all()
+    out = made.deadline()
+    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.LATE
+    made.settle(out)
+    assert made.counts() == [1] * 6
+
+
+def test_nobody_else_can_withdraw(stage) -> None:
+    made = stage(SERVERS)
+    made.answer_all()
+    assert made.tell_s1(Withdraw(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
+
+
+def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
+    """There may be a claim that it forgot, with the answer in it."""
+    made = stage(SERVERS)
+    made.answer_all()
+    kept = backup(made.s1)
+    made.settle(made.deadline())
+    made.s1, out = restored(kept)
+    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.EARLY
+    made.settle(out)
+    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.LATE
+
+
+def test_before_the_roster_is_closed_it_is_as_if_the_person_had_not_come(stage) -> None:
+    made = stage(EXPLICIT)
+    devices = [made.exchange(each) for each in made.begun()]
+    taken_back = made.exchange(made.client.withdraw(devices[4]))
+    assert taken_back.waiting == ()
+    made.settle(made.deadline())
+    assert made.s1.n == 5
+    assert made.client.ask(taken_back) is None
+
+
+@pytest.mark.parametrize("until", ["shared", "sent"])
+def test_on_a_sealed_roster_it_is_a_dropout(masked, until) -> None:
+    """Neighbours help with its mask, whether or not it has sent its vector; S2 never gets that vector."""
+    made = masked("shared")
+    for i in range(20):
+        if until == "sent" or i != 3:
+            made.come(i)
+    assert isinstance(made.tell_s1(Withdraw(made.params.survey, made.invitations[3].access))[0], Accepted)
+    assert made.s1.uploads.get((MaskedSum.tag, made.s1.own.set_digest, 3)) is not None or until == "shared"
+    made.settle(made.deadline())
+    made.settle(made.recover())
+    assert made.counts() == [int(i != 3) for i in range(20)]
+    assert isinstance(made.come(3), Concluded)
+
+
+def test_explicit_goes_on_without_who_withdrew(stage) -> None:
+    made = stage(EXPLICIT)
+    made.enrol_all()
+    made.share_all()
+    for i in range(6):
+        made.come(i)
+    made.tell_s1(Withdraw(made.params.survey, made.invitations[0].access))
+    made.settle(made.deadline())
+    made.settle(made.sum_all(skip=(0,)))
+    assert made.counts() == [0, 1, 1, 1, 1, 1]
+
+
+# --- parameters, version 2
+
+
+def test_who_asks_and_who_runs_the_servers_is_under_the_digest() -> None:
+    terms = {"owner": "Tea House", "purpose": "stock", "contact": "a@b", "s1_operator": "one", "s2_operator": "two"}
+    setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1), **terms)
+    read = SurveyParameters.parse(setup.params.published)
+    assert {name: getattr(read, name) for name in terms} == terms
+    for name in terms:
+        assert replace(setup.params, **{name: "somebody else"}).digest != setup.params.digest
+
+
+def test_version_1_is_not_read() -> None:
+    setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
+    plain = canonical_json.decode(setup.params.published)
+    assert plain["version"] == 2
+    with pytest.raises(MalformedError):
+        SurveyParameters.parse(canonical_json.encode({**plain, "version": 1}))
+
+
+def test_each_server_holds_the_value_that_it_committed_to() -> None:
+    setup = set_up(Laplace(items=2, users=4, epsilon=1.0), MASKED, SeededStream(1))
+    assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
+    with pytest.raises(ProtocolError, match="committed"):
+        Coordinator.begin(setup.params, setup.s1.key, setup.s1.invited, bytes(32))
