@@ -116,7 +116,7 @@ def draw_two_stage(records: list[Record]) -> Picture:
     """Two-stage sampling at equal exact privacy against S1."""
     picture = Picture(1, 3, 3.1)
     looks = dict(zip(TWO_STAGE, (
-        Look("DPDS (no second stage)", GREY, "D"),
+        Look("DPDS (no second stage)", VERMILION, "*"),
         Look("uniform", BLACK, "o"),
         Look("adaptive, ε* = 0.5", SKY, "s"),
         Look("adaptive, ε* = 1", BLUE, "^"),
@@ -154,9 +154,9 @@ def draw_groups(records: list[Record]) -> Picture:
         "dpds, the paper's p": Look("DPDS, the paper's p (exact δ of the worst group {:.0%})", GREY, "X"),
         "laplace": Look("Laplace in groups", BLUE, "o"),
         "dpdg": Look("DPDG in groups", GREEN, "^"),
-        "decoys": Look("decoys in groups", SKY, "s"),
+        "decoys": Look("decoys (fair coins added) in groups", SKY, "s"),
         "one laplace survey": Look("one Laplace survey at the smallest ε", PURPLE, "v"),
-        "dpds": Look("DPDS in groups at the data's floor", BLACK, "D"),
+        "dpds": Look("DPDS in groups at the data's floor", VERMILION, "*"),
         "oue": Look("OUE in groups", ORANGE, "P"),
     }
     gap = 0.8 / len(looks)
@@ -164,7 +164,14 @@ def draw_groups(records: list[Record]) -> Picture:
         rows = [_rows(records, setting=setting, method=method)[0] for setting in SETTINGS]
         at = [index + (place - (len(looks) - 1) / 2) * gap for index in range(len(rows))]
         label = look.label.format(max(_numbers(rows, "worst_delta")))
-        ax.plot(at, _numbers(rows, "error"), look.marker, color=look.color, label=label, markersize=5)
+        ax.plot(
+            at,
+            _numbers(rows, "error"),
+            look.marker,
+            color=look.color,
+            label=label,
+            markersize=8 if look.marker == "*" else 5,
+        )
     ax.set_yscale("log")
     ax.set_xticks(range(len(SETTINGS)), [f"{name}\nε = {', '.join(map(str, each))}" for name, each in SETTINGS.items()])
     ax.grid(visible=False, axis="x")

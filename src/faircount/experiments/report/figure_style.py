@@ -51,6 +51,8 @@ class Look:
     dash: str = "-"
     filled: bool = True
     weight: float = 1.2
+    shift: float = 0.0
+    """How far measured points stand beside their place on the axis, so that none hides another."""
 
     @property
     def front(self) -> int:
@@ -123,7 +125,7 @@ def curve(ax: Any, lines: Sequence[Line], x: Callable[[Line], float], look: Look
     )
     band = [_band(line) for line in rows]
     ax.fill_between(at, [low for low, _ in band], [high for _, high in band], color=look.color, alpha=0.13, linewidth=0)
-    points(ax, rows, at, look)
+    points(ax, rows, [place + look.shift for place in at], look)
     ax.plot([], [], look.dash, marker=look.marker, color=look.color, linewidth=look.weight, label=look.label)
 
 
@@ -132,7 +134,17 @@ def points(ax: Any, rows: Sequence[Line], at: Sequence[float], look: Look) -> No
     means = [line.mean for line in rows]
     down = [line.mean - max(line.low, 0.02 * line.mean) for line in rows]
     up = [line.high - line.mean for line in rows]
-    ax.errorbar(at, means, yerr=(down, up), fmt=look.marker, color=look.color, elinewidth=0.8, zorder=look.front + 1)
+    size = 7 if look.marker == "*" else None  # a star's body is small
+    ax.errorbar(
+        at,
+        means,
+        yerr=(down, up),
+        fmt=look.marker,
+        color=look.color,
+        elinewidth=0.8,
+        markersize=size,
+        zorder=look.front + 1,
+    )
 
 
 def strokes(ax: Any, rows: Sequence[Line], at: Sequence[float], width: float, look: Look) -> None:
@@ -167,6 +179,12 @@ def _decades_only(axis: Any) -> None:
     from matplotlib.ticker import NullFormatter
 
     axis.set_minor_formatter(NullFormatter())
+
+
+def printed(ax: Any, at: Sequence[float], values: Sequence[float], label: str) -> None:
+    """What the paper prints, as open rings: whatever was measured at the same place stays visible inside."""
+    style = {"color": VERMILION, "markersize": 10, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 6}
+    ax.plot(list(at), list(values), "o", label=label, **style)
 
 
 def short(value: float) -> str:

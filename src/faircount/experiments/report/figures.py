@@ -19,6 +19,7 @@ from faircount.experiments.report.figure_style import (
     logarithmic,
     per_item,
     points,
+    printed,
     proxies,
     short,
     strokes,
@@ -28,6 +29,9 @@ from faircount.experiments.studies.study import COUNTS, DATA, TITLES, USERS, Lin
 
 SHADES = ("#440154", "#31688E", "#35B779", "#8FB032", "#C7B42C")
 """Dark to light for an ordered parameter: apart in lightness as well as in hue."""
+
+BLUES = ("#08306B", "#1F6FB4", "#3AA0C9", "#5FBFA0", "#9CC76B")
+"""The same without black and purple: for the Gaussian at several delta, beside sampling in red."""
 
 Series = tuple[dict[str, Any], Look]
 """Which lines, and how they look."""
@@ -57,11 +61,11 @@ def _drawn(picture: Picture, lines: list[Line], series: Sequence[Series], x: Cal
 def draw_fig1(lines: list[Line]) -> Picture:
     """DPDS against DPDG."""
     picture = _panels(lines, 3.9)
-    series: list[Series] = [({"method": fig1.SAMPLING}, Look("DPDS", BLACK, "o", weight=2.0))]
-    for delta, shade, mark in zip(fig1.DELTAS, SHADES, MARKS, strict=True):
+    series: list[Series] = [({"method": fig1.SAMPLING}, Look("DPDS", VERMILION, "*", weight=2.2))]
+    for delta, shade, mark in zip(fig1.DELTAS, BLUES, MARKS, strict=True):
         series.append(({"method": fig1.GAUSSIAN, "delta": delta}, Look(f"DPDG, δ = {short(delta)}", shade, mark)))
     for delta, mark, dash in zip(fig1.PRINTED_DELTAS, ("x", "+"), ("--", ":"), strict=True):
-        look = Look(f"DPDG as printed, δ = {short(delta)}", VERMILION, mark, dash)
+        look = Look(f"DPDG as printed, δ = {short(delta)}", GREY, mark, dash)
         series.append(({"method": fig1.AS_PRINTED, "delta": delta}, look))
     _drawn(picture, lines, series, lambda line: float(line.point["epsilon"]))
     for ax in picture.axes.flat:
@@ -74,18 +78,15 @@ def draw_fig2(lines: list[Line]) -> Picture:
     """DPDS over the number of users."""
     picture = _panels(lines)
     series = [
-        ({"epsilon": epsilon}, Look(f"ε = {epsilon:g}", shade, mark))
-        for epsilon, shade, mark in zip(fig2.EPSILONS, SHADES, MARKS, strict=True)
+        ({"epsilon": epsilon}, Look(f"ε = {epsilon:g}", shade, mark, shift=shift))
+        for epsilon, shade, mark, shift in zip(fig2.EPSILONS, SHADES, MARKS, (-140, -70, 0, 70, 140), strict=True)
     ]
     _drawn(picture, lines, series, lambda line: float(line.point["users"]))
     for ax in picture.axes.flat:
         ax.set_xlabel("number of users n")
         ax.set_xticks(fig2.SIZES, [f"{size:,}" for size in fig2.SIZES], fontsize=6.5)
-    gowalla = picture.axes[0, 0]
-    printed = {users: float(value) for users, value in fig2.PRINTED.items()}
-    gowalla.plot(
-        list(printed), list(printed.values()), "X", color=VERMILION, markersize=7, label="printed, ε = 0.2", zorder=4
-    )
+    values = [float(value) for value in fig2.PRINTED.values()]
+    printed(picture.axes[0, 0], [users + series[0][1].shift for users in fig2.PRINTED], values, "printed, ε = 0.2")
     picture.legend(4)
     return picture
 
@@ -128,13 +129,24 @@ def _settings(ax: Any, lines: list[Line], methods: Sequence[str]) -> None:
         ax.plot([], [], look.marker, color=look.color, label=look.label)
     ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
     logarithmic(ax)
-    ax.set_xticks(range(len(weighted_groups.SETTINGS)), list(weighted_groups.SETTINGS))
+    names = [f"{name}\n{_two_lines(epsilons)}" for name, epsilons in weighted_groups.SETTINGS.items()]
+    ax.set_xticks(range(len(names)), names, fontsize=6)
     ax.grid(visible=False, axis="x")
+
+
+def _two_lines(epsilons: Sequence[float]) -> str:
+    """'.1 .4' over '.7 1': the epsilons of four groups, short enough to stand below a tick."""
+    short_forms = [f"{epsilon:g}".removeprefix("0") for epsilon in epsilons]
+    half = len(short_forms) // 2
+    return " ".join(short_forms[:half]) + "\n" + " ".join(short_forms[half:])
+
+
+SETTING_AXIS = "ε of the four groups"
 
 
 def draw_fig4(lines: list[Line]) -> Picture:
     """Weighted aggregation, against both truths."""
-    picture = Picture(2, len(DATA), 4.4, sharey=True)
+    picture = Picture(2, len(DATA), 4.8, sharey=True)
     for row, against in zip(picture.axes, _AGAINST, strict=True):
         for ax, data in zip(row, DATA, strict=True):
             chosen = select(lines, data=data, against=against, how=COUNTS)
@@ -144,14 +156,14 @@ def draw_fig4(lines: list[Line]) -> Picture:
     for ax, data in zip(picture.axes[0], DATA, strict=True):
         ax.set_title(f"{TITLES[data]}, N = {len(holders(data))}")
     for ax in picture.axes[1]:
-        ax.set_xlabel("privacy setting")
+        ax.set_xlabel(SETTING_AXIS)
     picture.legend(6)
     return picture
 
 
 def draw_fig5(lines: list[Line]) -> Picture:
     """Weighted aggregation of local mechanisms, against both truths."""
-    picture = Picture(2, len(fig5.LABELS), 4.2)
+    picture = Picture(2, len(fig5.LABELS), 4.7)
     units = {"grr": "frequencies", "oue": "frequencies", "duchi": "mean", "pm": "mean"}
     for row, against in zip(picture.axes, _AGAINST, strict=True):
         for ax, mechanism in zip(row, fig5.LABELS, strict=True):
@@ -160,7 +172,7 @@ def draw_fig5(lines: list[Line]) -> Picture:
     for ax, (mechanism, label) in zip(picture.axes[0], fig5.LABELS.items(), strict=True):
         ax.set_title(f"{label} ({units[mechanism]})")
     for ax in picture.axes[1]:
-        ax.set_xlabel("privacy setting")
+        ax.set_xlabel(SETTING_AXIS)
     picture.legend(4)
     return picture
 
@@ -180,8 +192,7 @@ def draw_table2(lines: list[Line]) -> Picture:
             points(ax, rows, at, look)
             strokes(ax, rows, at, 0.34, look)
             ax.plot([], [], look.marker, color=look.color, label=look.label)
-        printed = [float(table2.ERRORS[s, data, m]) for s, m in cells]
-        ax.plot(range(len(cells)), printed, "X", color=VERMILION, markersize=6, label="printed in Table II", zorder=4)
+        printed(ax, range(len(cells)), [float(table2.ERRORS[s, data, m]) for s, m in cells], "printed in Table II")
         ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
         ax.set_xticks(range(len(cells)), [f"{s}\n{m.upper()}" for s, m in cells], fontsize=6.5)
         ax.set_title(f"{data} data, N = {rows[0].items}")
@@ -193,12 +204,12 @@ def draw_table2(lines: list[Line]) -> Picture:
 
 
 EXACT_LOOKS = {
-    "laplace": Look("Laplace", BLUE, "o"),
-    "decoys": Look("decoys", SKY, "s"),
-    "dpdg": Look("DPDG (exact Gaussian)", GREEN, "^"),
-    "dpds": Look("DPDS at the data's floor", BLACK, "D"),
+    "laplace": Look("Laplace (ours)", BLUE, "o"),
+    "decoys": Look("decoys (ours: fair coins added)", SKY, "s", shift=-0.012),
+    "dpdg": Look("DPDG (exact Gaussian)", GREEN, "^", shift=0.012),
+    "dpds": Look("DPDS at the data's floor", VERMILION, "*", weight=2.2),
     "oue": Look("OUE (local)", ORANGE, "v"),
-    "grr": Look("GRR (local)", VERMILION, "P"),
+    "grr": Look("GRR (local)", PURPLE, "P"),
 }
 
 
