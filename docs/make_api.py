@@ -26,7 +26,20 @@ Names under "What they return" are not called by hand. What is not on this page 
 
 SECTIONS: dict[str, list[str]] = {
     "Ask, run, check": ["plan", "histogram", "run", "privacy", "audit", "costs"],
-    "Mechanisms": ["Laplace", "Decoys", "DPDG", "DPDS", "DPCS", "TSS", "TSSPrime", "GRR", "OUE", "Duchi", "PM"],
+    "Mechanisms": [
+        "Laplace",
+        "Decoys",
+        "DPDG",
+        "DPDS",
+        "DPCS",
+        "TSS",
+        "TSSPrime",
+        "GRR",
+        "OUE",
+        "Duchi",
+        "PM",
+        "register",
+    ],
     "Privacy": ["Guarantee"],
     "Randomness and errors": ["SeededStream", "FaircountError"],
 }

@@ -10,6 +10,8 @@ Names are loaded when first used, so that importing the package and asking for h
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from faircount.mechanisms.registry import FREQUENCY, MEAN
+
 if TYPE_CHECKING:
     from faircount.accounting.guarantee import Guarantee as Guarantee
     from faircount.analysis.histogram import histogram as histogram
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.local_frequency import OUE as OUE
     from faircount.mechanisms.local_mean import PM as PM
     from faircount.mechanisms.local_mean import Duchi as Duchi
+    from faircount.mechanisms.registry import register as register
     from faircount.mechanisms.sampling import DPCS as DPCS
     from faircount.mechanisms.sampling import DPDS as DPDS
     from faircount.mechanisms.two_stage import TSS as TSS
@@ -39,28 +42,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DPCS": "mechanisms.sampling",
-    "DPDG": "mechanisms.gaussian",
-    "DPDS": "mechanisms.sampling",
-    "Decoys": "mechanisms.decoys",
-    "Duchi": "mechanisms.local_mean",
+    **{kind: f"mechanisms.{module}" for module, kind in (*FREQUENCY.values(), *MEAN.values())},
     "FaircountError": "core.errors",
-    "GRR": "mechanisms.local_frequency",
     "Guarantee": "accounting.guarantee",
-    "Laplace": "mechanisms.laplace",
     "LedgerFile": "analysis.ledger_file",
-    "OUE": "mechanisms.local_frequency",
-    "PM": "mechanisms.local_mean",
     "Result": "estimation.result",
     "SeededStream": "core.entropy",
-    "TSS": "mechanisms.two_stage",
-    "TSSPrime": "mechanisms.two_stage",
     "audit": "auditing.runs",
     "histogram": "analysis.histogram",
     "plan": "planning.plan",
     "privacy": "planning.privacy_report",
     "compose": "planning.compose",
     "costs": "experiments.costs",
+    "register": "mechanisms.registry",
     "run": "analysis.run",
     "statement": "planning.privacy_report",
 }

@@ -21,7 +21,7 @@ def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
         "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "compose", "costs", "histogram", "plan", "privacy",
-        "run",
+        "register", "run",
         "statement",
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.local_mean import Duchi, LocalMean
+from faircount.mechanisms.local_mean import LocalMean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +132,8 @@ class MeanResult:
 
         Two-valued reports (Duchi) cannot tell the two apart; their exact interval serves for both.
         """
-        if isinstance(self.mechanism, Duchi):
-            magnitude = float(1 / self.mechanism.window.excess)
+        magnitude = self.mechanism.report_magnitude
+        if magnitude is not None:
             return two_point_interval(self.estimate, magnitude, self.included, level=level)
         noise = self.mechanism.noise_variance(self.aggregate, self.included)
         square = max(0.0, self.estimate**2 - noise)  # the square of an estimate is too large by its variance

@@ -51,8 +51,7 @@ class Size:
         own = (1 - mechanism.rate) * M / N + mechanism.rate * mechanism.p_chi
         other = (1 - mechanism.rate) * M / N + mechanism.rate * (M - mechanism.p_chi) / (N - 1)
         squares = n / N * own**2 + (n - n / N) * other**2
-        phi = mechanism.phi if isinstance(mechanism, TSSPrime) else 0
-        return cls(n, N, M / N, mechanism.p_chi, (M / N * n) ** 2 - squares, phi)
+        return cls(n, N, M / N, mechanism.p_chi, (M / N * n) ** 2 - squares, mechanism.covered_colluders)
 
     @property
     def shares(self) -> float:

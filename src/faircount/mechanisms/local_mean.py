@@ -53,6 +53,11 @@ class LocalMean(LocalMechanism):
         """K - w: a window starts at 0..steps."""
         return self.window.cells - self.window.width
 
+    @property
+    def report_magnitude(self) -> float | None:
+        """B where every report stands for +B or -B, else None."""
+        return None
+
     @cached_property
     def scale(self) -> Fraction:
         """A: cells by which the mean report moves when x moves by 1, exactly."""
@@ -192,6 +197,11 @@ class Duchi(LocalMean):
     def window(self) -> Window:
         """Randomized response on the value rounded to one of the two ends."""
         return Window(2, 1, self.epsilon)
+
+    @property
+    def report_magnitude(self) -> float:
+        """B."""
+        return float(1 / self.window.excess)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

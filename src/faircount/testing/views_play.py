@@ -15,9 +15,9 @@ import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.decoys import Decoys
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.base import Collected, FrequencyMechanism
+from faircount.mechanisms.secret_shared import makes_shares
+from faircount.mechanisms.two_stage import TSS, reports_sets
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology, aggregate, coordinate, end_phase
 from faircount.protocol.play import set_up
 from faircount.protocol.roles.client import Client, Device, goes_on
@@ -43,13 +43,14 @@ Outcomes = list[tuple[tuple[int, ...], int]]
 def responses(mechanism: FrequencyMechanism, answer: int) -> Outcomes:
     """The law of one user's vector; of TSS, its bits and then the items of its set."""
     hot = tuple(int(j == answer) for j in range(mechanism.N))
-    if isinstance(mechanism, TSS):
-        return _two_stage(mechanism, answer)
-    if isinstance(mechanism, Decoys):
-        coins = list(product(range(2), repeat=mechanism.N * (mechanism.D // mechanism.n)))
+    if mechanism.collected is Collected.SETS:
+        return _two_stage(reports_sets(mechanism), answer)
+    derived = makes_shares(mechanism).derived
+    if derived.D is not None:
+        coins = list(product(range(2), repeat=mechanism.N * (derived.D // mechanism.n)))
         heads = [np.array(each).reshape(mechanism.N, -1).sum(axis=1) for each in coins]
         return [(tuple((hot + each).tolist()), 1) for each in heads]
-    p = Fraction(getattr(mechanism, "rate", 1.0))
+    p = Fraction(1 if derived.p is None else derived.p)
     return [(hot, p.numerator), ((0,) * mechanism.N, p.denominator - p.numerator)]
 
 

@@ -18,6 +18,7 @@ from faircount.core.errors import AnswerError, CorruptSumError, FaircountError, 
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local import LocalMechanism
+from faircount.mechanisms.registry import FREQUENCY, mechanism
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TwoStageSum, usual_alpha
 from faircount.sharing.additive import combine, exchange
@@ -43,6 +44,10 @@ MECHANISMS: dict[str, FrequencyMechanism] = {
     "oue": fc.OUE(items=N, users=USERS, epsilon=1.2),
 }
 ALL = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
+
+
+def test_every_frequency_mechanism_of_the_registry_has_an_example_here() -> None:
+    assert {type(each) for each in MECHANISMS.values()} == {mechanism(name) for name in FREQUENCY}
 
 
 def per_user(mechanism: FrequencyMechanism, runs: int, seed: int) -> np.ndarray:
