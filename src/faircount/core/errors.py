@@ -10,6 +10,7 @@
     +-- ContradictionError               what was measured contradicts the theory beside it
     +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
         +-- IllegalTransitionError       the survey is not in a state from which this step exists
+        +-- StaleLedgerError             a ledger was changed by somebody else meanwhile: do the step again
         +-- MalformedError (also InputError)  bytes are not the one canonical encoding of anything
 
 A bad message from another party is not raised: the roles answer it with the value `protocol.messages.Rejected`.
@@ -55,6 +56,10 @@ class ProtocolError(FaircountError):
 
 class IllegalTransitionError(ProtocolError):
     """The survey is not in a state from which this step exists; nothing happened."""
+
+
+class StaleLedgerError(ProtocolError):
+    """Somebody else has changed the ledger meanwhile: read it again and do the step again."""
 
 
 class MalformedError(ProtocolError, InputError):

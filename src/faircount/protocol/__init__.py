@@ -1,7 +1,7 @@
 """The protocol without input or output: what a service, a client or another implementation builds on.
 
     S1     Coordinator.begin -> coordinate(state, message), end_phase(state), resume(state)  -> state, messages to send
-    S2     Aggregator        -> aggregate(state, message)                                     -> state, messages to send
+    S2     Aggregator        -> aggregate_with(ledger, state, message)         -> ledger, (state, messages to send)
     user   topology.client   -> begin(...), ask(device), hear(device, asked, answer)          -> the device's next state
     bytes  encode(message), decode(data)
 
@@ -9,9 +9,10 @@ Write the state before sending what came with it; send the same again after a cr
 memory, one loop for every topology.
 """
 
-from faircount.protocol.roles.aggregator import Aggregator, aggregate
+from faircount.protocol.roles.aggregator import Aggregator, aggregate, aggregate_with
 from faircount.protocol.roles.client import Client, Device, goes_on
 from faircount.protocol.roles.coordinator import Coordinator, coordinate, end_phase, resume
+from faircount.protocol.survey.budget import Ledger, swapped
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.survey.topology import Topology, known_topologies, topology_named
@@ -30,10 +31,12 @@ __all__ = [
     "Device",
     "Invitation",
     "Keys",
+    "Ledger",
     "Message",
     "SurveyParameters",
     "Topology",
     "aggregate",
+    "aggregate_with",
     "coordinate",
     "decode",
     "encode",
@@ -42,5 +45,6 @@ __all__ = [
     "known_topologies",
     "propose",
     "resume",
+    "swapped",
     "topology_named",
 ]

@@ -46,7 +46,7 @@ from faircount.protocol.wire.signing import SigningKey, Statement, make_statemen
 
 @dataclass(frozen=True)
 class Aggregator:
-    """All that S2 keeps of one survey, and the ledger of its population (one transaction writes both)."""
+    """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
     params: SurveyParameters
     key: SigningKey
@@ -238,14 +238,15 @@ def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] 
 
 def charge_of(params: SurveyParameters) -> Charge:
     """What a survey reserves: its promise."""
-    return Charge(params.survey, params.epsilon, params.delta, params.budget, params.group)
+    return Charge(params.survey, params.epsilon, params.delta)
 
 
 def _receipt(s: Aggregator, charge: Charge) -> Receipt:
     amounts = scaled_up(charge.epsilon).encode(), scaled_up(charge.delta).encode()
-    population = s.ledger.population.encode()
-    ledger = s.ledger
-    return Receipt(s.params.survey, s.claim_hash, *amounts, population, len(ledger.receipted), ledger.size, ledger.head)
+    ledger, reserved = s.ledger, s.ledger.find(charge.survey)
+    number = 0 if reserved is None else reserved.receipt
+    population = ledger.population.encode()
+    return Receipt(s.params.survey, s.claim_hash, *amounts, population, number, ledger.version, ledger.head(number))
 
 
 def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
@@ -328,6 +329,16 @@ def sync_state(s: Aggregator, _: SyncRequest) -> Step:
     )
 
 
+def aggregate_with(stored: Ledger, s: Aggregator, message: Message) -> tuple[Ledger, Step]:
+    """One step with the ledger as it is stored now: many surveys share it, so it is not kept with any of them.
+
+    Write the ledger with `swapped(stored now, stored, ledger)` and the state, both or neither, then send. If that
+    refuses, another survey came first: read the ledger and do the step again. S2 draws nothing, so nothing is lost.
+    """
+    step = aggregate(replace(s, ledger=stored), message)
+    return step[0].ledger, step
+
+
 def restored(s: Aggregator) -> Step:
     """S2 after a restore: what was live is aborted and charged, for it may have been published since the backup."""
     if s.state in FINAL:
@@ -346,7 +357,7 @@ def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
 
 def _shown(receipt: Receipt) -> Shown:
     charge = Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
-    return Shown(charge, receipt.reservations, receipt.ledger_size, receipt.ledger_head)
+    return Shown(charge, receipt.number, receipt.ledger_version, receipt.head)
 
 
 def _amount(text: bytes) -> float:

@@ -1,19 +1,25 @@
 """The budget of a population, kept by S2: reserved at the claim, released or settled afterwards.
 
 Releases add up as any (epsilon, delta) mechanisms do, by the exact composition of their dominating pair; where an owner
-declares the series adaptive, epsilons and deltas are simply added. Groups of one budget id are disjoint: the largest
-counts.
+declares the series adaptive, epsilons and deltas are simply added. So do surveys of groups: nothing proves to S2 that
+two groups have nobody in common.
+
+A ledger is a value with a version, kept apart from the surveys that charge it: a change counts only where it was made
+from the version that is stored (compare and swap), so that two surveys never spend the same part of a budget.
+
+Every reservation has a receipt, numbered from 1 and chained: the head in a receipt is made from the head before and
+what was reserved. After a restore the population stays closed until all receipts since the backup are shown, in one
+unbroken chain.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import zip_longest
 
 from faircount.accounting.composition import compose, dominating_pair, grid_step
 from faircount.accounting.divergence import LARGEST_EPSILON
-from faircount.core.errors import ParameterError, ProtocolError, RefusedError
+from faircount.core.errors import ParameterError, ProtocolError, RefusedError, StaleLedgerError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import real
 from faircount.protocol.wire.canonical_json import scaled_up
@@ -37,10 +43,9 @@ class Charge:
     survey: bytes
     epsilon: float
     delta: float
-    budget: str = ""
-    group: str = ""
     status: Status = Status.RESERVED
     label: str = ""  # what it was for, in words
+    receipt: int = 0  # number of its receipt; 0 for one that was charged without
 
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon, "epsilon of a charge")
@@ -50,20 +55,20 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A receipt of S2's own: what it charged, and the reservations, changes and head of the ledger at that time."""
+    """A receipt of S2's own: what was reserved, the receipt's number, the ledger's version then, the chain's head."""
 
     charge: Charge
-    reservations: int
-    size: int
+    number: int
+    version: int
     head: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All charges of one population. `head` chains every change, and is signed into every receipt.
+    """All charges of one population.
 
-    After a restore the population is closed until the newest receipt is shown: one from before the backup must be one
-    of those `receipted` here, and charges of later ones are taken over.
+    `version` counts the changes. `heads` has the chain's head of every receipt, the first one's first. `closed`: S2 was
+    restored, and has not been shown the receipts since its backup.
     """
 
     population: str
@@ -71,15 +76,9 @@ class Ledger:
     delta: float
     adaptive: bool = False
     charges: tuple[Charge, ...] = ()
-    size: int = 0
-    head: bytes = bytes(32)
-    receipted: tuple[tuple[int, bytes], ...] = ()  # size and head whenever a charge was reserved
-    backup: int | None = None  # after a restore, the size of what was restored
-
-    @property
-    def closed(self) -> bool:
-        """Whether S2 was restored and has not been shown its newest receipt since."""
-        return self.backup is not None
+    version: int = 0
+    heads: tuple[bytes, ...] = ()
+    closed: bool = False
 
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon, "budget epsilon")
@@ -89,10 +88,14 @@ class Ledger:
         """The charge of a survey, if there is one."""
         return next((each for each in self.charges if each.survey == survey), None)
 
+    def head(self, number: int) -> bytes:
+        """The chain's head in the receipt with this number; of number 0, where the chain begins."""
+        return self.heads[number - 1] if number else bytes(32)
+
     @property
     def costs(self) -> list[tuple[float, float]]:
         """(epsilon, delta) of every charge that counts: a reserved one may have been published."""
-        return parallel_costs(each for each in self.charges if each.status is not Status.RELEASED)
+        return [(each.epsilon, each.delta) for each in self.charges if each.status is not Status.RELEASED]
 
     @property
     def spent(self) -> tuple[float, float]:
@@ -113,11 +116,13 @@ class Ledger:
         return within(replace(self, charges=(*self.charges, charge)).costs, self.epsilon, self.delta, self.adaptive)
 
     def reserve(self, charge: Charge) -> "Ledger":
-        """With the charge reserved; the caller has asked `admits`."""
+        """With the charge reserved, under the next receipt; the caller has asked `admits`."""
         if self.find(charge.survey) is not None or not self.admits(charge):
             raise ProtocolError("this survey is charged already, or the budget does not admit it: ask admits() first")
-        after = self._with((*self.charges, charge), charge)
-        return replace(after, receipted=(*self.receipted, (after.size, after.head)))
+        number = len(self.heads) + 1
+        head = chained(self.head(number - 1), self.population, charge)
+        after = self._with((*self.charges, replace(charge, receipt=number)))
+        return replace(after, heads=(*self.heads, head))
 
     def release(self, survey: bytes) -> "Ledger":
         """Give a reservation back: only for a survey of which no blob was sent."""
@@ -134,65 +139,77 @@ class Ledger:
         for charge in live:
             known = after.find(charge.survey)
             if known is None:
-                spent = replace(charge, status=Status.SPENT)
-                after = after._with((*after.charges, spent), spent)
+                after = after._with((*after.charges, replace(charge, status=Status.SPENT)))
             elif known.status is Status.RESERVED:
                 after = after.settle(charge.survey)
-        return replace(after, backup=self.size if self.backup is None else self.backup)
+        return after if after.closed else replace(after, closed=True, version=after.version + 1)
 
-    def reopen(self, receipts: Sequence[Shown]) -> "Ledger":
+    def reopen(self, receipts: Iterable[Shown]) -> "Ledger":
         """Open again, with the charges that S2's own receipts show and the backup lacks.
 
-        Refused unless the newest is later than the backup, and every reservation up to it is in the backup or shown; or
-        is the newest of the backup itself.
+        Refused unless the receipts go on from the backup without a gap; or, if there are none since, unless the newest
+        of the backup is among them.
         """
-        newest = max(receipts, key=lambda each: each.size, default=None)
-        later = [each for each in receipts if self.backup is None or each.size > self.backup]
-        if newest is None or (not later and self.receipted[-1:] != ((newest.size, newest.head),)):
+        shown = sorted(receipts, key=lambda each: each.number)
+        after = self
+        for each in shown:
+            after = after._taken_over(each)
+        if not shown or shown[-1].number < len(after.heads):
             raise ProtocolError(
                 "show the newest receipt that S2 has given for this population: S1 keeps them; if it has never given "
                 "one, open a new population"
             )
-        if later and len(self.receipted) + len({each.charge.survey for each in later}) < newest.reservations:
+        return replace(after, closed=False, version=max(after.version, shown[-1].version) + 1)
+
+    def _taken_over(self, shown: Shown) -> "Ledger":
+        """With a receipt that is known already, or the next one of the chain."""
+        if shown.number > len(self.heads) + 1:
             raise ProtocolError(
-                f"{newest.reservations} surveys of this population have receipts: show those that are newer than the "
-                "backup, all of them"
+                f"receipt {len(self.heads) + 1} of this population is missing, and {shown.number} is there: show all "
+                "that are newer than the backup"
             )
-        after = self
-        for each in receipts:
-            if after.find(each.charge.survey) is None:
-                spent = replace(each.charge, status=Status.SPENT)
-                after = after._with((*after.charges, spent), spent)
-        return replace(after, backup=None, size=max(after.size, newest.size))
+        if not self._continued_by(shown):
+            raise ProtocolError(
+                f"receipt {shown.number} does not belong to the others: S2 has gone two ways since a backup, and both "
+                "have spent; open a new population"
+            )
+        if shown.number <= len(self.heads):
+            return self
+        spent = replace(self.find(shown.charge.survey) or shown.charge, status=Status.SPENT, receipt=shown.number)
+        others = tuple(each for each in self.charges if each.survey != spent.survey)
+        return replace(self, charges=(*others, spent), heads=(*self.heads, shown.head))
+
+    def _continued_by(self, shown: Shown) -> bool:
+        """Whether a receipt is one of the chain or its next one."""
+        if shown.number < 1 or (shown.number <= len(self.heads) and self.head(shown.number) != shown.head):
+            return False
+        return chained(self.head(shown.number - 1), self.population, shown.charge) == shown.head
 
     def _changed(self, survey: bytes, **change: object) -> "Ledger":
         before = self.find(survey)
         if before is None or before.status is not Status.RESERVED:
             raise ProtocolError("only a reserved charge can be released or settled")
         after = replace(before, **change)  # type: ignore[arg-type]  # fields of Charge
-        return self._with(tuple(after if each is before else each for each in self.charges), after)
+        return self._with(tuple(after if each is before else each for each in self.charges))
 
-    def _with(self, charges: tuple[Charge, ...], changed: Charge) -> "Ledger":
-        amounts = f"{changed.status} {scaled_up(changed.epsilon)} {scaled_up(changed.delta)}".encode()
-        head = labelled(b"ledger", self.head, changed.survey, amounts)
-        return replace(self, charges=charges, size=self.size + 1, head=head)
+    def _with(self, charges: tuple[Charge, ...]) -> "Ledger":
+        return replace(self, charges=charges, version=self.version + 1)
 
 
-def parallel_costs(charges: Iterable[Charge]) -> list[tuple[float, float]]:
-    """(epsilon, delta) per release as one person may meet them: groups under one budget id are disjoint.
+def chained(head: bytes, population: str, charge: Charge) -> bytes:
+    """The head after one more reservation."""
+    amounts = f"{scaled_up(charge.epsilon)} {scaled_up(charge.delta)}".encode()
+    return labelled(b"receipt", head, population.encode(), charge.survey, amounts)
 
-    Of each budget the i-th release counts with the largest i-th release of any group, both numbers for themselves: that
-    is at least what any one group adds up to.
-    """
-    costs, groups = list[tuple[float, float]](), dict[str, dict[str, list[tuple[float, float]]]]()
-    for each in charges:
-        alone = not (each.budget and each.group)
-        found = costs if alone else groups.setdefault(each.budget, {}).setdefault(each.group, [])
-        found.append((each.epsilon, each.delta))
-    for of_budget in groups.values():
-        releases = zip_longest(*(sorted(group, reverse=True) for group in of_budget.values()), fillvalue=(0.0, 0.0))
-        costs += [(max(e for e, _ in one), max(d for _, d in one)) for one in releases]
-    return costs
+
+def swapped(stored: Ledger, before: Ledger, after: Ledger) -> Ledger:
+    """Compare and swap: `after`, unless somebody else has changed the stored ledger since `before` was read."""
+    if (stored.version, stored.heads) != (before.version, before.heads):
+        raise StaleLedgerError(
+            f"the ledger of {stored.population!r} is at version {stored.version}, and this change was made from "
+            f"version {before.version}: read it again and do the step again"
+        )
+    return after
 
 
 def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adaptive: bool) -> bool:

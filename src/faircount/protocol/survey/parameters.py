@@ -48,7 +48,7 @@ class SurveyParameters:
 
     `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
     helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
-    of each visit in order. Surveys of one `budget` with different groups compose in parallel, all others add up.
+    of each visit in order. All surveys of a population add up, whatever their `budget` and `group`.
     `owner`, `purpose`, `contact` and the operators of both servers are what a person reads before it answers.
     """
 

@@ -27,10 +27,9 @@ def encode(ledger: Ledger) -> bytes:
         "delta": repr(ledger.delta),
         "adaptive": ledger.adaptive,
         "charges": [_charge(each) for each in ledger.charges],
-        "size": ledger.size,
-        "head": ledger.head.hex(),
-        "receipted": [[size, head.hex()] for size, head in ledger.receipted],
-        "backup": ledger.backup,
+        "changes": ledger.version,
+        "heads": [each.hex() for each in ledger.heads],
+        "closed": ledger.closed,
     }
     data = canonical_json.encode({**body, "check": _check(body)})
     if len(data) > canonical_json.MOST_BYTES:
@@ -61,30 +60,27 @@ def _check(body: Mapping[str, Any]) -> str:
     return sha256(canonical_json.encode(body)).hexdigest()
 
 
-def _charge(charge: Charge) -> dict[str, str]:
+def _charge(charge: Charge) -> dict[str, Any]:
     return {
         "survey": charge.survey.hex(),
         "epsilon": repr(charge.epsilon),
         "delta": repr(charge.delta),
-        "budget": charge.budget,
-        "group": charge.group,
         "status": str(charge.status),
         "label": charge.label,
+        "receipt": charge.receipt,
     }
 
 
 def _ledger(body: Mapping[str, Any]) -> Ledger:
-    backup = body["backup"]
     return Ledger(
         _kept(str, body["population"]),
         float(body["epsilon"]),
         float(body["delta"]),
         _kept(bool, body["adaptive"]),
         tuple(_charged(each) for each in body["charges"]),
-        _kept(int, body["size"]),
-        bytes.fromhex(body["head"]),
-        tuple((_kept(int, size), bytes.fromhex(head)) for size, head in body["receipted"]),
-        None if backup is None else _kept(int, backup),
+        _kept(int, body["changes"]),
+        tuple(bytes.fromhex(each) for each in body["heads"]),
+        _kept(bool, body["closed"]),
     )
 
 
@@ -95,13 +91,12 @@ def _kept(kind: type[T], value: object) -> T:
     return value
 
 
-def _charged(each: Mapping[str, str]) -> Charge:
+def _charged(each: Mapping[str, Any]) -> Charge:
     return Charge(
         bytes.fromhex(each["survey"]),
         float(each["epsilon"]),
         float(each["delta"]),
-        _kept(str, each["budget"]),
-        _kept(str, each["group"]),
         Status(each["status"]),
         _kept(str, each["label"]),
+        _kept(int, each["receipt"]),
     )

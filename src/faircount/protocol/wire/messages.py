@@ -95,9 +95,9 @@ class Receipt(Message):
     epsilon: Blob  # decimal, times 2^128
     delta: Blob
     population: Blob
-    reservations: U32  # of the population so far, this one included
-    ledger_size: U32
-    ledger_head: Hash
+    number: U32  # of this reservation among all of the population, from 1
+    ledger_version: U32
+    head: Hash  # chains this reservation to the one before
 
 
 @message(4, Party.S2)

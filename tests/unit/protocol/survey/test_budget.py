@@ -1,11 +1,11 @@
-"""The ledger: reserve, release, settle, groups in parallel, composition, and what a restore does."""
+"""The ledger: reserve, release, settle, versions, receipts, composition, and what a restore does."""
 
 from dataclasses import replace
 
 import pytest
 
-from faircount.core.errors import ParameterError, ProtocolError
-from faircount.protocol.survey.budget import Charge, Ledger, Shown, Status, parallel_costs, within
+from faircount.core.errors import ParameterError, ProtocolError, StaleLedgerError
+from faircount.protocol.survey.budget import Charge, Ledger, Shown, Status, swapped, within
 
 
 def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge:
@@ -44,13 +44,6 @@ def test_released_charges_cost_nothing_and_settled_ones_what_was_realized() -> N
             again(charge(1).survey)
 
 
-def test_groups_of_one_budget_count_once() -> None:
-    both = [charge(1, 0.3, group="a", budget="b"), charge(2, 0.5, group="c", budget="b")]
-    assert parallel_costs(both) == [(0.5, 1e-9)]
-    assert len(parallel_costs([charge(1), charge(2)])) == 2
-    assert len(parallel_costs([replace(both[0], budget="x"), both[1]])) == 2
-
-
 def test_composition_is_tighter_than_adding_up_and_never_weaker() -> None:
     many = [(0.05, 1e-12)] * 25
     assert within(many, 1.0, 1e-6, adaptive=False)
@@ -59,53 +52,101 @@ def test_composition_is_tighter_than_adding_up_and_never_weaker() -> None:
     assert not within([(0.1, 1e-6)] * 2, 1.0, 1e-6, adaptive=False)
 
 
-def test_every_change_moves_the_head() -> None:
+def test_every_change_has_a_version_and_every_reservation_a_receipt() -> None:
     empty = Ledger("people", 1.0, 1e-6)
     one = empty.reserve(charge(1))
     two = one.settle(charge(1).survey)
-    assert len({empty.head, one.head, two.head, one.release(charge(1).survey).head}) == 4
-    assert [each.size for each in (empty, one, two)] == [0, 1, 2]
+    three = two.reserve(charge(2))
+    assert [each.version for each in (empty, one, two, three)] == [0, 1, 2, 3]
+    assert [each.receipt for each in three.charges] == [1, 2]
+    assert len({three.head(number) for number in range(3)}) == 3
+    assert one.heads == two.heads == three.heads[:1]
+
+
+def test_a_change_counts_only_where_it_was_made_from_what_is_stored() -> None:
+    """Two surveys with the same ledger both reserved the last of a budget."""
+    before = Ledger("people", 1.0, 0.0)
+    first, second = (before.reserve(charge(i, 1.0, 0.0)) for i in (1, 2))
+    stored = swapped(before, before, first)
+    assert stored == first
+    with pytest.raises(StaleLedgerError, match="is at version 1, and this change was made from version 0"):
+        swapped(stored, before, second)
+    assert not stored.admits(charge(2, 1.0, 0.0))
+
+
+def test_two_changes_of_the_same_version_are_told_apart() -> None:
+    before = Ledger("people", 2.0, 0.0)
+    first, second = (before.reserve(charge(i, 1.0, 0.0)) for i in (1, 2))
+    with pytest.raises(StaleLedgerError):
+        swapped(first, second, second.settle(charge(2).survey))
+
+
+def series(count: int) -> tuple[list[Ledger], list[Shown]]:
+    """A ledger before and after each of so many surveys, settled, and their receipts."""
+    found, shown = [Ledger("people", 9.0, 1e-6)], []
+    for i in range(1, count + 1):
+        reserved = found[-1].reserve(charge(i, 0.1))
+        shown.append(Shown(charge(i, 0.1), i, reserved.version, reserved.head(i)))
+        found.append(reserved.settle(charge(i).survey))
+    return found, shown
 
 
 def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
-    ledger = Ledger("people", 1.0, 1e-6).reserve(charge(1))
-    after = ledger.restored([charge(1), charge(2)])
+    ledgers, shown = series(3)
+    backup = ledgers[0].reserve(charge(1, 0.1))
+    after = backup.restored([charge(1, 0.1), charge(2, 0.1)])
     assert after.closed
-    assert not after.admits(charge(3, 0.01))
+    assert not after.admits(charge(5, 0.01))
     assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
-    opened = after.reopen([Shown(charge(2), 2, 7, b"a"), Shown(charge(3), 3, 9, b"b")])
+    assert after.restored([charge(1, 0.1), charge(2, 0.1)]) == after
+    opened = after.reopen(shown)
     assert not opened.closed
-    assert [each.survey[0] for each in opened.charges] == [1, 2, 3]
-    assert opened.size == 9
+    assert [(each.survey[0], each.receipt) for each in opened.charges] == [(1, 1), (2, 2), (3, 3)]
+    assert opened.heads == ledgers[-1].heads
+    assert opened.version > max(shown[-1].version, after.version)
+    assert opened.reserve(charge(4, 0.1)).charges[-1].receipt == 4
+
+
+def test_a_missing_receipt_is_noticed() -> None:
+    ledgers, shown = series(5)
+    for kept, ledger in enumerate(ledgers[:5]):
+        backup = ledger.restored(())
+        assert len(backup.reopen(shown[kept:]).charges) == 5
+        assert len(backup.reopen(shown).charges) == 5
+        for lost in range(kept, 4):
+            with pytest.raises(ProtocolError, match=f"receipt {lost + 1} of this population is missing"):
+                backup.reopen(shown[kept:lost] + shown[lost + 1 :])
 
 
 def test_a_closed_population_opens_with_the_newest_receipt_and_nothing_less() -> None:
-    first = Ledger("people", 1.0, 1e-6).reserve(charge(1, 0.1))
-    second = first.settle(charge(1).survey).reserve(charge(2, 0.1))
-    after = second.settle(charge(2).survey).restored(())
-    shown = [Shown(charge(1), 1, first.size, first.head), Shown(charge(2), 2, second.size, second.head)]
-    assert not after.reopen(shown).closed
+    ledgers, shown = series(2)
+    after = ledgers[-1].restored(())
     assert not after.reopen(shown[1:]).closed
-    for wrong in ([], shown[:1], [replace(shown[1], head=bytes(32))], [replace(shown[0], size=2)]):
+    for wrong in ([], shown[:1]):
         with pytest.raises(ProtocolError, match="newest receipt"):
             after.reopen(wrong)
-    older = first.restored(())  # the backup is older than the newest receipt: it takes over what that proves
-    assert [each.survey[0] for each in older.reopen(shown).charges] == [1, 2]
-    assert after.restored(()).backup == after.backup
+    with pytest.raises(ProtocolError, match="open a new population"):
+        Ledger("people", 1.0, 0.0).restored(()).reopen([])
 
 
-def test_all_receipts_since_the_backup_are_needed() -> None:
-    ledger = Ledger("people", 3.0, 1e-6)
-    backup = ledger.restored(())
-    shown = []
-    for i in (1, 2, 3):
-        ledger = ledger.reserve(charge(i))
-        shown.append(Shown(charge(i), i, ledger.size, ledger.head))
-    assert len(backup.reopen(shown).charges) == 3
-    with pytest.raises(ProtocolError, match="3 surveys of this population have receipts"):
-        backup.reopen(shown[2:])
-    with pytest.raises(ProtocolError, match="all of them"):
-        backup.reopen(shown[1:])
+def test_receipts_of_another_history_are_noticed() -> None:
+    """S2 was rolled back without being told and went on: two receipts have the same number, and were counted as two."""
+    ledgers, shown = series(3)
+    other = ledgers[1].reserve(charge(9, 0.1))
+    fork = Shown(charge(9, 0.1), 2, other.version, other.head(2))
+    backup = ledgers[1].restored(())
+    wrong = [
+        [*shown[:2], fork, shown[2]],
+        [fork, shown[2]],
+        [shown[1], replace(shown[2], head=bytes(32))],
+        [replace(shown[1], charge=charge(2, 0.05)), shown[2]],
+        [replace(shown[1], number=0), *shown[1:]],
+    ]
+    for receipts in wrong:
+        with pytest.raises(ProtocolError, match="does not belong to the others"):
+            backup.reopen(receipts)
+    with pytest.raises(ProtocolError, match="does not belong"):
+        replace(backup, population="staff").reopen(shown[1:])
 
 
 @pytest.mark.parametrize("loss", [30.0, 36.7, 60.0, 400.0])
@@ -130,22 +171,6 @@ def test_a_charge_is_a_number_that_can_be_added(amounts: tuple[float, float]) ->
 def test_budgets_are_checked() -> None:
     with pytest.raises(ParameterError):
         Ledger("people", -1.0, 0.0)
-
-
-def in_group(number: int, group: str, budget: str = "spring", epsilon: float = 1.0) -> Charge:
-    return Charge(number.to_bytes(16, "big"), epsilon, 0.0, budget, group)
-
-
-def test_surveys_of_the_same_group_add_up() -> None:
-    assert parallel_costs([in_group(i, "north") for i in range(3)]) == [(1.0, 0.0)] * 3
-    assert parallel_costs([in_group(1, "north"), in_group(2, "south", epsilon=0.5)]) == [(1.0, 0.0)]
-    north = [in_group(1, "north"), in_group(2, "north", epsilon=0.2)]
-    both = [*north, in_group(3, "south", epsilon=0.5), in_group(4, "south")]
-    assert parallel_costs(both) == [(1.0, 0.0), (0.5, 0.0)]
-    assert parallel_costs([in_group(1, "north", ""), in_group(2, "south", "")]) == [(1.0, 0.0)] * 2  # no common budget
-    ledger = Ledger("people", 1.0, 0.0).reserve(in_group(1, "north"))
-    assert ledger.admits(in_group(2, "south"))
-    assert not ledger.admits(in_group(2, "north"))
 
 
 def test_what_is_spent_is_composed_where_that_is_less() -> None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from faircount.core.errors import ProtocolError
+from faircount.core.errors import ProtocolError, StaleLedgerError
 from faircount.protocol import SERVERS
-from faircount.protocol.survey.budget import Ledger, Status
+from faircount.protocol.roles.aggregator import aggregate_with
+from faircount.protocol.survey.budget import Ledger, Status, swapped
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_servers.messages import ShareSum
 from faircount.protocol.wire.codec import Party
@@ -140,6 +141,49 @@ def test_over_budget_aborts_without_a_charge(stage) -> None:
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.charges == ()
+
+
+def two_claims(stage, **terms):
+    """Two surveys of one population, each about to claim its batch, and a budget for one of them."""
+    plays = [stage(S, seed=seed, **each) for seed, each in zip((1, 2), terms.get("each", ({}, {})), strict=True)]
+    for play in plays:
+        play.answer_all()
+    params = plays[0].setup.params
+    assert params.survey != plays[1].setup.params.survey
+    return [(play, play.deadline()[0]) for play in plays], Ledger("", params.epsilon, params.delta)
+
+
+def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:
+    """Each had a copy of the ledger in its state, and both reserved."""
+    ((first, one), (second, other)), ledger = two_claims(stage)
+    after, _ = aggregate_with(ledger, first.s2, one)
+    both, _ = aggregate_with(ledger, second.s2, other)
+    stored = swapped(ledger, ledger, after)
+    with pytest.raises(StaleLedgerError):
+        swapped(stored, ledger, both)
+    again, (ended, (said,)) = aggregate_with(stored, second.s2, other)
+    assert second.said_by_s2(said).reason == b"over budget"
+    assert ended.state is State.ABORTED
+    assert again == stored
+
+
+def test_groups_add_up_as_long_as_nothing_proves_that_they_are_disjoint(stage) -> None:
+    """Fifty surveys of epsilon 1, each with a group of its own, fitted a budget of 1."""
+    groups = ({"budget": "spring", "group": "north"}, {"budget": "spring", "group": "south"})
+    ((first, one), (second, other)), ledger = two_claims(stage, each=groups)
+    after, _ = aggregate_with(ledger, first.s2, one)
+    _, (ended, _) = aggregate_with(after, second.s2, other)
+    assert ended.state is State.ABORTED
+
+
+def test_the_receipt_of_a_survey_keeps_its_own_number(stage) -> None:
+    ((first, one), (second, other)), ledger = two_claims(stage)
+    ledger = replace(ledger, epsilon=9.0, delta=9.0)
+    ledger, (_, (mine,)) = aggregate_with(ledger, first.s2, one)
+    ledger, (_, (theirs,)) = aggregate_with(ledger, second.s2, other)
+    numbers = [first.said_by_s2(mine).number, second.said_by_s2(theirs).number]
+    heads = [first.said_by_s2(mine).head, second.said_by_s2(theirs).head]
+    assert (numbers, heads) == ([1, 2], list(ledger.heads))
 
 
 def test_the_ledger_must_be_the_populations(stage) -> None:
