@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 
-.PHONY: demo reproduce test faults lint format bench docs vectors lock clean
+.PHONY: demo reproduce test faults lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -39,6 +39,12 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+site: $(STAMP)  ## the documentation as a site, into out/site/index.html; needs no network
+	$(BIN)/python docs/site_builder.py out/site
+
+pythons: $(STAMP)  ## the wheel, without extras, on every Python from 3.11 on that is found here
+	$(BIN)/python .ci/pythons.py
 
 docs: $(STAMP)  ## write again what the documentation prints
 	$(BIN)/python docs/make.py

@@ -40,7 +40,7 @@ SECTIONS: dict[str, list[str]] = {
         "PM",
         "register",
     ],
-    "Privacy": ["Guarantee"],
+    "Privacy": ["Guarantee", "compose", "LedgerFile"],
     "Randomness and errors": ["SeededStream", "FaircountError"],
 }
 ABOUT = {

@@ -13,6 +13,16 @@ Made by `python docs/make_cli.py` from the commands' own help; a test fails when
 With `--json` a command prints one JSON object on standard output and nothing else. Errors are told on standard error,
 with exit code 2; `audit` exits with 1 when it refutes a claim, `reproduce` when its runs contradict the theory, `plan`
 with 3 when it says not to run it.
+
+## Completion in the shell
+
+The shell completes commands and options after one line in its start-up file:
+
+```sh
+eval "$(_FAIRCOUNT_COMPLETE=bash_source faircount)"           # in ~/.bashrc
+eval "$(_FAIRCOUNT_COMPLETE=zsh_source faircount)"            # in ~/.zshrc
+_FAIRCOUNT_COMPLETE=fish_source faircount | source            # in ~/.config/fish/config.fish
+```
 """
 
 

@@ -1,6 +1,7 @@
 """The command line as a whole: what it lists, how it fails, how light it is."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -99,3 +100,13 @@ def test_groups_is_a_column_wherever_it_is_documented() -> None:
     asked = CliRunner().invoke(main, ["plan", "--help"]).output
     assert "--groups-file FILE" in asked
     assert "--groups " not in asked
+
+
+@pytest.mark.parametrize(("words", "found"), [("faircount pl", "plan"), ("faircount run --col", "--column")])
+def test_the_shell_completes_commands_and_options(words: str, found: str) -> None:
+    asked = {"_FAIRCOUNT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    code = "import sys; sys.argv[0] = 'faircount'; from faircount.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert f"plain,{found}" in done.stdout.splitlines()
