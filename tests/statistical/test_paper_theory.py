@@ -95,10 +95,11 @@ def test_real_shares_match_theory_and_the_count_level():
 
 def test_counters_of_two_stage_runs_match_their_formulas():
     lines = measured_lines("table1", 40, ACTING)
-    random = [line for line in lines if line.standard_error > 0]
-    fixed = [line for line in lines if line.standard_error == 0]
-    assert all(line.mean == pytest.approx(line.expected.mean, rel=1e-12) for line in fixed)
-    assert len(random) == 10
+    random = [line for line in lines if line.expected.deviation is None]
+    fixed = [line for line in lines if line.expected.deviation == 0]
+    assert all(line.standard_error == 0 and line.z == 0 for line in fixed)
+    assert len(random) == 17
+    assert all(line.standard_error > 0 for line in random)
     limit = FALSE_ALARM / len(random)
     assert probabilities(random).min() > limit
     assert probabilities(random, 1.3).max() < limit

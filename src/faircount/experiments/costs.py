@@ -82,6 +82,8 @@ class Cell:
     paper: Formula | None
     corrected: str
     ours: Formula
+    by_chance: bool = False
+    """Whether the count differs from survey to survey; `ours` is then its average."""
 
 
 def _right(counter: str, words: str, formula: Formula) -> Cell:
@@ -133,6 +135,7 @@ _TSS = (
         lambda s: (s.p_chi * s.n - 1) * (s.p_chi + s.alpha) * s.N,
         "2α²(n-1)N",
         lambda s: 2 * s.pairs * s.N / s.n,
+        by_chance=True,
     ),
     _right("user: Bernoulli draws", "1", lambda _: 1),
     _right("user: sets drawn", "1", lambda _: 1),
@@ -142,6 +145,7 @@ _TSS = (
         lambda s: (s.p_chi * s.n - 1) * s.alpha * s.N,
         "α²(n-1)N",
         lambda s: s.pairs * s.N / s.n,
+        by_chance=True,
     ),
     _right("user: bits sent", "N", lambda s: s.N),
     *(
@@ -151,13 +155,14 @@ _TSS = (
             lambda s: s.alpha * s.N * (1 + s.p_chi * s.n),
             _SENT,
             lambda s: s.alpha * s.N + s.shares,
+            by_chance=True,
         )
         for what in ("field elements", "item labels")
     ),
     _rounds("user: rounds", 3),
     _rounds("S1: rounds", 1),
     _zero("S2: field elements sent"),
-    _new("user: field elements received", "α(αn+1-α)(1-1/n)N", lambda s: s.shares),
+    replace(_new("user: field elements received", "α(αn+1-α)(1-1/n)N", lambda s: s.shares), by_chance=True),
 )
 
 # What TSS' costs beyond TSS, over all items: d_j = (phi + 1 - m_j)+ helpers more for an item with m_j reporters. The
@@ -169,33 +174,36 @@ def _more_shares(s: Size) -> float:
     return s.missing(lambda m: m) / s.n
 
 
-_TSS_PRIME = (
-    _right("S1: helpers drawn", "Σ d_j", lambda s: s.missing(lambda _: 1)),
-    _new("S1: user labels sent", "(n+1) Σ d_j", lambda s: (s.n + 1) * s.missing(lambda _: 1)),
-    Cell(
-        "S1: numbers of reporters sent",
-        "(n+1) for every j with d_j > 0",
-        lambda s: (s.n + 1) * s.missing(lambda m: 1 / (s.phi + 1 - m)),
-        "(n+1)N",
-        lambda s: (s.n + 1) * s.N,
-    ),
-    _right("S2: field additions", "Σ d_j", lambda s: s.missing(lambda _: 1)),
-    _right("user: field elements drawn", _MORE_SHARES, _more_shares),
-    _right("user: field additions as reporter", _MORE_SHARES, _more_shares),
-    Cell(
-        "user: field additions as helper",
-        "Σ (phi+1) d_j / n",
-        lambda s: (s.phi + 1) * s.missing(lambda _: 1) / s.n,
-        "Σ (m_j-1) d_j / n",
-        lambda s: s.missing(lambda m: m - 1) / s.n,
-    ),
-    Cell(
-        "user: field elements sent",
-        _MORE_SHARES,
-        _more_shares,
-        "Σ (m_j (1-1/n) + 1) d_j / n",
-        lambda s: s.missing(lambda m: m * (1 - 1 / s.n) + 1) / s.n,
-    ),
+_TSS_PRIME = tuple(
+    replace(cell, by_chance=cell.counter != "S1: numbers of reporters sent")
+    for cell in (
+        _right("S1: helpers drawn", "Σ d_j", lambda s: s.missing(lambda _: 1)),
+        _new("S1: user labels sent", "(n+1) Σ d_j", lambda s: (s.n + 1) * s.missing(lambda _: 1)),
+        Cell(
+            "S1: numbers of reporters sent",
+            "(n+1) for every j with d_j > 0",
+            lambda s: (s.n + 1) * s.missing(lambda m: 1 / (s.phi + 1 - m)),
+            "(n+1)N",
+            lambda s: (s.n + 1) * s.N,
+        ),
+        _right("S2: field additions", "Σ d_j", lambda s: s.missing(lambda _: 1)),
+        _right("user: field elements drawn", _MORE_SHARES, _more_shares),
+        _right("user: field additions as reporter", _MORE_SHARES, _more_shares),
+        Cell(
+            "user: field additions as helper",
+            "Σ (phi+1) d_j / n",
+            lambda s: (s.phi + 1) * s.missing(lambda _: 1) / s.n,
+            "Σ (m_j-1) d_j / n",
+            lambda s: s.missing(lambda m: m - 1) / s.n,
+        ),
+        Cell(
+            "user: field elements sent",
+            _MORE_SHARES,
+            _more_shares,
+            "Σ (m_j (1-1/n) + 1) d_j / n",
+            lambda s: s.missing(lambda m: m * (1 - 1 / s.n) + 1) / s.n,
+        ),
+    )
 )
 
 _SEEDED = (

@@ -117,7 +117,8 @@ def figure(path: Path, caption: str, description: str) -> str:
     image = f'<img alt="{typeset(description)}" src="data:image/png;base64,{data}">'
     zoom = f'<div class="pan"><a class="zoom" href="#{anchor}" title="make it larger">{image}</a></div>'
     back = f'<a class="fit" href="#{escape(path.stem)}">back to the width of the page</a>'
-    return f'<figure id="{anchor}">{zoom}<figcaption>{typeset(caption)} {back}</figcaption></figure>'
+    below = f"<figcaption>{typeset(caption)} Click or tap to enlarge. {back}</figcaption>"
+    return f'<figure id="{anchor}">{zoom}{below}</figure>'
 
 
 def banner(text: str, *, passed: bool) -> str:

@@ -39,7 +39,10 @@ COUNTS, ACTING = "counts", "users"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Theory of a squared error: its mean and, where they are known, deviation and skewness from run to run."""
+    """Theory of a squared error: its mean and, where they are known, deviation and skewness from run to run.
+
+    A deviation of 0 says that chance has no part in it; None, that the deviation is not known.
+    """
 
     mean: float
     deviation: float | None = None
@@ -77,7 +80,9 @@ class Line:
     def z(self) -> float:
         """Measured minus theory, in standard errors."""
         gap, error = self.mean - self.expected.mean, self.error_of_mean
-        return gap / error if error else 0.0 if gap == 0 else math.inf
+        if math.isclose(self.mean, self.expected.mean, rel_tol=1e-12):
+            return 0.0
+        return gap / error if error else math.copysign(math.inf, gap)
 
     def record(self) -> dict[str, Value]:
         """One row of the CSV: the point, then measured and expected in both normalizations."""

@@ -88,7 +88,9 @@ def theory(point: Point) -> dict[str, Expected]:
     """The corrected formulas, with the expected pairs of reporters of an item for the sets at hand."""
     protocol = str(point["protocol"])
     here = size(protocol)
-    return {f"{cell.counter}|count": Expected(cell.ours(here)) for cell in cells(protocol)}
+    return {
+        f"{cell.counter}|count": Expected(cell.ours(here), None if cell.by_chance else 0.0) for cell in cells(protocol)
+    }
 
 
 # The paper's formulas against the counters.

@@ -45,10 +45,11 @@ def test_one_average_that_is_off_fails():
 
 
 def test_counters_must_be_exact_where_chance_has_no_say():
-    exact = line(600.0, Expected(600.0), error=0.0)
+    exact = line(600.0, Expected(600.0, 0.0), error=0.0)
     assert probability(exact) == 1.0
     assert probability(replace(exact, mean=601.0)) == 0.0
     assert not check([replace(exact, mean=601.0)]).passed
+    assert probability(line(61.0, Expected(60.95), runs=2, error=0.0)) == 1.0  # two random counts, equal by chance
 
 
 def test_where_theory_knows_the_mean_alone_students_law_decides():
