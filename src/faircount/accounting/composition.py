@@ -11,7 +11,7 @@ Valid for a series whose parameters do not depend on earlier results; otherwise 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, reduce
 from typing import Any
@@ -261,7 +261,8 @@ def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Releases to the same users whose parameters may depend on earlier results: epsilons and deltas add up."""
     first, condition = _alike(guarantees)
     delta = min(1.0, sum(each.delta for each in guarantees))
-    return Guarantee(sum(each.epsilon for each in guarantees), delta, first.relation, first.adversary, condition)
+    epsilon = sum(each.epsilon for each in guarantees)
+    return replace(first, epsilon=epsilon, delta=delta, condition=condition, void=_void(guarantees))
 
 
 MEMBERSHIP = "it is public which group a user is in"
@@ -273,7 +274,13 @@ def parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
     if len(guarantees) > 1 and MEMBERSHIP not in (condition or ""):
         condition = MEMBERSHIP if condition is None else f"{condition} and {MEMBERSHIP}"
     epsilon = max(each.epsilon for each in guarantees)
-    return Guarantee(epsilon, max(each.delta for each in guarantees), first.relation, first.adversary, condition)
+    delta = max(each.delta for each in guarantees)
+    return replace(first, epsilon=epsilon, delta=delta, condition=condition, void=_void(guarantees))
+
+
+def _void(guarantees: Sequence[Guarantee]) -> str | None:
+    """One guarantee that does not hold leaves none of all together."""
+    return next((each.void for each in guarantees if each.void is not None), None)
 
 
 def _alike(guarantees: Sequence[Guarantee]) -> tuple[Guarantee, str | None]:

@@ -64,6 +64,21 @@ def known(adversary: object) -> Adversary:
     return adversary
 
 
+SEEDED = "the randomness was seeded, so that anybody can repeat it"
+"""Why the guarantee of a simulation is void."""
+
+GENERATOR = "nobody can tell the output of AES-256-CTR from random bits"
+"""What every guarantee supposes: all noise and all shares come from that generator, keyed by the operating system."""
+
+SMALLEST_STATED = 1e-30
+"""A delta below this is not stated in digits: what `GENERATOR` supposes is not known to so many."""
+
+
+def delta_in_words(delta: float, digits: int = 3) -> str:
+    """A delta as it is printed: rounded up, and below 1e-30 only said to be below."""
+    return f"below {SMALLEST_STATED:g}" if 0 < delta < SMALLEST_STATED else rounded_up(delta, digits)
+
+
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """(epsilon, delta) differential privacy, with everything the claim depends on.
@@ -73,6 +88,7 @@ class Guarantee:
     relation: which data sets are neighbours
     adversary: who is looking; everybody also reads the published result
     condition: what must hold for the claim not to be empty; None where it holds for any data
+    void: why it does not hold at all, as after a simulation; None where it does
     """
 
     epsilon: float
@@ -80,6 +96,7 @@ class Guarantee:
     relation: Relation
     adversary: Adversary
     condition: str | None = None
+    void: str | None = None
 
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon)
@@ -89,15 +106,27 @@ class Guarantee:
         if not isinstance(self.adversary, Adversary):
             raise ParameterError("adversary must be an Adversary: OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
 
-    def to_dict(self) -> dict[str, float | str | None]:
+    def to_dict(self) -> dict[str, float | str | bool | None]:
         """Plain values, for JSON."""
         words = {"relation": str(self.relation), "adversary": str(self.adversary), "condition": self.condition}
-        return {"epsilon": self.epsilon, "delta": self.delta, **words}
+        holds = {"holds": self.void is None, "void": self.void, "supposes": GENERATOR}
+        return {"epsilon": self.epsilon, "delta": self.delta, **words, **holds}
 
     def __str__(self) -> str:
-        numbers = f"{rounded_up(self.epsilon, 4)}, {rounded_up(self.delta, 3)}"
+        numbers = f"{rounded_up(self.epsilon, 4)}, {delta_in_words(self.delta)}"
         claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"
-        return f"{claim}, {'for any data' if self.condition is None else 'provided that ' + self.condition}"
+        needs = "for any data" if self.condition is None else f"provided that {self.condition}"
+        return f"{self.reservation}{claim}, {needs}{self.supposition}"
+
+    @property
+    def reservation(self) -> str:
+        """What stands before a guarantee that does not hold; nothing before others."""
+        return "" if self.void is None else f"does not hold, because {self.void}; otherwise it would be "
+
+    @property
+    def supposition(self) -> str:
+        """What stands after a guarantee whose delta is too small for digits; nothing after others."""
+        return f", supposing that {GENERATOR}" if 0 < self.delta < SMALLEST_STATED else ""
 
 
 def rounded_up(value: float, digits: int) -> str:

@@ -56,8 +56,8 @@ class Terms:
         return Planned(self, positions, found.mechanism, found.half_width_95 or 0.0)
 
     def cautions(self, result: Result) -> tuple[str, ...]:
-        """What speaks against relying on the guarantee: so large an epsilon, or a floor that seems not to hold."""
-        return (*cautions(self.epsilon), *_below_floor(result, result.mechanism.floor))
+        """What speaks against the guarantee: so large an epsilon or delta, or a floor that seems not to hold."""
+        return (*cautions(self.epsilon, self.delta), *_below_floor(result, result.mechanism.floor))
 
 
 def worthwhile(surveys: Sequence[Planned], items: int, anyway: bool) -> tuple[str, ...]:

@@ -133,13 +133,14 @@ def _claim(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(report: "AuditReport") -> None:
+    from faircount.accounting.guarantee import delta_in_words
     from faircount.cli.show import console, pairs
 
-    out = console()
+    out, claim = console(), f"{report.epsilon:.4g}, {delta_in_words(report.delta)}"
     out.print(
         pairs(
             [
-                ("claim", f"({report.epsilon:.4g}, {report.delta:.3g})-differential privacy of {report.mechanism}"),
+                ("claim", f"({claim})-differential privacy of {report.mechanism}"),
                 ("measured", f"epsilon is at least {report.lower_bound:.4g}, with confidence {report.confidence:g}"),
                 ("would refute", report.power),
                 ("runs", f"{report.runs:,} on each of two neighbouring data sets"),

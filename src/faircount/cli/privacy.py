@@ -64,23 +64,30 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
 
 def _show(made: "Statement") -> None:
     from faircount.accounting.guarantee import Guarantee, Relation
-    from faircount.cli.show import console, number, pairs, promise
+    from faircount.cli.show import console, notes, number, pairs, promise
 
     out = console()
     if made.epsilon is not None and made.delta is not None:
         said = Guarantee(made.epsilon, made.delta, Relation.REPLACE_ONE, made.adversary, made.condition)
         several = f"{made.releases} releases of {made.mechanism}" if made.releases > 1 else made.mechanism
         out.print(f"{several}: {promise(said)}\n", markup=False)
-    rows = [("epsilon", number(made.epsilon)), ("delta", number(made.delta))]
-    rows.append(("delta, zero-out", number(made.delta_zero_out)))
+    rows = [("epsilon", number(made.epsilon)), ("delta", _delta(made.delta))]
+    rows.append(("delta, zero-out", _delta(made.delta_zero_out)))
     rows += [(WORDS.get(name, name), number(value)) for name, value in made.more.items()]
     rows += [(WORDS.get(name, name), number(value)) for name, value in made.paper.items()]
     out.print(pairs(row for row in rows if row[1] != "-"))
     if "s1_delta" in made.more and made.more["s1_delta"] is None:
         out.print("\nS1 also reads the result: give --items and --epsilon (or --delta) for what it learns from both.")
+    notes(out, made.notes)
     wrong = [name for name in ("theorem1_delta", "theorem2_delta") if _false(made, name)]
     if wrong:
         out.print("\nThe paper's bound does not hold here: the exact delta is larger (docs/errata.md).")
+
+
+def _delta(value: float | None) -> str:
+    from faircount.accounting.guarantee import delta_in_words
+
+    return "-" if value is None else delta_in_words(value, 4)
 
 
 def _false(made: "Statement", theorem: str) -> bool:

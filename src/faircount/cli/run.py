@@ -235,6 +235,7 @@ def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, 
 
 
 def _show_groups(out: "Console", said: dict[str, Any]) -> None:
+    from faircount.accounting.guarantee import delta_in_words
     from faircount.cli.show import grid
 
     rows = [
@@ -242,7 +243,7 @@ def _show_groups(out: "Console", said: dict[str, Any]) -> None:
             g["group"],
             f"{g['users']:,}",
             f"{g['epsilon']:.4g}",
-            f"{g['delta']:.2g}",
+            delta_in_words(g["delta"], 2),
             g["mechanism"],
             f"{g['weight']:.3f}",
         ]

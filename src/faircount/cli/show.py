@@ -109,12 +109,15 @@ def promise(guarantee: "Guarantee") -> str:
     """The guarantee in one plain sentence."""
     import math
 
+    from faircount.accounting.guarantee import delta_in_words, rounded_up
+
     odds = f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 100 else f"e^{guarantee.epsilon:.4g}"
-    either = "" if guarantee.delta == 0 else f", except with probability {guarantee.delta:.2g} (delta)"
+    either = "" if guarantee.delta == 0 else f", except with probability {delta_in_words(guarantee.delta, 2)} (delta)"
     needs = "whatever the answers are" if guarantee.condition is None else f"provided that {guarantee.condition}"
     return (
-        f"against {guarantee.adversary}, the odds between two possible answers of a user change by at most a factor of "
-        f"{odds} (epsilon {guarantee.epsilon:.4g}){either}, {needs}."
+        f"{guarantee.reservation}against {guarantee.adversary}, the odds between two possible answers of a user change "
+        "by at most a factor of "
+        f"{odds} (epsilon {rounded_up(guarantee.epsilon, 4)}){either}, {needs}{guarantee.supposition}."
     )
 
 

@@ -22,6 +22,9 @@ SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by an
 AGAIN = "running it again on the same people spends that much again: the privacy losses of all runs add up"
 """Stands below every guarantee: a reader who averages many runs learns what each of them hides."""
 
+BIASED = "not negative and summing to 1, but biased: small shares are pulled up and large ones down; estimates are not"
+"""What to know of the consistent frequencies wherever they are given away."""
+
 MARK = "*"
 OUTSIDE = f"{MARK} noise put this estimate below 0% or above 100%, where the interval ends: read the interval"
 """Explains an estimate outside its interval."""
@@ -68,7 +71,7 @@ class Frequencies(ArrayValue, ABC):
     @property
     @abstractmethod
     def consistent(self) -> Floats:
-        """Frequencies that are not negative and sum to one."""
+        """Frequencies that are not negative and sum to one, but are biased: small ones up, large ones down."""
 
     @property
     @abstractmethod
@@ -108,6 +111,7 @@ class Frequencies(ArrayValue, ABC):
                 for item, e, lo, hi in rows
             ],
             "consistent": self.consistent.tolist(),
+            "about_consistent": BIASED,
             "guarantee": self.guarantee.to_dict(),
             "again": AGAIN,
         }
@@ -117,7 +121,7 @@ class Frequencies(ArrayValue, ABC):
         bounds = self.interval(level, covers=covers)
         columns = {"estimate": self.estimates, "low": bounds.low, "high": bounds.high}
         columns |= {"standard_error": self.standard_errors, "consistent": self.consistent}
-        about = {"guarantee": self.guarantee.to_dict(), "simulation": self.simulation}
+        about = {"guarantee": self.guarantee.to_dict(), "simulation": self.simulation, "about_consistent": BIASED}
         return plain.frame(columns, self.items, "item", about)
 
     def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:

@@ -1,14 +1,14 @@
 """What an analyst gets: estimates with intervals and the guarantee they were bought with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import Guarantee
+from faircount.accounting.guarantee import SEEDED, Guarantee
 from faircount.core import plain
 from faircount.core.arrays import Floats, read_only
 from faircount.estimation.consistency import consistent
@@ -16,6 +16,11 @@ from faircount.estimation.intervals import Intervals, interval, mean_interval, t
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
+
+
+def void_if(simulation: bool, guarantee: Guarantee) -> Guarantee:
+    """The guarantee, or that it does not hold because the randomness was seeded."""
+    return replace(guarantee, void=SEEDED) if simulation else guarantee
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +69,7 @@ class Result(Frequencies):
 
     @cached_property
     def consistent(self) -> Floats:
-        """The nearest frequencies that are non-negative and sum to one; slightly biased near zero."""
+        """The nearest frequencies that are not negative and sum to one; biased: see `presentation.BIASED`."""
         return read_only(consistent(self.estimates))
 
     @cached_property
@@ -75,7 +80,7 @@ class Result(Frequencies):
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One guarantee per adversary, the weakest first; users who are missing are accounted for."""
-        return self.mechanism.stated(self.included)
+        return tuple(void_if(self.simulation, each) for each in self.mechanism.stated(self.included))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -125,7 +130,7 @@ class MeanResult:
     @property
     def guarantee(self) -> Guarantee:
         """Local differential privacy of each report."""
-        return self.mechanism.stated()[0]
+        return void_if(self.simulation, self.mechanism.stated()[0])
 
     def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
         """Confidence interval of the mean: privacy noise alone, or (`covers="population"`) also the draw of users.

@@ -25,6 +25,9 @@ TIE_FACTOR = 1.01
 LEAST = 1e-6
 """Shares below this are only said to be below it."""
 
+TWICE = 1.95
+"""Errors closer than this are compared in percent: "1 times below" would say nothing."""
+
 COMPARE_LIMIT = 1000
 """An error so many times below the next one's is not compared more closely."""
 
@@ -169,13 +172,15 @@ class Plan:
         factor = (second.standard_error or 0.0) / (best.standard_error or 1.0)
         if factor < TIE_FACTOR:
             return f"as small as that of {second.name}"
+        if factor < TWICE:
+            return f"{1 - 1 / factor:.0%} below {second.name}, the next"
         times = f"{factor:.2g}" if factor < COMPARE_LIMIT else f"more than {COMPARE_LIMIT:,}"
         return f"{times} times below {second.name}, the next"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about the question itself."""
-        return cautions(self.question.epsilon)
+        return cautions(self.question.epsilon, self.question.delta)
 
     @property
     def loss(self) -> float | None:

@@ -24,6 +24,7 @@ from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
+from faircount.planning.question import cautions
 
 ROUNDED = 1.005
 """A p this much above the theorem's counts as the theorem's own, typed with three digits."""
@@ -56,6 +57,11 @@ class Statement:
     def __hash__(self) -> int:
         return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about so large an epsilon or delta."""
+        return cautions(self.epsilon or 0.0, self.delta or 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
@@ -69,6 +75,7 @@ class Statement:
             "condition": self.condition,
             "releases": self.releases,
             "paper": self.paper,
+            "notes": list(self.notes),
             **self.more,
         }
 

@@ -11,12 +11,22 @@ WEAK = 10.0
 """Above this epsilon hardly anything is left of privacy."""
 
 
-def cautions(epsilon: float) -> tuple[str, ...]:
-    """What to say about an epsilon so large that it protects next to nobody; nothing about others."""
-    if epsilon <= WEAK:
-        return ()
-    words = "whoever reads the result may learn a user's answer with near certainty; 1 is a common choice"
-    return (f"an epsilon of {epsilon:g} protects next to nothing: {words}",)
+WEAK_DELTA = 0.001
+"""Above this delta chance alone exposes people: with it, all answers may be published once in a thousand times."""
+
+
+def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
+    """What to say about an epsilon or a delta so large that it protects next to nobody; nothing about others."""
+    said = []
+    if epsilon > WEAK:
+        words = "whoever reads the result may learn a user's answer with near certainty; 1 is a common choice"
+        said.append(f"an epsilon of {epsilon:g} protects next to nothing: {words}")
+    if delta > WEAK_DELTA:
+        words = (
+            "that is how likely the result may give a user's answer away, whatever epsilon is; 1e-6 is a common choice"
+        )
+        said.append(f"a delta of {delta:g} is large: {words}")
+    return tuple(said)
 
 
 @dataclass(frozen=True, slots=True)

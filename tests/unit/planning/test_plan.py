@@ -350,3 +350,21 @@ def test_nothing_sound_spends_more_than_the_budget(known: dict[str, Any]) -> Non
         assert not each.sound or each.delta <= known["delta"], each.name
     if known["delta"] == 1e-40:  # smaller than what Laplace's table costs
         assert "cannot be brought below" in next(o for o in plan(**known).options if o.name == "laplace").reason
+
+
+@pytest.mark.parametrize(("delta", "cautioned"), [(1e-6, False), (1e-3, False), (0.3, True), (0.9, True)])
+def test_a_large_delta_gets_a_caution_like_a_large_epsilon(delta: float, cautioned: bool) -> None:
+    made = plan(800, 12, 1.0, delta)
+    assert any(each.startswith(f"a delta of {delta:g} is large") for each in made.notes) == cautioned
+    assert bool(made.to_dict()["notes"]) == cautioned
+    assert len(plan(800, 12, 20.0, 0.3).notes) == 2
+
+
+def test_close_errors_are_compared_in_percent() -> None:
+    made = plan(800, 12, 1.0, 1e-6)
+    best, second = made.options[:2]
+    for factor, words in ((1.02, "2% below"), (1.4, "29% below"), (3.2, "3.2 times below")):
+        closer = replace(second, standard_error=factor * (best.standard_error or 0.0))
+        verdict = Plan(made.question, (best, closer)).verdict
+        assert words in verdict
+        assert " 1 times" not in verdict

@@ -198,3 +198,8 @@ def test_exactly_one_of_epsilon_and_delta_is_given() -> None:
             statement.decoys(30, **both)
         with pytest.raises(ParameterError, match="give epsilon or delta"):
             statement.decoys(30, releases=2, **both)
+
+
+def test_a_large_delta_is_cautioned_about() -> None:
+    assert statement.sampling(0.3, 0, epsilon=1.0).to_dict()["notes"]
+    assert statement.decoys(115, epsilon=1.0).to_dict()["notes"] == []
