@@ -69,7 +69,7 @@ class Result(Frequencies):
 
     @cached_property
     def consistent(self) -> Floats:
-        """The nearest frequencies that are not negative and sum to one; biased: see `presentation.BIASED`."""
+        """The nearest frequencies that are not negative and sum to one; biased: small ones up, large ones down."""
         return read_only(consistent(self.estimates))
 
     @cached_property

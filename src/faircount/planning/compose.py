@@ -37,7 +37,7 @@ def compose(
         raise RefusedError("only replace-one guarantees compose exactly: state them so, or add them up (adaptive=True)")
     losses = [_losses(part, said) for part, said in zip(parts, stated, strict=True)]
     found = _delta_at(losses, stated, epsilon) if epsilon is not None else _epsilon_at(losses, stated, delta)
-    return Guarantee(*found, total.relation, total.adversary, total.condition)
+    return Guarantee(*found, total.relation, total.adversary, total.condition, total.void)
 
 
 def _stated(part: Mechanism | Guarantee) -> Guarantee:
