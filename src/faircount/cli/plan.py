@@ -214,6 +214,8 @@ def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
         print_json(made.to_dict())
     else:
         _show_groups(console(), made)
+    if not made.worthwhile:
+        raise click.exceptions.Exit(DO_NOT_RUN)
 
 
 def _show_groups(out: "Console", made: "GroupsPlan") -> None:
@@ -238,4 +240,4 @@ def _show_groups(out: "Console", made: "GroupsPlan") -> None:
         "the smallest epsilon. Which group a user is in is public. Equally frequent items are assumed."
     )
     notes(out, made.notes)
-    out.print(f"\n[bold]Recommendation:[/bold] {made.verdict}.")
+    out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")

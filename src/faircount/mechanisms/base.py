@@ -128,7 +128,7 @@ class Mechanism(ABC):
 
     @property
     def participants(self) -> Adversary:
-        """The colluding participants that the parameters were made for; else against whom `guarantee` speaks."""
+        """The colluding participants that the parameters were made for; else who reads the result."""
         return self.default_adversary
 
     @property

@@ -46,8 +46,28 @@ class GroupsPlan:
         return min(self.combined, key=lambda name: self.combined[name].standard_error)
 
     @property
+    def _noise_95(self) -> float:
+        """The 95% error of the best way, privacy noise alone."""
+        return 1.96 * min(each.noise_error for each in self.combined.values())
+
+    @property
+    def _average(self) -> float:
+        return 1 / next(iter(self.plans.values())).question.items
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether that error stays below the average frequency 1/N."""
+        return self._noise_95 < self._average
+
+    @property
     def verdict(self) -> str:
-        """One sentence: which weights, and why."""
+        """One sentence: which weights, and why; or that nothing should be run."""
+        if not self.worthwhile:
+            error, average = percent(self._noise_95, "±"), percent(self._average)
+            return (
+                f"do not run this: even together the groups have a 95% error of {error}, more than an average item's "
+                f"{average}; ask more users, offer fewer items or allow larger epsilons"
+            )
         error = percent(self.combined[self.best].standard_error)
         caution = "" if self.best in ("uwa", "cpa") else "; only if the groups are alike, otherwise use uwa"
         return f"combine with {self.best}: standard error {error}; {WHY[self.best]}{caution}"
@@ -70,6 +90,7 @@ class GroupsPlan:
             **JSON_VERSION,
             "best": self.best,
             "verdict": self.verdict,
+            "worthwhile": self.worthwhile,
             "combined": ways,
             "groups": groups,
             "notes": list(self.notes),

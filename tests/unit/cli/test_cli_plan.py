@@ -105,6 +105,17 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
     assert [each["recommended"] for each in said["groups"]] == ["laplace"] * 3
 
 
+def test_hopeless_groups_are_not_recommended(call: Call, tmp_path: Path) -> None:
+    """`run` refuses them; the plan recommended weights for them."""
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,20,0.1\nopen,20,0.2\n")
+    done = call("plan --items 50 --delta 1e-6 --groups-file groups.csv")
+    assert done.exit_code == 3
+    assert "Verdict: do not run this: even together the groups" in done.stdout
+    assert (
+        json.loads(call("plan --items 50 --delta 1e-6 --groups-file groups.csv --json").stdout)["worthwhile"] is False
+    )
+
+
 def test_groups_whose_epsilon_protects_nobody_are_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,250,1\nopen,250,20\n")
     line = "plan --items 12 --delta 1e-6 --groups-file groups.csv"
