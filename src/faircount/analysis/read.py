@@ -15,6 +15,7 @@ from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 DELIMITERS = ",;\t|"
 PARQUET = (".parquet", ".pq")
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 STDIN = "-"
 UTF8 = "utf-8-sig"
 
@@ -117,6 +118,10 @@ def _parquet(path: Any, names: Sequence[str]) -> list[Any]:
 
 
 def _csv(path: Path, names: Sequence[str], encoding: str) -> list[list[object]]:
+    if path.suffix.lower() in SHEETS:
+        raise AnswerError(
+            f"{path} is a spreadsheet: save its sheet as CSV, or give pandas.read_excel(...) to the function"
+        )
     where = "standard input" if str(path) == STDIN else str(path)
     try:
         with _text(path, encoding) as lines:

@@ -94,6 +94,12 @@ class AuditReport:
         columns |= {"refutable": [self.refutable], "refuted": [self.refuted]}
         return plain.frame(columns, [self.mechanism], "mechanism", self.to_dict())
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Claimed and measured epsilon on matplotlib axes: those given, or new ones, which are returned."""
+        from faircount.auditing.drawing import audit_axes
+
+        return audit_axes(self.mechanism, self.epsilon, self.lower_bound, self.confidence, ax)
+
     def _repr_html_(self) -> str:
         return plain.paragraph(self, strong=self.refuted)
 

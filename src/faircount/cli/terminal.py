@@ -5,7 +5,19 @@ import os
 import sys
 from typing import Any
 
-SIGNS = {"█": "#", "±": "+-", "…": "...", "α": "alpha", "γ": "gamma", "χ": "chi", "²": "^2", "′": "'", "━": "-"}
+SIGNS = {
+    "█": "#",
+    "±": "+-",
+    "…": "...",
+    "α": "alpha",
+    "γ": "gamma",
+    "χ": "chi",
+    "φ": "phi",
+    "Σ": "sum",
+    "²": "^2",
+    "′": "'",
+    "━": "-",
+}
 """What our own texts use beyond ASCII."""
 
 CODEC = "signs_in_ascii"

@@ -195,3 +195,9 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(AnswerError, match="standard input is empty"):
         columns(Path("-"), ["city"])
+
+
+@pytest.mark.parametrize("name", ["answers.xlsx", "answers.XLS", "answers.ods"])
+def test_a_spreadsheet_is_told_from_text(name: str) -> None:
+    with pytest.raises(AnswerError, match="is a spreadsheet: save its sheet as CSV"):
+        columns(name, ["city"])

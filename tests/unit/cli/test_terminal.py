@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import faircount
+from faircount.cli.terminal import SIGNS
+
+SOURCE = Path(faircount.__file__).parent
 RUN = "run answers.csv --column city --domain @cities.txt --epsilon 1 --simulate-seed 1"
 PLAN = "plan --users 800 --items 12 --epsilon 1 --delta 1e-6 --target-error 0.02"
 CONSOLES = {
@@ -65,3 +69,10 @@ def test_with_utf8_nothing_is_replaced(tmp_path: Path) -> None:
     _, out, _ = printed(RUN, tmp_path, {"PYTHONIOENCODING": "utf-8"})
     assert "Zürich" in out.decode()
     assert "█" in out.decode()
+
+
+def test_every_sign_of_our_own_has_words_in_ascii() -> None:
+    files = [*SOURCE.glob("cli/*.py"), *SOURCE.glob("planning/*.py"), *SOURCE.glob("experiments/costs*.py")]
+    signs = {each for path in files for each in path.read_text(encoding="utf-8") if not each.isascii()}
+    assert "±" in signs
+    assert signs - set(SIGNS) == set()

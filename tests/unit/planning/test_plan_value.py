@@ -60,6 +60,18 @@ def test_privacy_is_the_command_of_that_name() -> None:
     assert hash(one) == hash(two)
 
 
+def test_an_audit_draws_itself() -> None:
+    from matplotlib import pyplot
+
+    grr = fc.GRR(items=3, epsilon=2.0)
+    for claim, verdict in ((2.0, "not refuted"), (0.1, "REFUTED")):
+        made = fc.audit(grr, epsilon=claim, delta=0.0, runs=2000, entropy=fc.SeededStream(1))
+        axes = made.plot()
+        assert axes.get_title(loc="left") == verdict
+        assert axes.patches[0].get_width() == made.lower_bound
+    pyplot.close("all")
+
+
 def test_an_audit_is_a_value() -> None:
     one, two = (fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1)) for _ in range(2))
     assert one == two
