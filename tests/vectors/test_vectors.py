@@ -307,7 +307,7 @@ def test_signatures() -> None:
     parts += [sha256(h(request["body"])).digest(), struct.pack(">Q", request["milliseconds"]), h(request["nonce"])]
     signed = b"".join([*parts, prefixed(request["key_id"].encode())])
     assert signed.hex() == request["signed"]
-    said = b"faircount/1/statement\0" + struct.pack(">I", statement["by"]) + h(statement["payload"])
+    said = b"faircount/1/statement\0" + struct.pack(">II", statement["by"], 0) + bytes(32) + h(statement["payload"])
     for case, data in ((request, signed), (statement, said)):
         assert Ed25519PrivateKey.from_private_bytes(h(case["secret"])).sign(data).hex() == case["signature"]
         Ed25519PublicKey.from_public_bytes(h(case["public"])).verify(h(case["signature"]), data)

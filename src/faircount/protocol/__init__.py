@@ -11,7 +11,8 @@ memory, one loop for every topology.
 
 from faircount.protocol.roles.aggregator import Aggregator, aggregate, aggregate_with
 from faircount.protocol.roles.client import Client, Device, goes_on
-from faircount.protocol.roles.coordinator import Coordinator, coordinate, end_phase, resume
+from faircount.protocol.roles.coordinate import coordinate
+from faircount.protocol.roles.coordinator import Coordinator, end_phase, resume
 from faircount.protocol.survey.budget import Ledger, swapped
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose

@@ -19,7 +19,8 @@ from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.protocol.roles.aggregator import Aggregator, aggregate
 from faircount.protocol.roles.client import Client, Device, goes_on
-from faircount.protocol.roles.coordinator import Coordinator, coordinate, end_phase
+from faircount.protocol.roles.coordinate import coordinate
+from faircount.protocol.roles.coordinator import Coordinator, end_phase
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose

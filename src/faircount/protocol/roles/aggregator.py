@@ -41,7 +41,17 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
-from faircount.protocol.wire.signing import SigningKey, Statement, make_statement, sign, unwrap, verified
+from faircount.protocol.wire.signing import (
+    UNCHAINED,
+    Link,
+    SigningKey,
+    Statement,
+    link_to,
+    make_statement,
+    sign,
+    unwrap,
+    verified,
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,11 @@ class Aggregator:
         return next((each for each in reversed(self.statements) if isinstance(each.says, kind)), None)
 
     @property
+    def newest(self) -> Link:
+        """The end of the chain of its statements."""
+        return link_to(self.statements[-1].signed) if self.statements else UNCHAINED
+
+    @property
     def last_words(self) -> tuple[Signed, ...]:
         """The newest statement, if there is one, as it is sent."""
         return tuple(each.signed for each in self.statements[-1:])
@@ -108,6 +123,8 @@ def aggregate(s: Aggregator, message: Message) -> Step:
     statement = verified(s.params.keys.s1, Party.S1, message)
     if statement is None:
         return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S1 in the parameters"),)
+    if s.state not in FINAL and _is_behind(s, message):
+        return restored(s)
     says = statement.says
     handler = s.params.topology.s2.get(type(says)) or FROM_S1.get(type(says))
     if handler is None or getattr(says, "survey", None) != s.params.survey:
@@ -118,14 +135,22 @@ def aggregate(s: Aggregator, message: Message) -> Step:
     return after, tuple(_refused(s, message, each) if isinstance(each, Rejected) else each for each in out)
 
 
+def _is_behind(s: Aggregator, heard: Signed) -> bool:
+    """Whether S1 has heard a statement that this S2 does not know: it was restored, and nobody told it."""
+    if heard.number > len(s.statements):
+        return True
+    return heard.number > 0 and link_to(s.statements[heard.number - 1].signed).hash != heard.previous
+
+
 def _refused(s: Aggregator, request: Signed, why: Rejected) -> Signed:
     """A refusal bound to the request, so that it cannot be shown for another one."""
     return sign(s.key, Party.S2, Refused(s.params.survey, sha256(request.payload).digest(), why.reason, why.detail))
 
 
 def say(s: Aggregator, what: Message, **change: Any) -> Step:
-    """Sign a statement, keep it and send it."""
-    statement = make_statement(s.key, Party.S2, what)
+    """Sign a statement, chained to the one before, keep it and send it."""
+    before = s.newest
+    statement = make_statement(s.key, Party.S2, what, Link(before.number + 1, before.hash))
     return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
@@ -293,7 +318,7 @@ def publish(
         against=against,
     )  # fmt: skip
     ledger = s.ledger.settle(params.survey, left.epsilon, left.delta)
-    return say(s, result, ledger=ledger, state=advance(s.state, State.PUBLISHED), held=None)
+    return _end(s, result, ledger, State.PUBLISHED)
 
 
 def still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
@@ -308,8 +333,12 @@ def abort(s: Aggregator, reason: str, *, spent: bool) -> Step:
     ledger, known = s.ledger, s.ledger.find(s.params.survey)
     if known is not None and known.status == "reserved":
         ledger = ledger.settle(s.params.survey) if spent else ledger.release(s.params.survey)
-    state = advance(s.state, State.ABORTED)
-    return say(s, Aborted(s.params.survey, reason.encode(), int(spent)), ledger=ledger, state=state, held=None)
+    return _end(s, Aborted(s.params.survey, reason.encode(), int(spent)), ledger, State.ABORTED)
+
+
+def _end(s: Aggregator, last: Message, ledger: Ledger, state: State) -> Step:
+    """Say the last word. What was sealed to S2 can be opened by nobody from now on: the key is destroyed."""
+    return say(s, last, ledger=ledger, state=advance(s.state, state), held=None, box=s.box.destroyed())
 
 
 def give_up(s: Aggregator, message: Aborted) -> Step:

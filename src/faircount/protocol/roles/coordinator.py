@@ -16,7 +16,7 @@ from typing import Any
 
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
-from faircount.protocol.survey.acknowledgement import sign_together, unsigned
+from faircount.protocol.survey.acknowledgement import unsigned
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
@@ -25,23 +25,24 @@ from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import (
     Aborted,
-    Accepted,
     Batch,
-    Published,
     Reason,
-    Receipt,
-    Refused,
     Rejected,
     Signed,
     SyncRequest,
-    SyncState,
     Withdraw,
-    decode,
     rejected,
 )
-from faircount.protocol.wire.roster_messages import Enrolled, Seal, SealRequest
+from faircount.protocol.wire.roster_messages import Enrolled, SealRequest
 from faircount.protocol.wire.sealing import RealSealing, Sealing
-from faircount.protocol.wire.signing import SigningKey, Statement, make_statement, sign, verified
+from faircount.protocol.wire.signing import (
+    UNCHAINED,
+    Link,
+    SigningKey,
+    Statement,
+    make_statement,
+    sign,
+)
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -79,6 +80,7 @@ class Coordinator:
     receipt: Statement | None = None
     included: Statement | None = None  # S2's word on whose shares count
     final: Statement | None = None  # S2's last word, or our own request to end the survey
+    newest: Link = UNCHAINED  # of the statements of S2 that were heard: said to S2 with everything
     asks: bool = False  # restored, and not yet told what stands
     own: TopologyState | None = None  # what only this topology keeps
 
@@ -155,6 +157,15 @@ def _included_lines(s: Coordinator) -> tuple[Entry, ...]:
     return tuple((s.roster[place].user, s.roster[place].public_key) for place in s.rules.included(s))
 
 
+def _without_uploads(s: Coordinator) -> Coordinator:
+    """S1 when the survey is over: of what users sent it keeps the hashes, to know a repeated message."""
+    return replace(s, uploads=s.uploads.scrubbed())
+
+
+def _nothing(_: Coordinator) -> bytes:
+    return bytes(32)
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a topology adds to S1: handlers by message class, what ends each phase, and what it has to say to S2."""
@@ -163,63 +174,14 @@ class Rules:
     s2: Mapping[type[Message], FromS2]
     deadlines: Mapping[State, Callable[[Coordinator], Step]]
     pending: Callable[[Coordinator], Out]  # what S2 has not answered yet
-    adopt: Callable[[Coordinator, Message], Coordinator]  # S2's claim becomes S1's own
+    adopt: Callable[[Coordinator, Message], Coordinator | None]  # S2's claim becomes S1's own; None if it is no claim
     complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
     answers: tuple[type[Message], ...] = ()  # uploads that carry a user's answer: of no use once it withdrew
     request: Callable[[Coordinator], Message | None] = _claim_of  # what S1 asks S2 to grant
     included: Callable[[Coordinator], tuple[int, ...]] = _members_of  # places in the roster that the result counts
     entries: Callable[[Coordinator], tuple[Entry, ...]] = _included_lines  # how the result names them, in its order
-
-
-def coordinate(s: Coordinator, message: Message) -> Step:
-    """S1 receives a user's message, or what S2 signed; anything else is rejected.
-
-    After a statement of S2 that changed something, S1 says to S2 what comes next.
-    """
-    after, (out,) = coordinate_many(s, [message])
-    return after, out
-
-
-def coordinate_many(s: Coordinator, messages: Iterable[Message]) -> tuple[Coordinator, list[Out]]:
-    """S1 receives several messages and writes them together: one signature acknowledges all that it has written."""
-    outs = list[Out]()
-    for message in messages:
-        s, out = _receive(s, message)
-        outs.append(out)
-    signed = iter(sign_together(s.key, [each for out in outs for each in out if isinstance(each, Accepted)]))
-    return s, [tuple(next(signed) if isinstance(each, Accepted) else each for each in out) for out in outs]
-
-
-def _receive(s: Coordinator, message: Message) -> Step:
-    if isinstance(message, Signed):
-        after, out = _on_s2_statement(s, message)
-        return after, out or (() if after is s else resume(after))
-    handler = s.rules.users.get(type(message)) or FROM_USERS.get(type(message))
-    if handler is None or getattr(message, "survey", None) != s.params.survey:
-        return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
-    return handler(s, message)
-
-
-def _on_s2_statement(s: Coordinator, message: Signed) -> Step:
-    statement = verified(s.params.keys.s2, Party.S2, message)
-    if statement is None:
-        return s, (rejected(Reason.UNSIGNED, "the signature is not that of the S2 in the parameters"),)
-    says = statement.says
-    if isinstance(says, SyncState) and says.survey == s.params.survey:
-        return adopt(s, says)
-    if isinstance(says, Refused) and _out_of_step(s, says):
-        return s, (to_s2(s, SyncRequest(s.params.survey)),)
-    handler = s.rules.s2.get(type(says)) or FROM_S2.get(type(says))
-    if handler is None or getattr(says, "survey", None) != s.params.survey:
-        return s, (rejected(Reason.MALFORMED, "no statement of S2 for this survey in this topology"),)
-    return handler(s, says, statement)
-
-
-def _out_of_step(s: Coordinator, why: Refused) -> bool:
-    """Whether S2 refuses what S1 says now because another claim stands: S1 must ask what does."""
-    asked = [sha256(each.payload).digest() for each in resume(s) if isinstance(each, Signed)]
-    stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
-    return stands and s.receipt is not None and why.request_hash in asked
+    scrubbed: Callable[[Coordinator], Coordinator] = _without_uploads  # the survey is over: what users sent goes
+    sent_once: Callable[[Coordinator], bytes] = _nothing  # hash of what S1 hands over once, and no other after it
 
 
 def end_phase(s: Coordinator, seen: Phase | None = None) -> Step:
@@ -246,8 +208,8 @@ def resume(s: Coordinator) -> Out:
 
 
 def to_s2(s: Coordinator, what: Message) -> Signed:
-    """A message under S1's signature."""
-    return sign(s.key, Party.S1, what)
+    """A message under S1's signature, with the newest statement of S2 that it has heard."""
+    return sign(s.key, Party.S1, what, s.newest)
 
 
 def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
@@ -368,86 +330,11 @@ def holds(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int
     return held(s, kind, made_for, index) is not None
 
 
-def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> Step:
-    """Keep S2's receipt: now blobs may leave, those of this claim. For a claim not ours, ask S2 what stands."""
-    if s.state in FINAL or s.receipt == statement:
-        return s, ()
-    if message.claim_hash != s.claim_hash:
-        return s, (to_s2(s, SyncRequest(s.params.survey)),)
-    return replace(s, receipt=statement), ()
-
-
-_FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED, Reason.DISCONNECTED)
-
-
-def on_refused(s: Coordinator, message: Refused, _: Statement) -> Step:
-    """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
-    asked = seal_request(s) if s.state is State.ENROLLING else s.rules.request(s)
-    if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
-        return s, ()
-    if message.request_hash != sha256(encode(asked)).digest():
-        return s, ()
-    return give_up(s, f"S2 refused: {message.detail.decode(errors='replace')}")
-
-
-def conclude(s: Coordinator, message: Published | Aborted, statement: Statement) -> Step:
-    """Keep S2's last word: it stands whatever S1 was about to do."""
-    if s.state in FINAL:
-        return s, ()
-    if isinstance(message, Aborted):
-        return replace(s, final=statement, state=advance(s.state, State.ABORTED)), ()
-    if message.claim_hash != s.claim_hash:
-        return s, (to_s2(s, SyncRequest(s.params.survey)),)
-    path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
-    return replace(s, final=statement, state=advance(s.state, *path)), ()
-
-
-def adopt(s: Coordinator, message: SyncState) -> Step:
-    """After a restore: S2's roster, claim and statements become ours, and S1 goes on from there.
-
-    Where blobs of S2's claim were lost with the restore and are still needed, the survey ends.
-    """
-    if s.state in FINAL or _older(s, message):
-        return s, ()
-    s = replace(s, asks=False)
-    roster, claim = decode(message.roster) if message.roster else None, decode(message.claim) if message.claim else None
-    seals = [signed for signed in message.statements if signed.payload[1] == Seal.tag]
-    if isinstance(roster, SealRequest):
-        s = replace(s, roster=roster.entries)
-    for signed in seals:
-        s, _ = _on_s2_statement(s, signed)
-    if claim is not None:
-        s = s.rules.adopt(s, claim)
-    out: Out = ()
-    for signed in message.statements[len(seals) :]:
-        s, out = _on_s2_statement(s, signed)
-    if s.final is None and s.claim is not None and s.state is not State.SUBMITTING and not s.rules.complete(s):
-        return give_up(s, "blobs of the claimed batch were lost in a restore")
-    return s, out or resume(s)
-
-
-def _older(s: Coordinator, message: SyncState) -> bool:
-    """Whether S2 said this before something that S1 has heard since: a repeated answer to an earlier question."""
-    over = any(each.payload[1] in (Published.tag, Aborted.tag) for each in message.statements)
-    heard = [each.signed for each in (s.seal, s.receipt) if each is not None]
-    return not over and any(each not in message.statements for each in heard)
-
-
 def give_up(s: Coordinator, reason: str) -> Step:
     """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result.
 
     Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not.
     """
     wish = Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None))
-    last = make_statement(s.key, Party.S1, wish)
+    last = make_statement(s.key, Party.S1, wish, s.newest)
     return replace(s, final=last), (last.signed,)
-
-
-FROM_USERS: Mapping[type[Message], FromUser] = {Withdraw: withdraw}
-
-FROM_S2: Mapping[type[Message], FromS2] = {
-    Receipt: on_receipt,
-    Refused: on_refused,
-    Published: conclude,
-    Aborted: conclude,
-}

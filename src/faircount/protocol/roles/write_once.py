@@ -67,14 +67,18 @@ class Acknowledged(WriteOnce[K, Any]):
     """First messages by key, each with the hash that its sender was given in return.
 
     What stands is decided by the hash, so bytes that storage has spoiled since are noticed (`intact`), and mended when
-    the sender says the same again.
+    the sender says the same again. Of a `scrubbed` store only the hashes are left: it still knows a repeated message
+    from another one, and keeps neither.
     """
 
-    __slots__ = ("_hashes",)
+    __slots__ = ("_hashes", "_scrubbed")
 
-    def __init__(self, written: dict[K, Any] | None = None, hashes: dict[K, bytes] | None = None) -> None:
+    def __init__(
+        self, written: dict[K, Any] | None = None, hashes: dict[K, bytes] | None = None, *, scrubbed: bool = False
+    ) -> None:
         super().__init__(written)
         self._hashes: dict[K, bytes] = {} if hashes is None else hashes
+        self._scrubbed = scrubbed
 
     def fits(self, key: K, value: Any) -> bool:
         """Whether nothing or the same message was acknowledged under this key."""
@@ -85,7 +89,8 @@ class Acknowledged(WriteOnce[K, Any]):
         wanted = _hash(value)
         if self._hashes.setdefault(key, wanted) != wanted:
             return False
-        self._written[key] = value
+        if not self._scrubbed:
+            self._written[key] = value
         return True
 
     def hash_of(self, key: K) -> bytes:
@@ -101,9 +106,24 @@ class Acknowledged(WriteOnce[K, Any]):
         """Delete a message and keep its hash: the same again is still known, another one still refused."""
         self._written.pop(key, None)
 
+    def scrubbed(self) -> "Acknowledged[K]":
+        """The store without the messages: their hashes stay."""
+        return Acknowledged({}, dict(self._hashes), scrubbed=True)
+
     def copy(self) -> "Acknowledged[K]":
         """A backup that later writes do not reach."""
-        return Acknowledged(dict(self._written), dict(self._hashes))
+        return Acknowledged(dict(self._written), dict(self._hashes), scrubbed=self._scrubbed)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._hashes
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Acknowledged) and (self._written, self._hashes) == (other._written, other._hashes)
+
+    __hash__ = None  # it changes
 
 
 def _hash(message: Any) -> bytes:

@@ -71,11 +71,17 @@ class Accepted(Message):
 @message(2, Party.S2)
 @dataclass(frozen=True, slots=True)
 class Signed(Message):
-    """A message under the Ed25519 signature of S1 or S2."""
+    """A message under the Ed25519 signature of S1 or S2, with its place in the chain of S2's statements.
+
+    S2 numbers its statements from 1, and `previous` is the hash of the one before. S1 gives number and hash of the
+    newest that it has heard. What stands in no chain has 0 and zeros.
+    """
 
     by: U32
     payload: Blob
     signature: Signature
+    number: U32 = 0
+    previous: Hash = bytes(32)
 
 
 def addressee(what: Message) -> Party:

@@ -44,6 +44,10 @@ class KeyPair:
         """The secret as the library wants it; making it costs as much as using it."""
         return X25519PrivateKey.from_private_bytes(self.secret)
 
+    def destroyed(self) -> "KeyPair":
+        """What is left of a key that must open nothing any more."""
+        return KeyPair(b"", self.public)
+
 
 class Sealing(ABC):
     """What two parties can do with each other's keys. `salt` and `info` bind every use (sharing.keys.key_info)."""

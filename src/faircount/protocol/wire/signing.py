@@ -1,11 +1,13 @@
 """Ed25519 signatures: statements of the servers, and requests from S1 to S2.
 
-A statement is signed over "faircount/1/statement" 0x00 | u32 signer | message bytes. A request is signed over
+A statement is signed over "faircount/1/statement" 0x00 | u32 signer | u32 number | 32-byte hash | message bytes; number
+and hash are its place in the chain of S2's statements (`Signed`). A request is signed over
 "faircount/1/s1-s2" 0x00 | method | path | SHA-256(body) | u64 milliseconds | 16-byte nonce | key id, variable fields
 after a u32 length. Safety rests on first-write-wins: a statement replayed says nothing new.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 
@@ -53,10 +55,37 @@ def verify(public: bytes, signature: bytes, data: bytes) -> bool:
     return True
 
 
-def sign(key: SigningKey, by: Party, what: Message) -> Signed:
-    """A message as a signed statement."""
-    payload = encode(what)
-    return Signed(int(by), payload, key.sign(_statement(int(by), payload)))
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A place in the chain of S2's statements: a number, and the hash of a statement."""
+
+    number: int = 0
+    hash: bytes = bytes(32)
+
+
+UNCHAINED = Link()
+"""Of what stands in no chain, and of S1 before it has heard a statement."""
+
+
+def link_to(signed: Signed) -> Link:
+    """The place that a statement takes: what S1 gives when it has heard it."""
+    return Link(signed.number, sha256(_signed_bytes(signed)).digest())
+
+
+def chained(statements: Sequence[Signed]) -> bool:
+    """Whether these are the statements of a chain from its beginning, in order."""
+    before = UNCHAINED
+    for each in statements:
+        if each.number != before.number + 1 or each.previous != before.hash:
+            return False
+        before = link_to(each)
+    return True
+
+
+def sign(key: SigningKey, by: Party, what: Message, link: Link = UNCHAINED) -> Signed:
+    """A message as a signed statement; `link` is what it says of the chain."""
+    unsigned = Signed(int(by), encode(what), bytes(64), link.number, link.hash)
+    return replace(unsigned, signature=key.sign(_signed_bytes(unsigned)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +96,14 @@ class Statement:
     says: Message
 
 
-def make_statement(key: SigningKey, by: Party, what: Message) -> Statement:
+def make_statement(key: SigningKey, by: Party, what: Message, link: Link = UNCHAINED) -> Statement:
     """A message as a signed statement, with the message beside it."""
-    return Statement(sign(key, by, what), what)
+    return Statement(sign(key, by, what, link), what)
 
 
 def verified(public: bytes, by: Party, signed: Signed) -> Statement | None:
     """The statement, if this party signed it; None otherwise."""
-    if signed.by != by or not verify(public, signed.signature, _statement(signed.by, signed.payload)):
+    if signed.by != by or not verify(public, signed.signature, _signed_bytes(signed)):
         return None
     try:
         return Statement(signed, parse(signed.payload))
@@ -88,8 +117,9 @@ def unwrap(public: bytes, by: Party, signed: Signed) -> Message | None:
     return None if found is None else found.says
 
 
-def _statement(by: int, payload: bytes) -> bytes:
-    return LABEL + b"/statement\0" + by.to_bytes(4, "big") + payload
+def _signed_bytes(what: Signed) -> bytes:
+    place = what.by.to_bytes(4, "big") + what.number.to_bytes(4, "big") + what.previous
+    return LABEL + b"/statement\0" + place + what.payload
 
 
 def request_bytes(method: str, path: str, body: bytes, milliseconds: int, nonce: bytes, key_id: str) -> bytes:

@@ -140,13 +140,15 @@ def pending(s: Coordinator) -> coordinator.Out:
     return coordinator.claim_or_batch(s, lambda: (s.uploads[SumUpload.tag, digest, j].blob for j in s.members))
 
 
-def adopt(s: Coordinator, claim: Message) -> Coordinator:
+def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     """S2's claim instead of ours, with nothing said about it yet."""
-    if not isinstance(claim, PeersClaim) or s.claim == claim:
+    if not isinstance(claim, PeersClaim) or claim.digest != s.digest:
+        return None
+    if s.claim == claim:
         return s
     wanted = peer_set(s.digest, claim.attempt, s.n, claim.members, claim.removed)
-    if wanted is None:
-        return s
+    if wanted is None or len(claim.blob_hashes) != len(wanted.members):
+        return None
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
     s = replace(s, attempt=wanted.attempt, members=wanted.members, removed=wanted.removed)
     return coordinator.with_claim(s, claim, *path)

@@ -320,13 +320,15 @@ def pending(s: Coordinator) -> coordinator.Out:
     return coordinator.claim_or_batch(s, lambda: (s.uploads[MaskedSum.tag, digest, j].blob for j in places))
 
 
-def adopt(s: Coordinator, claim: Message) -> Coordinator:
+def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     """S2's claim instead of ours, with nothing said about it yet."""
-    if not isinstance(claim, MaskedClaim) or s.claim == claim:
+    if not isinstance(claim, MaskedClaim) or claim.digest != s.digest:
+        return None
+    if s.claim == claim:
         return s
     members, included = members_of(claim.members, s.n), members_of(claim.included, s.n)
-    if members is None or included is None:
-        return s
+    if members is None or included is None or len(claim.blob_hashes) != len(included):
+        return None
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
     masked = replace(_masked(s), bits=claim.members, set_digest=claim.set_digest)
     masked = _including(masked, frozenset(members), included)

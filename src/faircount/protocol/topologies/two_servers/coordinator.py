@@ -1,18 +1,21 @@
 """S1 in the `servers` topology: it keeps one share of everybody, claims once, and sends S2 one sum."""
 
-from dataclasses import replace
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.coordinator import Coordinator, Rules
+from faircount.protocol.roles.coordinate import conclude
+from faircount.protocol.roles.coordinator import Coordinator, Rules, TopologyState
 from faircount.protocol.survey.inclusion import inclusion
 from faircount.protocol.survey.invitations import user_id
+from faircount.protocol.survey.remaining_privacy import keeps
 from faircount.protocol.survey.states import FINAL, State
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission, Submitter
 from faircount.protocol.topologies.two_servers.user import SEED
-from faircount.protocol.wire.codec import Message, Party
-from faircount.protocol.wire.digests import members_of
-from faircount.protocol.wire.messages import Batch, Concluded, Inquiry, Reason, Rejected, Wait, rejected
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.messages import Batch, Concluded, Inquiry, Published, Reason, Rejected, Wait, rejected
 from faircount.protocol.wire.packed_rows import is_vector, sum_packed
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
@@ -50,51 +53,109 @@ def entries_of(claim: Message | None) -> tuple[Submitter, ...]:
     return claim.entries if isinstance(claim, ServersClaim) else ()
 
 
+@dataclass(frozen=True)
+class OneSum(TopologyState):
+    """The one sum of this survey, recorded before it is sent: no other ever leaves."""
+
+    message: ShareSum
+
+
 def pending(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then the blobs until the included set is known, then the one sum."""
     if s.claim is None:
         return ()
     if s.receipt is None:
         return (coordinator.to_s2(s, s.claim),)
-    if s.included is None:
-        blobs = tuple(s.bodies[each.user].blob for each in entries_of(s.claim))
-        return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
-    return (coordinator.to_s2(s, _share_sum(s, s.included)),)
-
-
-def _share_sum(s: Coordinator, included: Statement) -> ShareSum:
-    shares = [s.bodies[each.user].share for each in included_entries(s)]
-    total = sum_packed(shares, s.params.q, s.params.N)
-    return ShareSum(s.params.survey, sha256(included.signed.payload).digest(), pack(total, s.params.q))
+    if isinstance(s.own, OneSum):
+        return (coordinator.to_s2(s, s.own.message),)
+    blobs = tuple(s.bodies[each.user].blob for each in entries_of(s.claim))
+    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
 
 
 def included_entries(s: Coordinator) -> list[Submitter]:
     """The claim's entries that S2 included."""
-    stated, entries = None if s.included is None else s.included.says, entries_of(s.claim)
-    members = members_of(stated.members, len(entries)) if isinstance(stated, Included) else None
-    return [entries[i] for i in members or ()]
+    stated = None if s.included is None else s.included.says
+    return _named(s, stated) or [] if isinstance(stated, Included) else []
+
+
+def _named(s: Coordinator, stated: Included) -> list[Submitter] | None:
+    """The claim's entries in a set; None if it is no set of the claim."""
+    entries = entries_of(s.claim)
+    members = members_of(stated.members, len(entries))
+    return None if members is None else [entries[i] for i in members]
 
 
 def on_included(s: Coordinator, message: Included, statement: Statement) -> coordinator.Step:
-    """The set is fixed: the one sum is due. A second, different set is never answered."""
-    if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash or s.included is not None:
+    """The set is fixed: the one sum is due. A set that is none, or a second one, ends the survey without a sum."""
+    if s.state is not State.CLAIMED or s.receipt is None or message.claim_hash != s.claim_hash:
         return s, ()
-    return replace(s, included=statement), ()
+    if s.included is not None:
+        return (s, ()) if s.included.says == message else coordinator.give_up(s, "S2 named two sets to add up")
+    problem = _set_problem(s, message)
+    if problem is not None:
+        return coordinator.give_up(s, problem)
+    after = replace(s, included=statement)
+    return (_with_sum(after, statement) if complete(s) else after), ()
 
 
-def adopt(s: Coordinator, claim: Message) -> Coordinator:
-    """S2's claim instead of ours, with nothing said about it yet."""
-    if not isinstance(claim, ServersClaim) or s.claim == claim:
+def _set_problem(s: Coordinator, stated: Included) -> str | None:
+    """Why S1 adds up nothing over this set: a sum over a few people, or one person, is what S2 must not have."""
+    lines, params = _named(s, stated), s.params
+    if lines is None:
+        return "S2 named a set that is none of the claim"
+    if len(lines) < params.minimum or not keeps(params.mechanism, len(lines), params.epsilon, params.delta):
+        return f"S2 named {len(lines)} users to add up, {params.minimum} are needed"
+    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
+    return None if stated.root == root else "S2 named one set and signed the root of another"
+
+
+def _with_sum(s: Coordinator, included: Statement) -> Coordinator:
+    shares = [s.bodies[each.user].share for each in included_entries(s)]
+    total = pack(sum_packed(shares, s.params.q, s.params.N), s.params.q)
+    return replace(s, own=OneSum(ShareSum(s.params.survey, sha256(included.signed.payload).digest(), total)))
+
+
+def sent_once(s: Coordinator) -> bytes:
+    """The hash of the one sum; zeros before there is one."""
+    return sha256(encode(s.own.message)).digest() if isinstance(s.own, OneSum) else bytes(32)
+
+
+def on_published(s: Coordinator, message: Published, statement: Statement) -> coordinator.Step:
+    """S2's result, if it is one over the set that S1 added up."""
+    stated = None if s.included is None else s.included.says
+    wanted = (len(included_entries(s)), stated.root) if isinstance(stated, Included) else None
+    if message.claim_hash == s.claim_hash and wanted not in (None, (message.included, message.root)):
+        return s, (rejected(Reason.WRONG_DIGEST, "this result is over another set than S1 added up"),)
+    return conclude(s, message, statement)
+
+
+def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
+    """S2's claim instead of ours, with nothing said about it yet; after a receipt, another one ends the survey.
+
+    S1 answers one claim. Were another one adopted after the sum was sent, S2 could ask for a second sum, and the
+    difference of the two may be one person's vector.
+    """
+    if not isinstance(claim, ServersClaim) or claim.digest != s.params.digest:
+        return None
+    if s.claim == claim:
         return s
+    if s.receipt is not None:
+        return coordinator.give_up(s, "S2 names another claim than the one that it gave a receipt for")[0]
     path = (State.CLAIMED,) if s.state is State.SUBMITTING else ()
     return coordinator.with_claim(s, claim, *path)
 
 
 def complete(s: Coordinator) -> bool:
-    """Whether every answer of the claim is here, with the very bytes that were claimed."""
-    return all(
-        each.user in s.bodies and _line(s, each.user, s.bodies[each.user]) == each for each in entries_of(s.claim)
+    """Whether the sum is made, or every answer of the claim is here with the very bytes that were claimed."""
+    held = ((each, s.bodies.get(each.user)) for each in entries_of(s.claim))
+    return isinstance(s.own, OneSum) or all(
+        body is not None and _line(s, each.user, body) == each for each, body in held
     )
+
+
+def scrubbed(s: Coordinator) -> Coordinator:
+    """S1 when the survey is over: shares and blobs go, their hashes stay."""
+    return replace(s, bodies=s.bodies.scrubbed(), own=None)
 
 
 def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -105,19 +166,28 @@ def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
         return s, (Wait(s.params.survey, s.state.encode()),)
     if s.state is State.PUBLISHED and s.included is None:  # a restored S1 knows the result, and not yet whom it counts
         return s, (Wait(s.params.survey, s.state.encode()),)
-    final, body = s.final.signed, s.bodies.get(user_id(message.access))
-    if s.state is State.ABORTED or body is None:
+    final, line = s.final.signed, _claimed_line(s, user_id(message.access))
+    if s.state is State.ABORTED or line is None:
         return s, (Concluded(final),)
     entries = ((each.user, each.public_key) for each in included_entries(s))
-    counted = inclusion(final, lambda: entries, (user_id(message.access), body.public_key))
+    counted = inclusion(final, lambda: entries, (line.user, line.public_key))
     return s, (counted or Concluded(final),)
+
+
+def _claimed_line(s: Coordinator, user: bytes) -> Submitter | None:
+    """A user's line of the claim, which is ascending by user id."""
+    entries = entries_of(s.claim)
+    at = bisect_left(entries, user, key=lambda line: line.user)
+    return entries[at] if at < len(entries) and entries[at].user == user else None
 
 
 S1 = Rules(
     users={Submission: take, Inquiry: inquire},
-    s2={Included: on_included},
+    s2={Included: on_included, Published: on_published},
     deadlines={State.SUBMITTING: close},
     pending=pending,
     adopt=adopt,
     complete=complete,
+    scrubbed=scrubbed,
+    sent_once=sent_once,
 )

@@ -320,9 +320,11 @@ def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Statement) -> coordinator
     return _next_attempt(replace(s, receipt=None, state=advance(s.state, State.SUBMITTING)), bad, ())
 
 
-def adopt(s: Coordinator, claim: Message) -> Coordinator:
+def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     """S2's claim instead of ours, with nothing said about it yet."""
-    if not isinstance(claim, TwoStageClaim) or s.claim == claim:
+    if not isinstance(claim, TwoStageClaim) or claim.digest != s.digest:
+        return None
+    if s.claim == claim:
         return s
     path = (State.INDICATING, State.SHARING, State.SUBMITTING, State.CLAIMED)
     ahead = path[path.index(s.state) + 1 :] if s.state in path else ()

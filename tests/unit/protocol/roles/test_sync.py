@@ -1,0 +1,153 @@
+"""What a lying S2 says that stands: S1 never raises, and what it refuses changes nothing."""
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, coordinate, end_phase, known_topologies
+from faircount.protocol.play import MOST_EXCHANGES, converse
+from faircount.protocol.roles.coordinator import Coordinator, backup
+from faircount.protocol.topologies.masked.messages import Recovery
+from faircount.protocol.topologies.two_servers.messages import Included
+from faircount.protocol.topologies.two_stage.messages import Announced, Election
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.messages import (
+    Aborted,
+    BadBlobs,
+    Published,
+    Receipt,
+    Refused,
+    Rejected,
+    Signed,
+    SyncState,
+)
+from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.testing.world import World, snapshot
+
+NUMBERS = st.one_of(st.integers(0, 8), st.just(2**32 - 1))
+PLACES = st.one_of(st.integers(0, 8), st.just(2**31))
+BITS = st.sampled_from([b"", b"\x07", b"\x0f", b"\x1f", b"\x3f", b"\xff", b"\x1f\x00", bytes(1)])
+
+
+def stages(topology) -> list[World]:
+    """S1 and S2 after every step of an honest survey of five users."""
+    worlds, world = [], World(topology, 5, 1)
+    for _ in range(6):
+        worlds.append(world)
+        world = _later(world)
+    return worlds
+
+
+def _later(before: World) -> World:
+    world = World(before.setup.params.topology, 5, 1)
+    world.s1, world.s2, world.devices, world.sealing = (
+        snapshot(before.s1), before.s2, list(before.devices), before.sealing,
+    )  # fmt: skip
+    for at in range(5):
+        for _ in range(MOST_EXCHANGES):
+            if not world.exchange(at):
+                break
+    world.s1, out = end_phase(world.s1)
+    world.wire = list(out)
+    if len(before.wire) % 2 == 0:
+        world.s1, world.s2 = converse(world.s1, world.s2, tuple(world.wire))
+    return world
+
+
+def hashes(world: World) -> st.SearchStrategy[bytes]:
+    known = [world.s1.claim_hash, world.s2.claim_hash, world.s1.digest, world.s2.digest, bytes(32)]
+    return st.sampled_from([*known, *(sha256(each.signed.payload).digest() for each in world.s2.statements)])
+
+
+def lies(world: World) -> st.SearchStrategy:
+    """One statement, true or false."""
+    survey, some = st.just(world.setup.params.survey), hashes(world)
+    said = [each.says for each in world.s2.statements]
+    places = st.lists(NUMBERS, max_size=4).map(tuple)
+    return st.one_of(
+        *([st.sampled_from(said)] * 3 if said else []),
+        st.builds(Receipt, survey, some, st.just(b"1"), st.just(b"1"), st.just(b""), NUMBERS, NUMBERS, some),
+        st.builds(Included, survey, some, BITS, some),
+        st.builds(BadBlobs, survey, some, places),
+        st.builds(Aborted, survey, st.binary(max_size=4), st.integers(0, 1)),
+        st.builds(Published, survey, some, some, some, NUMBERS, places, *[st.just(b"0")] * 4),
+        st.builds(Seal, survey, some, NUMBERS, some, some),
+        st.builds(BadEntries, survey, some, places),
+        st.builds(Refused, survey, some, st.integers(0, 20)),
+        st.builds(Recovery, survey, some, some, BITS),
+        st.builds(Announced, survey, some),
+        st.builds(Election, survey, some, BITS, places, some),
+        st.just(SyncState(world.setup.params.survey, b"", b"", ())),
+    )
+
+
+@st.composite
+def sync_states(draw, world: World) -> Signed:
+    """Statements in a chain that may be broken, a roster and a claim that may be others or nothing at all."""
+    key, statements = world.s2.key, list[Signed]()
+    for says in draw(st.lists(lies(world), max_size=4)):
+        before = link_to(statements[-1]) if statements else UNCHAINED
+        link = Link(before.number + 1, before.hash) if draw(st.integers(0, 9)) else Link(draw(PLACES), bytes(32))
+        statements.append(sign(key, Party.S2, says, link))
+    if draw(st.integers(0, 2)) == 0:
+        statements = [each.signed for each in world.s2.statements] + statements
+    if not draw(st.integers(0, 9)):
+        statements.append(Signed(Party.S2, draw(st.binary(max_size=3)), bytes(64)))
+    roster = b"" if world.s2.roster is None else encode(world.s2.roster)
+    empty = encode(SealRequest(world.setup.params.survey, world.setup.params.digest, ()))
+    claim = b"" if world.s2.claim is None else encode(world.s2.claim)
+    message = SyncState(
+        world.setup.params.survey,
+        draw(st.sampled_from([roster, roster, b"", b"\x01", empty])),
+        draw(st.sampled_from([claim, claim, b"", b"\x01\x02", empty])),
+        tuple(statements),
+    )
+    return sign(key, Party.S2, message)
+
+
+STAGES = {topology: stages(topology) for topology in known_topologies()}
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology) -> None:
+    @settings(
+        max_examples=300,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def holds(data) -> None:
+        world = data.draw(st.sampled_from(STAGES[topology]))
+        _tell(world.s1, data.draw(sync_states(world)))
+        alone = data.draw(lies(world))
+        _tell(world.s1, sign(world.s2.key, Party.S2, alone, Link(data.draw(PLACES), bytes(32))))
+
+    holds()
+
+
+def _tell(s1: Coordinator, message: Signed) -> None:
+    before, told = backup(s1), backup(s1)
+    after, out = coordinate(told, message)
+    if any(isinstance(each, Rejected) for each in out):
+        assert after is told
+        assert told == before
+
+
+@pytest.mark.parametrize("topology", [SERVERS, EXPLICIT, MASKED, TWO_STAGE], ids=str)
+def test_what_an_honest_s2_says_is_adopted(topology) -> None:
+    """The fuzzing would find nothing if every sync state were refused."""
+    for world in STAGES[topology]:
+        if world.s2.statements:
+            forgetful = World(topology, 5, 1)
+            roster = b"" if world.s2.roster is None else encode(world.s2.roster)
+            claim = b"" if world.s2.claim is None else encode(world.s2.claim)
+            said = tuple(each.signed for each in world.s2.statements)
+            stands = SyncState(world.setup.params.survey, roster, claim, said)
+            after, out = coordinate(forgetful.s1, sign(world.s2.key, Party.S2, stands))
+            assert not any(isinstance(each, Rejected) for each in out)
+            assert after.newest == link_to(said[-1])

@@ -1,0 +1,220 @@
+"""A lying S2 in the `servers` topology: whatever it signs, S1 hands over one sum, over at least the minimum."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from faircount.protocol import SERVERS, Message, resume
+from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
+from faircount.protocol.wire.codec import Party, encode, parse
+from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.messages import Aborted, Accepted, Published, Reason, Receipt, Signed, SyncState
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+
+
+def claimed(stage, n: int = 6):
+    """Everybody has answered, S1 has its receipt and has sent the blobs."""
+    play = stage(SERVERS, n=n)
+    play.answer_all()
+    play.tell_s1(play.tell_s2(play.deadline()[0])[0])
+    return play
+
+
+def included(play, places, **change) -> Included:
+    """A set as S2 would name it."""
+    return replace(named_set(play.s1.claim, places), **change)
+
+
+def named_set(claim: ServersClaim, places) -> Included:
+    lines = [(claim.entries[i].user, claim.entries[i].public_key) for i in places]
+    bits = bitmap(places, len(claim.entries))
+    return Included(claim.survey, sha256(encode(claim)).digest(), bits, merkle_root(roster_leaves(lines)))
+
+
+def by_s2(play, what: Message, link: Link = UNCHAINED) -> Signed:
+    return sign(play.s2.key, Party.S2, what, link)
+
+
+def sums(out) -> list[ShareSum]:
+    """The sums of shares among what S1 sends."""
+    said = [parse(each.payload) for each in out if isinstance(each, Signed)]
+    return [each for each in said if isinstance(each, ShareSum)]
+
+
+def told(play, *says: Message, claim: bytes = b"", roster: bytes = b"") -> Signed:
+    """A sync state with these statements, properly chained."""
+    statements: list[Signed] = []
+    for each in says:
+        before = link_to(statements[-1]) if statements else UNCHAINED
+        statements.append(by_s2(play, each, Link(before.number + 1, before.hash)))
+    return by_s2(play, SyncState(play.params.survey, roster, claim, tuple(statements)))
+
+
+# --- one sum, over enough people ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "change", "words"),
+    [
+        ([2], {}, "1 users"),
+        ([2], {"root": bytes(32)}, "1 users"),
+        ([0, 1], {}, "2 users"),
+        ([], {}, "0 users"),
+        ([0, 1, 2, 3], {"root": bytes(32)}, "root of another"),
+        ([0, 1, 2, 3], {"members": b"\xff"}, "none of the claim"),
+        ([0, 1, 2, 3], {"members": b"\x0f\x00"}, "none of the claim"),
+    ],
+)
+def test_a_set_that_s1_must_not_add_up_ends_the_survey_without_a_sum(stage, members, change, words) -> None:
+    """S2 named one user, minimum 3, and was handed that user's share: with the seed that is the answer."""
+    play = claimed(stage)
+    out = play.tell_s1(by_s2(play, included(play, members, **change)))
+    assert sums(out) == sums(resume(play.s1)) == []
+    wish = parse(out[0].payload)
+    assert isinstance(wish, Aborted)
+    assert wish.spent == 1
+    assert words in wish.reason.decode()
+    assert sums(play.tell_s1(by_s2(play, included(play, range(6))))) == []
+
+
+def test_a_second_set_ends_the_survey(stage) -> None:
+    play = claimed(stage)
+    first = by_s2(play, included(play, range(6)))
+    out = play.tell_s1(first)
+    assert len(sums(out)) == 1
+    assert play.tell_s1(first) == ()  # the same again is a repeated message
+    assert resume(play.s1) == out
+    assert sums(play.tell_s1(by_s2(play, included(play, range(5))))) == []
+    assert sums(resume(play.s1)) == []
+
+
+def test_another_claim_in_a_sync_state_never_leads_to_another_sum(stage) -> None:
+    """S2 said that smaller and smaller claims stand: 11 of 11 further sums were handed over, each less one person."""
+    play = claimed(stage, n=15)
+    handed_over = sums(play.tell_s1(by_s2(play, included(play, range(15)))))
+    receipt = next(each.says for each in play.s2.statements if isinstance(each.says, Receipt))
+    for left_out in range(1, 12):
+        claim = replace(play.s2.claim, entries=play.s2.claim.entries[left_out:])
+        named = named_set(claim, range(len(claim.entries)))
+        for statements in ((replace(receipt, claim_hash=named.claim_hash), named), (receipt, named)):
+            handed_over += sums(play.tell_s1(told(play, *statements, claim=encode(claim))))
+        handed_over += sums(resume(play.s1))
+    assert len(set(handed_over)) == 1
+    assert isinstance(play.s1.final.says, Aborted)
+
+
+def test_the_sum_is_recorded_before_it_is_sent(stage) -> None:
+    """What S1 says again is what it recorded: its bodies are not added up a second time."""
+    play = claimed(stage)
+    (first,) = sums(play.tell_s1(by_s2(play, included(play, range(6)))))
+    play.s1 = backup(play.s1)
+    for user in play.s1.bodies.keys():  # noqa: SIM118 - it is no dict
+        play.s1.bodies._written[user] = replace(play.s1.bodies[user], share=bytes(len(play.s1.bodies[user].share)))
+    assert sums(resume(play.s1)) == [first]
+
+
+def test_a_set_before_the_receipt_is_not_answered(stage) -> None:
+    play = stage(SERVERS)
+    play.answer_all()
+    play.deadline()
+    before = play.s1
+    assert play.tell_s1(by_s2(play, included(play, range(6)))) == ()
+    assert play.s1 is before
+
+
+@pytest.mark.parametrize("change", [{"included": 5}, {"root": bytes(32)}])
+def test_a_result_over_another_set_is_refused(stage, change) -> None:
+    play = claimed(stage)
+    play.settle(resume(play.s1))
+    result = play.s2.statements[-1].says
+    assert isinstance(result, Published)
+    play = claimed(stage)
+    play.tell_s1(by_s2(play, included(play, range(6))))
+    before = play.s1
+    (answer,) = play.tell_s1(by_s2(play, replace(result, **change)))
+    assert answer.why is Reason.WRONG_DIGEST
+    assert play.s1 is before
+    assert play.tell_s1(by_s2(play, result)) == ()
+    assert play.s1.state is State.PUBLISHED
+
+
+# --- S2 rolled back -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_an_s2_that_forgot_what_it_signed_stops_as_restored(stage, back) -> None:
+    """Nobody told it that it was restored. S1 gives the newest statement that it has heard with all it says."""
+    play = stage(SERVERS)
+    play.answer_all()
+    states, out = [play.s2], play.deadline()
+    for _ in range(2):
+        out = play.tell_s1(play.tell_s2(out[0])[0])
+        states.append(play.s2)
+    assert play.s1.newest.number == 2
+    play.s2 = states[back]
+    play.settle(out)
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s2.ledger.closed
+    assert play.s2.ledger.charges[0].survey == play.params.survey
+
+
+def test_an_s2_with_another_past_than_s1_has_heard_stops_too(stage) -> None:
+    play, other = claimed(stage), stage(SERVERS)
+    other.answer_all(skip=(0,))
+    other.tell_s2(other.deadline()[0])
+    play.s2 = other.s2  # as many statements, but others
+    play.settle(resume(play.s1))
+    assert play.s1.state is play.s2.state is State.ABORTED
+
+
+def test_statements_are_numbered_and_name_the_one_before(stage) -> None:
+    play = claimed(stage)
+    play.settle(resume(play.s1))
+    signed = [each.signed for each in play.s2.statements]
+    assert [each.number for each in signed] == [1, 2, 3]
+    assert [each.previous for each in signed] == [bytes(32), *(link_to(each).hash for each in signed[:-1])]
+
+
+# --- what is kept when it is over ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ends", [State.PUBLISHED, State.ABORTED])
+def test_when_it_is_over_shares_blobs_and_the_box_key_are_gone(stage, ends) -> None:
+    play = claimed(stage)
+    secret = play.s2.box.secret
+    if ends is State.ABORTED:
+        play.s1, out = replace(play.s1), (play.by_s1(Aborted(play.params.survey, b"enough", 1)),)
+        play.settle(out)
+    else:
+        play.settle(resume(play.s1))
+    assert play.s1.state is play.s2.state is ends
+    assert play.s2.box.secret == b""
+    assert secret not in _everything(play.s2)
+    kept = _everything(play.s1)
+    for person in play.people:
+        assert person.body.share not in kept
+        assert person.body.blob not in kept
+    again = play.people[0].body
+    assert isinstance(play.tell_s1(again)[0], Accepted)
+    assert play.tell_s1(replace(again, salt=bytes(16)))[0].why is Reason.CONFLICT
+    assert again.share not in _everything(play.s1)
+
+
+def _everything(state) -> set[bytes]:
+    """All bytes that a state holds anywhere."""
+    found, waiting, seen = set[bytes](), [state], dict[int, object]()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, bytes):
+            found.add(one)
+        elif id(one) not in seen:
+            seen[id(one)] = one  # kept: another object may not get its id
+            slots = [getattr(one, name, None) for kind in type(one).__mro__ for name in getattr(kind, "__slots__", ())]
+            inner = (
+                [*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, (tuple, frozenset)) else ()
+            )
+            waiting += [*getattr(one, "__dict__", {}).values(), *slots, *inner]
+    return found
