@@ -15,7 +15,8 @@ from page import write
 from scipy.stats import binom, nbinom, norm
 
 from faircount.estimation.coverage import Performance, performance, ratio_performance
-from faircount.estimation.intervals import interval, two_point_interval
+from faircount.estimation.intervals import interval
+from faircount.estimation.mean_intervals import two_point_interval
 from faircount.estimation.result import MeanResult
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.local_mean import PM, ReportSums

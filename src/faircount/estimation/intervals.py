@@ -1,4 +1,4 @@
-"""Confidence intervals of frequencies and means.
+"""Confidence intervals of frequencies.
 
 `covers="users"`: the truth is what these users hold, the only luck is the mechanism's. `covers="population"`: the users
 are themselves a random draw from a larger population. Every interval is the set of truths under which the opened sum is
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from faircount.core.arrays import Floats, Ints, read_only
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import MOST_USERS, fraction, integer, numbers, positive, real
+from faircount.core.validation import MOST_USERS, fraction, integer, numbers
 from faircount.core.values import ArrayValue
 from faircount.estimation.laws import (
     Rows,
@@ -96,8 +96,8 @@ def interval(
     given the answers, Bonferroni elsewhere). `estimator="ratio"` conditions on how many users were sampled: narrower,
     for sampling mechanisms only.
     """
-    _one_of("covers", covers, COVERS)
-    _one_of("estimator", estimator, ESTIMATORS)
+    one_of("covers", covers, COVERS)
+    one_of("estimator", estimator, ESTIMATORS)
     n = integer("included", included, least=1, most=MOST_USERS)
     points = _points(sums, channel, n)
     alone = channel.independent and covers == "users" and estimator == "ht"
@@ -127,7 +127,8 @@ def require_sampling(channel: Channel) -> None:
         )
 
 
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the allowed ones."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
 
@@ -292,65 +293,8 @@ def _drawn(points: Ints, drawn: Ints, n: int, error: float) -> Bounds:
     return low / n, high / n
 
 
-def mean_interval(
-    estimate: float,
-    noise_variance: float,
-    included: int,
-    *,
-    level: float = 0.95,
-    covers: str = "users",
-    spread: float | None = None,
-) -> tuple[float, float]:
-    """Interval of a mean of values in [-1, 1] from an unbiased estimate by `included` users (Student's t, n - 1).
-
-    `noise_variance` is the variance of the estimate that the mechanism causes, or what the reports say it is; t instead
-    of the normal law pays for the latter, and for tails that are not yet normal at n = 50. Approximate. For
-    `covers="population"` the variance of one user's value is `spread`; without it the largest possible one,
-    1 - mean^2, is assumed. For reports of two values use `two_point_interval`.
-    """
-    n, tail = integer("included", included, least=1), (1 - fraction("level", level)) / 2
-    z2 = _student_quantile(max(n - 1, 1), 1 - tail) ** 2
-    _one_of("covers", covers, COVERS)
-    center, noise, own = real("estimate", estimate), real("noise_variance", noise_variance), spread
-    if noise < 0 or (own is not None and real("spread", own) < 0):
-        raise ParameterError("noise_variance and spread are variances and must not be negative")
-    if covers == "users":
-        own = 0.0
-    if own is not None:
-        half = math.sqrt(z2 * (noise + own / n))
-        return _into_range(center - half, center + half)
-    # (estimate - m)^2 <= z^2 (noise + (1 - m^2) / n), solved for m
-    lead = 1 + z2 / n
-    half = math.sqrt(max(center**2 - lead * (center**2 - z2 * (noise + 1 / n)), 0.0))
-    return _into_range((center - half) / lead, (center + half) / lead)
-
-
-def two_point_interval(estimate: float, magnitude: float, included: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Interval of a mean from reports that are all +magnitude or -magnitude (Duchi), for users and population alike.
-
-    Clopper-Pearson on the number of positive reports: exact for a population; for given users it is the worst case,
-    and two-valued reports cannot tell which case it is.
-    """
-    n, error = integer("included", included, least=1), 1 - fraction("level", level)
-    if not abs(real("estimate", estimate)) <= positive("magnitude", magnitude) * (1 + 1e-9):
-        raise AnswerError("the estimate is larger than any report: give the average of reports of this magnitude")
-    up = np.clip(np.array([round((estimate / magnitude + 1) / 2 * n)]), 0, n)
-    low, high = clopper_pearson(up, n, error / 2)
-    return _into_range(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
-
-
-def _into_range(low: float, high: float) -> tuple[float, float]:
-    return min(max(low, -1.0), 1.0), min(max(high, -1.0), 1.0)
-
-
 def normal_quantile(probability: float) -> float:
     """z with P(Z <= z) = probability for a standard normal Z."""
     from scipy.special import ndtri
 
     return float(ndtri(probability))
-
-
-def _student_quantile(freedom: int, probability: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))

@@ -12,7 +12,8 @@ from faircount.accounting.guarantee import SEEDED, Guarantee
 from faircount.core import plain
 from faircount.core.arrays import Floats, read_only
 from faircount.estimation.consistency import consistent
-from faircount.estimation.intervals import Intervals, interval, mean_interval, two_point_interval
+from faircount.estimation.intervals import Intervals, interval
+from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
@@ -140,10 +141,7 @@ class MeanResult:
         magnitude = self.mechanism.report_magnitude
         if magnitude is not None:
             return two_point_interval(self.estimate, magnitude, self.included, level=level)
-        noise = self.mechanism.noise_variance(self.aggregate, self.included)
-        square = max(0.0, self.estimate**2 - noise)  # the square of an estimate is too large by its variance
-        spread = max(0.0, self.mechanism.mean_square(self.aggregate, self.included) - square)
-        return mean_interval(self.estimate, noise, self.included, level=level, covers=covers, spread=spread)
+        return reports_interval(self.mechanism, self.aggregate, self.included, level=level, covers=covers)
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""

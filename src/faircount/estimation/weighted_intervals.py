@@ -23,6 +23,7 @@ from faircount.estimation.intervals import (
     error_per_item,
     interval,
     normal_quantile,
+    one_of,
 )
 from faircount.estimation.weighted_law import EXACT_SPLIT_USERS, Laws, Part, WeightedSum
 
@@ -48,8 +49,7 @@ def weighted_interval(
     The weights of the parts must sum to one. `covers="population"`: the users of each group are a random draw from a
     larger population, whose groups have the same shares. `simultaneous`: all items hold at once with `level`.
     """
-    if covers not in COVERS:
-        raise ParameterError(f"covers must be one of {', '.join(map(repr, COVERS))}, not {covers!r}")
+    one_of("covers", covers, COVERS)
     table, total = _checked(sums, parts), WeightedSum(tuple(parts))
     alone = covers == "users" and _by_size(total) and all(part.channel.independent for part in parts)
     error = error_per_item(1 - fraction("level", level), table.shape[1], simultaneous, alone)

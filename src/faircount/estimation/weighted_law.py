@@ -159,7 +159,7 @@ class WeightedSum:
         u, values = frequencies_of(length), self._noise_at(length)
         for part, q in zip(self.parts, shares.tolist(), strict=True):
             heads = part.channel.miss + (part.channel.hit - part.channel.miss) * q
-            values = values * _power(part.coin(heads, u), part.users)
+            values = values * power(part.coin(heads, u), part.users)
         mean = sum(part.weight * q for part, q in zip(self.parts, shares.tolist(), strict=True))
         return Laws(values[None, :], length, mean)
 
@@ -178,7 +178,7 @@ class WeightedSum:
         seen = most * np.exp(-((u * length / _CELLS) ** 2) / 2) > _NEGLIGIBLE
         joint = np.repeat(noise[seen, None], size, axis=1)
         for holder, other, members in coins:
-            joint *= _power(theta * turn * holder[seen, None] + (1 - theta) * other[seen, None], members)
+            joint *= power(theta * turn * holder[seen, None] + (1 - theta) * other[seen, None], members)
         counted = np.fft.fft(joint, axis=1)[:, np.array(block) % size].T
         values = np.zeros((len(block), u.size), dtype=np.complex128)
         values[:, seen] = counted / counted[:, :1]
@@ -190,7 +190,7 @@ class WeightedSum:
         away = np.exp(-1j * u / self.users)
         for part in self.parts:
             holder, other = part.coin(part.channel.hit, u), part.coin(part.channel.miss, u)
-            values = values * _power(theta * away * holder + (1 - theta) * other, part.users)
+            values = values * power(theta * away * holder + (1 - theta) * other, part.users)
         return np.asarray(values * np.exp(1j * u * theta))
 
     def _length(self, variance: float) -> float:
@@ -221,7 +221,7 @@ def _log(values: Complex) -> Complex:
     return np.asarray(np.log(np.maximum(np.abs(values), 1e-300)) + 1j * np.angle(values))
 
 
-def _power(values: Complex, exponent: int) -> Complex:
+def power(values: Complex, exponent: int) -> Complex:
     """By repeated squaring: ten times as fast as complex powers."""
     result = np.ones_like(values)
     while exponent:

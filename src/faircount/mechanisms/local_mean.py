@@ -58,6 +58,11 @@ class LocalMean(LocalMechanism):
         """B where every report stands for +B or -B, else None."""
         return None
 
+    @property
+    def uninformed(self) -> float:
+        """Probability that a report is uniform over all cells, whatever the value."""
+        return float(self.window.other * self.window.cells)
+
     @cached_property
     def scale(self) -> Fraction:
         """A: cells by which the mean report moves when x moves by 1, exactly."""

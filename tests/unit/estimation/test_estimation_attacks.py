@@ -9,6 +9,7 @@ import faircount as fc
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 from faircount.estimation import estimators, homogeneity, intervals, weighting
 from faircount.estimation.consistency import consistent
+from faircount.estimation.mean_intervals import two_point_interval
 from faircount.estimation.result import Result
 from faircount.mechanisms.count_law import Channel
 
@@ -93,7 +94,7 @@ def test_numbers_that_mean_nothing_are_refused() -> None:
             weighting.expected_error(weights, [1, 2], [1.0, 2.0])
     for magnitude in (0.0, -1.0, math.nan, 5e-324):
         with pytest.raises(FaircountError):
-            intervals.two_point_interval(0.5, magnitude, 10)
+            two_point_interval(0.5, magnitude, 10)
     with pytest.raises(AnswerError):
         estimators.mse_summed([0.5, 0.5], [0.5, 0.2, 0.3])
     with pytest.raises(AnswerError):

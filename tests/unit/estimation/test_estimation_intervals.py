@@ -12,8 +12,6 @@ from faircount.estimation.coverage import performance, ratio_performance, sum_la
 from faircount.estimation.intervals import (
     error_per_item,
     interval,
-    mean_interval,
-    two_point_interval,
 )
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 
@@ -247,66 +245,3 @@ def test_what_cannot_be_used_is_refused():
         interval([6, 6], Channel(0.4), 10, estimator="ratio")
     with pytest.raises(ParameterError, match="not available"):
         interval([3], Channel(0.5, 0.2, noise=geometric()), 10)
-
-
-def duchi_coverage(epsilon, n, values):
-    """Exact: the number of positive reports is a sum of Bernoullis, one per user."""
-    size = (np.exp(epsilon) + 1) / (np.exp(epsilon) - 1)
-    law = np.ones(1)
-    for value in values(n):
-        heads = (1 + value / size) / 2
-        law = np.convolve(law, [1 - heads, heads])
-    made = [two_point_interval((2 * k / n - 1) * size, size, n) for k in range(n + 1)]
-    truth = values(n).mean()
-    return sum(mass for mass, (low, high) in zip(law, made, strict=True) if low - 1e-12 <= truth <= high + 1e-12)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
-@pytest.mark.parametrize(
-    "values",
-    [
-        lambda n: np.zeros(n),
-        lambda n: np.ones(n),
-        lambda n: np.full(n, -0.9),
-        lambda n: np.linspace(-1, 1, n),
-        lambda n: np.where(np.arange(n) % 5 == 0, 1.0, -1.0),
-    ],
-)
-def test_duchi_coverage(epsilon, values):
-    for n in (50, 300):
-        assert duchi_coverage(epsilon, n, values) >= 0.95
-
-
-def test_mean_interval_by_hand():
-    low, high = mean_interval(0.2, 0.01, 10_000_000)
-    assert (low, high) == pytest.approx((0.2 - 0.195996, 0.2 + 0.195996), abs=1e-5)
-    wider = mean_interval(0.2, 0.01, 50)
-    assert wider[1] - 0.2 == pytest.approx(2.00958 * 0.1, abs=1e-5)  # Student's t with 49 degrees of freedom
-    known = mean_interval(0.0, 0.01, 100, covers="population", spread=1.0)
-    worst = mean_interval(0.0, 0.01, 100, covers="population")
-    assert known[1] == pytest.approx(1.98422 * np.sqrt(0.02), abs=1e-5)
-    assert 0.9 * known[1] < worst[1] <= known[1]
-    assert mean_interval(1.8, 0.01, 50) == (1.0, 1.0)
-    assert mean_interval(-1.8, 0.01, 50, covers="population") == (-1.0, -1.0)
-
-
-@settings(deadline=None)
-@given(st.floats(-1, 1), st.floats(0.0001, 0.5), st.integers(2, 5000))
-def test_worst_spread_is_where_the_quadratic_says(mean, noise, n):
-    """The population interval without a spread ends where the distance is t standard deviations at that very end."""
-    from scipy.stats import t
-
-    low, high = mean_interval(mean, noise, n, covers="population")
-    for end in (low, high):
-        if -1 < end < 1:
-            distance = t.ppf(0.975, n - 1) * np.sqrt(noise + (1 - end**2) / n)
-            assert abs(mean - end) == pytest.approx(distance, rel=1e-6)
-
-
-def test_mean_intervals_refuse_nonsense():
-    with pytest.raises(ParameterError):
-        mean_interval(0.0, -1.0, 10)
-    with pytest.raises(ParameterError):
-        mean_interval(0.0, 1.0, 10, covers="population", spread=-1.0)
-    with pytest.raises(AnswerError):
-        two_point_interval(3.0, 1.5, 10)
