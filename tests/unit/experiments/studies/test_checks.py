@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from faircount.experiments.studies import fig5, squared_errors, weighted_groups
 from faircount.experiments.studies.checks import FALSE_ALARM, check, probability
 from faircount.experiments.studies.registry import STUDIES
 from faircount.experiments.studies.study import COUNTS, Expected, Line, lines_of
@@ -18,7 +19,9 @@ def line(mean, expected, runs=20, error=0.1, **point):
 def measured(name, runs, seed=3):
     study = STUDIES[name]
     points = [point for point in study.named() if point["how"] == COUNTS]
-    return [each for found in sweep(study.task, points, runs=runs, seed=seed) for each in lines_of(study, found)]
+    return [
+        each for found in sweep(study.task, points, runs=runs, seed=seed, workers=1) for each in lines_of(study, found)
+    ]
 
 
 def test_runs_agree_with_the_theory_of_figure_2():
@@ -34,6 +37,25 @@ def test_runs_that_are_off_everywhere_fail(factor):
     found = check([replace(each, mean=each.mean * factor) for each in measured("fig2", 20)])
     assert not found.passed
     assert (found.single < FALSE_ALARM / 2) == (factor == 9.0)
+
+
+@pytest.mark.slow
+def test_ten_percent_more_deviation_fails_every_figure(monkeypatch):
+    """Planted error: every estimate is 1.1 times as far from the truth as it should be."""
+    honest, honest_mean = squared_errors.estimates, fig5._mean
+
+    def wide(mechanism, counts, how, rng):
+        truth = counts / counts.sum(axis=1, keepdims=True)
+        return truth + 1.1 * (honest(mechanism, counts, how, rng) - truth)
+
+    def wide_mean(mechanism, part, how, rng):
+        return part.mean() + 1.1 * (honest_mean(mechanism, part, how, rng) - part.mean())
+
+    monkeypatch.setattr(squared_errors, "estimates", wide)
+    monkeypatch.setattr(weighted_groups, "estimates", wide)
+    monkeypatch.setattr(fig5, "_mean", wide_mean)
+    names = [name for name in STUDIES if name != "table1"]  # its counters estimate nothing
+    assert {name: check(measured(name, 20)).passed for name in names} == dict.fromkeys(names, False)
 
 
 def test_one_average_that_is_off_fails():
