@@ -15,6 +15,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.search import first_whole
 from faircount.core.validation import integer, probability, real
 
 LARGEST_EPSILON = 500.0
@@ -224,10 +225,7 @@ def smallest_whole(enough: Callable[[int], bool], most: int) -> int | None:
         if high >= most:
             return None
         low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return first_whole(enough, low + 1, high)
 
 
 def delta_bound(value: float) -> float:

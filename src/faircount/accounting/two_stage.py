@@ -20,6 +20,7 @@ from faircount.accounting.exact import sampling_probability
 from faircount.accounting.guarantee import Relation
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
+from faircount.core.search import last_real
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import integer, probability, real
 
@@ -175,7 +176,4 @@ def uniform_probability(items: int, reported: int, floor: int, crowd: int, epsil
     safe = most
     while not sound(safe):
         most, safe = safe, safe / 2
-    while most / safe > 1.005:
-        middle = math.sqrt(safe * most)
-        safe, most = (middle, most) if sound(middle) else (safe, middle)
-    return safe
+    return math.exp(last_real(lambda log_p: sound(math.exp(log_p)), math.log(safe), math.log(most), math.log(1.005)))

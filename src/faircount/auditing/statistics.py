@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from faircount.core.arrays import Floats
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import ParameterError
+from faircount.core.search import last_real
 from faircount.core.validation import fraction, integer
 
 SHARES = (0.2, 0.2, 0.6)
@@ -125,14 +126,11 @@ def refutable(
     `chances` gives P and Q of the event "likelier by e^threshold" from the exact laws; `most` is an epsilon that holds.
     None if there is none above 0: then more runs are needed.
     """
-    low, high = 0.0, most
-    if _chance(chances, low, delta, runs, confidence) < CHANCE + _MARGIN:
-        return None
-    while high - low > 1e-3 * most:
-        middle = (low + high) / 2
-        often = _chance(chances, middle, delta, runs, confidence) >= CHANCE + _MARGIN
-        low, high = (middle, high) if often else (low, middle)
-    return low
+
+    def often(claimed: float) -> bool:
+        return _chance(chances, claimed, delta, runs, confidence) >= CHANCE + _MARGIN
+
+    return last_real(often, 0.0, most, 1e-3 * most) if often(0.0) else None
 
 
 def _chance(

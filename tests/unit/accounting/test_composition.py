@@ -3,13 +3,19 @@
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from faircount.accounting import composition, exact
 from faircount.accounting.composition import compose, dominating_pair
-from faircount.accounting.guarantee import OUTSIDER, S1, Guarantee, Relation
+from faircount.accounting.guarantee import (
+    OUTSIDER,
+    S1,
+    Guarantee,
+    Relation,
+)
 from faircount.core.errors import ParameterError, RefusedError
 
 
@@ -206,3 +212,29 @@ def test_a_pair_beyond_what_is_looked_at_is_refused() -> None:
     with pytest.raises(RefusedError, match="only add up"):
         dominating_pair(501.0, 0.0)
     assert compose([[dominating_pair(1.0, 1.0)]], epsilon=1.0) == 1.0
+
+
+mp.mp.dps = 50
+
+
+@pytest.mark.parametrize(("each", "count"), [(0.05, 100), (0.1, 10), (0.01, 1000), (2.0, 6), (37.0, 3)])
+def test_composed_responses_are_never_too_small_near_their_largest_loss(each: float, count: int) -> None:
+    p = 1 / (1 + mp.exp(-mp.mpf(each)))
+    for epsilon in (0.3 * each * count, each * count * (1 - 1e-12), each * count):
+        losses = [mp.mpf(each) * (2 * i - count) for i in range(count + 1)]
+        gains = [
+            mp.binomial(count, i) * p**i * (1 - p) ** (count - i) * (1 - mp.exp(mp.mpf(epsilon) - loss))
+            for i, loss in enumerate(losses)
+            if loss > mp.mpf(epsilon)
+        ]
+        assert composition.compose_randomized_response(each, count, epsilon=epsilon) >= mp.fsum(gains)
+
+
+def test_pure_loss_stays_pure() -> None:
+    assert composition.compose_randomized_response(0.5, 2, epsilon=1.0) == 0.0
+
+
+def test_releases_with_a_delta_below_the_accounting_error_are_refused() -> None:
+    with pytest.raises(RefusedError, match="too small to account"):
+        composition.decoys_for_releases(1.0, 1e-15, 10)
+    assert 0 < composition.sampling_probability_for_releases(50, 1.0, 1e-15, 10) < 0.01  # by adding up, always sound

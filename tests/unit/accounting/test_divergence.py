@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircount.accounting import exact
 from faircount.accounting.divergence import (
     SMALLEST,
     LossPair,
@@ -172,3 +173,10 @@ def test_searches_end_on_the_safe_side() -> None:
     assert smallest_whole(lambda k: k >= 37, 1000) == 37
     assert smallest_whole(lambda _: True, 1000) == 0
     assert smallest_whole(lambda k: k > 1000, 1000) is None
+
+
+def test_the_search_survives_a_curve_that_is_flat_to_the_last_bit() -> None:
+    above = math.nextafter(0.1, 1)
+    assert smallest_within(lambda x: above if x < 0.5 else 0.1, 0.1, 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
+    for coins, delta in ((50, exact.decoys_delta(50, 50.0)), (10, exact.decoys_delta(10, 50.0))):
+        assert exact.decoys_delta(coins, exact.decoys_epsilon(coins, delta)) <= delta

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import mpmath
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from faircount.accounting import exact
-from faircount.accounting.guarantee import Relation
+from faircount.accounting.guarantee import (
+    Relation,
+)
 from faircount.core.errors import ParameterError, RefusedError
 
 REPLACE, ZERO = Relation.REPLACE_ONE, Relation.ZERO_OUT
@@ -259,3 +262,24 @@ def test_laplace_delta_of_other_shares() -> None:
     assert exact.laplace_delta(1.0, 0.5, 2.27) > 0
     assert exact.laplace_delta(1.0, 0.5, 2.28) == 0.0
     assert exact.laplace_delta(1.0, 2.0, 1.0) == 0.0
+
+
+mp.mp.dps = 50
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 2e-3, 1e-2, 0.3, 2.0, 50.0])
+@pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1, 0.5, 0.99, 0.999999])
+def test_epsilon_of_a_part_of_the_noise_is_never_too_small(epsilon: float, share: float) -> None:
+    a, r = mp.exp(-mp.mpf(epsilon) / 2), mp.mpf(share)
+    true = 2 * mp.log(mp.hyp2f1(r, r, 1, a * a) / (a * r * mp.hyp2f1(r, r + 1, 2, a * a)))
+    said = exact.laplace_epsilon(epsilon, share)
+    assert true <= said <= true * (1 + 1e-6)
+
+
+def test_huge_floors_and_coins_are_answered_at_once() -> None:
+    assert exact.sampling_delta(10**400, 0.5, 1e-4) == exact.sampling_delta(10**9, 0.5, 1e-4)
+    assert exact.decoys_delta(10**400, 1e-3) == exact.decoys_delta(10**8, 1e-3)
+
+
+def test_the_smallest_probability_raises_no_warning() -> None:
+    assert exact.sampling_delta(3, 5e-324, 1.0) >= 5e-324

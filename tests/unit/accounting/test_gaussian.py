@@ -1,8 +1,10 @@
 """Gaussian noise against mpmath, and sums of discrete pieces against exact convolution."""
 
 import math
+import random
 
 import mpmath
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,3 +104,21 @@ def test_a_piece_must_be_symmetric_and_fine() -> None:
         with np.errstate(divide="ignore"), pytest.raises(ParameterError, match="symmetric"):
             gaussian.discrete_sum_log_pmf(np.log(np.array(weights)), 3)
     assert gaussian.discrete_sum_log_pmf(np.zeros(1), 5).tolist() == [0.0]
+
+
+mp.mp.dps = 50
+
+
+def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> mp.mpf:
+    ratio, eps = mp.mpf(sigma) / mp.mpf(sensitivity), mp.mpf(epsilon)
+    return mp.ncdf(-eps * ratio + 1 / (2 * ratio)) - mp.exp(eps) * mp.ncdf(-eps * ratio - 1 / (2 * ratio))
+
+
+def test_analytic_gaussian_is_never_too_small() -> None:
+    draw = random.Random(1)  # noqa: S311 - repeatable on purpose
+    for _ in range(400):
+        epsilon = draw.choice([0, 1e-8, 1e-4, 0.01, 0.5, 1, 5, 30])
+        sigma = 10 ** draw.uniform(-4, 9)
+        true = gaussian_delta(sigma, epsilon, 1.0)
+        if true > mp.mpf(10) ** -200:
+            assert gaussian.analytic_delta(sigma, epsilon, 1.0) >= true * (1 - mp.mpf(10) ** -12)

@@ -1,22 +1,33 @@
 """A guarantee in words and as plain values: rounded up, with what it supposes, and void where it does not hold."""
 
 import json
+import math
+import random
 from dataclasses import replace
 
 import pytest
 
 import faircount as fc
+from faircount.accounting import exact, two_stage
 from faircount.accounting.composition import parallel, sum_epsilons
 from faircount.accounting.guarantee import (
+    COLLECTOR,
     GENERATOR,
     OUTSIDER,
+    S1,
+    S2,
     SEEDED,
+    Adversary,
     Guarantee,
     Relation,
     delta_in_words,
+    insiders,
+    known,
+    rounded_up,
 )
 from faircount.cli.show import promise
 from faircount.core.entropy import SeededStream
+from faircount.core.errors import ParameterError, RefusedError
 
 SOUND = Guarantee(1.0, 1e-6, Relation.REPLACE_ONE, OUTSIDER)
 CITIES = ["Aldmoor", "Brackwater", "Carrow"]
@@ -85,3 +96,54 @@ def test_consistent_frequencies_say_that_they_are_biased() -> None:
     result = fc.run(ANSWERS, fc.Laplace(items=CITIES, epsilon=1.0))
     assert "biased" in result.to_dict()["about_consistent"]
     assert "biased" in result.to_frame().attrs["about_consistent"]
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "", None, 3])
+def test_a_misspelt_relation_does_not_pass_for_the_weaker_one(relation: str) -> None:
+    for claim in (
+        lambda: exact.sampling_delta(20, 0.5, 0.5, relation),  # type: ignore[arg-type]
+        lambda: exact.decoys_delta(20, 0.5, relation),  # type: ignore[arg-type]
+        lambda: exact.laplace_delta(1.0, 0.9, 0.5, relation),  # type: ignore[arg-type]
+        lambda: two_stage.s1_delta(5, 2, 0.5, 2.0, 20, 0.5, relation),  # type: ignore[arg-type]
+        lambda: Guarantee(1.0, 0.1, relation, OUTSIDER),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ParameterError, match="relation"):
+            claim()
+    assert exact.sampling_delta(20, 0.5, 0.5, "replace-one") == exact.sampling_delta(20, 0.5, 0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, True, None, "3"])
+def test_adversaries_have_whole_numbers_of_insiders(count: object) -> None:
+    with pytest.raises(ParameterError):
+        Adversary("participants", count)  # type: ignore[arg-type] # that is the point
+    with pytest.raises(ParameterError):
+        insiders(count)  # type: ignore[arg-type] # that is the point
+
+
+def test_only_adversaries_whose_view_is_known_are_spoken_of() -> None:
+    for each in (OUTSIDER, S1, S2, COLLECTOR, insiders(3)):
+        assert known(each) == each
+    for made_up in (Adversary("S1"), Adversary(S1.who, 2), Adversary("anybody")):
+        with pytest.raises(RefusedError, match="not known"):
+            known(made_up)
+    with pytest.raises(ParameterError):
+        known("S1")
+
+
+def test_what_is_printed_holds_as_well() -> None:
+    printed = str(Guarantee(1.00049, 1.2349e-5, Relation.REPLACE_ONE, OUTSIDER))
+    assert printed.startswith("(1.001, 1.24e-05)-DP")
+    assert str(Guarantee(0.1, 1e-5, Relation.REPLACE_ONE, OUTSIDER)).startswith("(0.1, 1e-05)-DP")
+    draw = random.Random(2)  # noqa: S311 - repeatable on purpose
+    for _ in range(200):
+        value = draw.random() * 10 ** draw.uniform(-300, 2)
+        assert value <= float(rounded_up(value, 3)) <= value * 1.01
+    assert rounded_up(0.0, 3) == "0"
+
+
+def test_bad_guarantees_are_refused_as_parameters() -> None:
+    for delta in (-1, 1.5, math.nan):
+        with pytest.raises(ParameterError):
+            Guarantee(1.0, delta, Relation.REPLACE_ONE, OUTSIDER)
+    with pytest.raises(ParameterError):
+        Guarantee(1.0, 0.1, Relation.REPLACE_ONE, "S1")  # type: ignore[arg-type] # that is the point

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircount.accounting import exact, two_stage
-from faircount.accounting.guarantee import Relation
+from faircount.accounting.guarantee import (
+    Relation,
+)
 from faircount.core.errors import ParameterError
 
 Law = dict[tuple[object, ...], float]
@@ -146,3 +148,45 @@ def test_rounding_large_crowds_down_costs_little(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(two_stage, "_ROWS", 10**6)
     fine = two_stage.s1_delta(30, 12, 0.5, 1.0, 3000, 0.08)
     assert fine <= coarse <= fine * 1.02
+
+
+def views(items: list[int], N: int, M: int, p: float, gamma: float, zero: bool = False) -> dict[object, float]:
+    """The law of everything that S1 sees: all sets and the opened counts; with `zero`, the last user adds nothing."""
+    law: dict[object, float] = {((), (0,) * N): 1.0}
+    choices = list(itertools.combinations(range(N), M))
+    for i, item in enumerate(items):
+        silent, grown = zero and i == len(items) - 1, defaultdict(float)
+        whole = sum(gamma if item in each else 1.0 for each in choices)
+        for (sets, counts), weight in law.items():  # type: ignore[misc]
+            for each in choices:
+                active = 0.0 if silent else p * (gamma if item in each else 1.0) / whole
+                counted = tuple(c + (j == item) for j, c in enumerate(counts)) if item in each else counts
+                grown[((*sets, each), counted)] += weight * active
+                grown[((*sets, each), counts)] += weight * (1 if silent else 1 - p) / len(choices)
+        law = dict(grown)
+    return law
+
+
+def either_way(first: dict[object, float], second: dict[object, float], epsilon: float) -> float:
+    return max(
+        sum(max(0.0, p - math.exp(epsilon) * other.get(view, 0.0)) for view, p in one.items())
+        for one, other in ((first, second), (second, first))
+    )
+
+
+@pytest.mark.parametrize(("N", "M", "k"), [(2, 1, 2), (3, 1, 1), (3, 2, 2), (4, 2, 1), (3, 2, 0)])
+@pytest.mark.parametrize(("p", "gamma", "epsilon"), [(0.5, 1.0, 0.1), (0.9, 3.0, 0.5), (0.2, 20.0, 2.0), (1.0, 2.0, 0)])
+def test_s1_by_enumeration_of_all_it_sees(N: int, M: int, k: int, p: float, gamma: float, epsilon: float) -> None:
+    others = [0] * k + [1] * k
+    held = [views([*others, item], N, M, p, gamma) for item in (0, 1)]
+    nothing = views([*others, 0], N, M, p, gamma, zero=True)
+    replaced, zeroed = either_way(*held, epsilon), either_way(held[0], nothing, epsilon)
+    assert two_stage.s1_delta(N, M, p, gamma, k, epsilon) == pytest.approx(replaced, rel=1e-9, abs=1e-12)
+    said = two_stage.s1_delta(N, M, p, gamma, k, epsilon, Relation.ZERO_OUT)
+    assert said == pytest.approx(zeroed, rel=1e-9, abs=1e-12)
+
+
+def test_s1_at_an_epsilon_beyond_the_range_of_exp() -> None:
+    for relation in Relation:
+        assert 0 <= two_stage.s1_delta(5, 2, 0.5, 2.0, 20, 1000.0, relation) < 0.01
+    assert two_stage.sets_delta(5, 2, 0.5, 2.0, 1000.0) == 0.0

@@ -51,3 +51,9 @@ def test_ordinary_labels_are_shown_as_they_are() -> None:
     for label in ("Zürich", "東京", "a b\\n", "👩\u200d🚀", "می\u200cخواهم", "\xa0", 7):
         assert shown(label) == str(label)
     assert shown("a\x1b[0m\n\x9b\u2028") == r"a\x1b[0m\n\x9b\u2028"
+
+
+@pytest.mark.parametrize("items", [10**12, 10**400, np.array(3), [[1], [2]], [{"a"}, {"b"}]], ids=range(5))
+def test_item_lists_that_once_hung_or_crashed_are_refused(items: object) -> None:
+    with pytest.raises(ParameterError):
+        Domain.of(items)  # type: ignore[arg-type] # that is the point

@@ -178,3 +178,9 @@ def test_nonsense_is_refused():
         homogeneity([[1, 2]], [Channel(0.5)], [10])
     with pytest.raises(AnswerError):
         homogeneity([[1, np.nan], [3, 4]], [Channel(0.5)] * 2, [10, 10])
+
+
+def test_groups_of_sampled_counts_that_cannot_be_are_refused() -> None:
+    for sums in ([[-5, 6], [4, 3]], [[50, 6], [4, 3]], [[0.5, 6], [4, 3]]):
+        with pytest.raises(AnswerError, match="without noise"):
+            homogeneity(sums, [Channel(0.5)] * 2, [20, 20], rng=np.random.default_rng(1))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
+import faircount as fc
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import intervals
 from faircount.estimation.coverage import performance, ratio_performance, sum_law
@@ -245,3 +246,14 @@ def test_what_cannot_be_used_is_refused():
         interval([6, 6], Channel(0.4), 10, estimator="ratio")
     with pytest.raises(ParameterError, match="not available"):
         interval([3], Channel(0.5, 0.2, noise=geometric()), 10)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_intervals_are_not_turned_inside_out(level: float) -> None:
+    """Where the noise of a count is far below 1/2, there may be no whole number that explains a sum."""
+    made = fc.DPDG(items=3, users=3, epsilon=30.0, delta=1e-3, share="printed")
+    law = made.noise(3)
+    for holders in (0, 1, 3):
+        bounds = intervals.interval(law.values + holders, made.channel(3), 3, level=level)
+        assert np.all(bounds.low <= bounds.high)
+        assert law.pmf @ bounds.contains(holders / 3) >= level

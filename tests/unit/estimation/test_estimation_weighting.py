@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from faircount.core.errors import ParameterError
+from faircount.estimation import weighting
 from faircount.estimation.weighting import (
     combine,
     cpa,
@@ -172,3 +173,9 @@ def test_nonsense_is_refused():
     ):
         with pytest.raises(ParameterError):
             call()
+
+
+@pytest.mark.parametrize("variances", [[1.0, 1e3, 1e6], [1e-6, 1e6, 1.0], [1.0, 1e10, 5.0], [9.5, 2.0, 0.6]])
+def test_the_optimizer_finds_the_weights_for_any_ratio_of_variances(variances: list[float]) -> None:
+    sizes = [1, 7, 1000]
+    assert weighting.owa(sizes, variances) == pytest.approx(weighting.vwa(sizes, variances), abs=1e-6)

@@ -126,3 +126,26 @@ def test_many_users_and_one_user_run(kind: type) -> None:
     assert many.estimates.tolist() == [1, 0, 0, 0]
     one = run([2], kind(items=4, p=1.0))
     assert one.estimates.tolist() == [0, 0, 1, 0]
+
+
+COUNTS = np.array([60, 60, 60, 60, 60])
+
+
+def test_a_result_states_what_is_left_after_dropouts() -> None:
+    """300 of 1,000 users took part and none were expected to drop out: the planned guarantee would be false."""
+    noise = fc.Laplace(items=5, users=1000, epsilon=1.0)
+    assert Result(noise, COUNTS, 300).guarantee == noise.realized(300)
+    assert Result(noise, COUNTS, 300).guarantee.epsilon > 3
+    coins = fc.Decoys(items=5, users=1000, epsilon=1.0, delta=1e-5)
+    assert Result(coins, COUNTS, 300).guarantee.delta == 1.0  # all 300 may have had no coin
+    assert Result(fc.Decoys(items=5, users=1000, coins=2000), COUNTS, 900).guarantee.delta < 1e-5
+    sampled = fc.DPDS(items=5, users=1000, p=0.5, floor=100, epsilon=1.0)
+    assert Result(sampled, COUNTS, 300).guarantee.delta == 0.5
+    assert Result(sampled, COUNTS, 950).guarantee == sampled.realized(950)
+
+
+def test_a_result_within_the_plan_states_the_plan() -> None:
+    planned = fc.Laplace(items=5, users=400, epsilon=1.0, dropouts=100)
+    assert Result(planned, COUNTS, 300).guarantee == planned.guarantee()
+    local = fc.GRR(items=5, users=400, epsilon=1.0)
+    assert Result(local, COUNTS, 300).guarantee == local.guarantee()

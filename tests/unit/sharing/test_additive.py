@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from faircount.core.entropy import SeededStream, SystemEntropy
 from faircount.core.errors import ParameterError, ShareError
-from faircount.sharing import additive
+from faircount.sharing import additive, field
 from faircount.sharing.additive import combine, exchange, split
 from faircount.sharing.field import _frugal_word, dtype_for, sum_rows, uniform
 
@@ -154,3 +154,10 @@ def test_memory_stays_bounded():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8_000_000
+
+
+def test_rows_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ShareError, match="equal length"):
+        combine([[1, 2], [3]], 11)
+    with pytest.raises(ShareError, match="equal length"):
+        field.from_signed([[1, 2], [3]], 11)

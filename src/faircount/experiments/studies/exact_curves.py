@@ -12,6 +12,7 @@ import numpy as np
 from faircount.accounting import exact, paper, two_stage
 from faircount.accounting.divergence import largest_within
 from faircount.accounting.gaussian import analytic_sigma
+from faircount.core.search import first_whole
 from faircount.estimation import weighting
 from faircount.experiments.studies.equal_privacy import DELTA, METHODS, mechanism
 from faircount.experiments.studies.fig1 import EPSILONS, sampling_error
@@ -53,10 +54,7 @@ def _fewest(method: str, epsilon: float) -> int:
     low, high = 1, 64
     while half_width(method, epsilon, high) > HALF_WIDTH:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if half_width(method, epsilon, middle) <= HALF_WIDTH else (middle, high)
-    return high
+    return first_whole(lambda users: half_width(method, epsilon, users) <= HALF_WIDTH, low + 1, high)
 
 
 def half_width(method: str, epsilon: float, users: int) -> float:

@@ -13,6 +13,7 @@ from faircount.accounting import exact
 from faircount.accounting.gaussian import analytic_sigma, classical_sigma
 from faircount.accounting.paper import theorem1_delta, theorem1_p
 from faircount.core.arrays import Floats
+from faircount.core.search import last_real
 from faircount.experiments.data.populations import population
 from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.judging import (
@@ -115,12 +116,11 @@ def cells() -> dict[str, int]:
 
 def crossing(items: int, delta: float, users: int = USERS) -> float:
     """The epsilon below which DPDS has the smaller error: 1/(e^eps - 1) = N 4 ln(1.25/delta) / (n eps^2)."""
-    low, high = 1e-9, 1.5936  # (e^x - 1) / x^2 falls up to there
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        better = sampling_error(users, middle) < gaussian_error(users, items, middle, delta)
-        low, high = (middle, high) if better else (low, middle)
-    return low
+
+    def better(epsilon: float) -> bool:
+        return sampling_error(users, epsilon) < gaussian_error(users, items, epsilon, delta)
+
+    return last_real(better, 1e-9, 1.5936, 1e-9)  # (e^x - 1) / x^2 falls up to there
 
 
 def items_for_crossing(epsilon: float, delta: float, users: int = USERS) -> float:

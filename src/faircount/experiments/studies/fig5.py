@@ -25,7 +25,7 @@ from faircount.sweep.sweep import Point
 USERS = 10_000
 EDGE = 3.0
 METHODS = ("vwa", "uwa", "total")
-FREQUENCIES = {"grr": GRR, "oue": OUE}
+FREQUENCIES: dict[str, type[GRR] | type[OUE]] = {"grr": GRR, "oue": OUE}
 MEANS: dict[str, type[LocalMean]] = {"duchi": Duchi, "pm": PM}
 
 

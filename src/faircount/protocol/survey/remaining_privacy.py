@@ -1,10 +1,11 @@
 """What a survey promises, what is left of it after dropouts, and the smallest set that still keeps it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.errors import RefusedError
+from faircount.core.search import first_whole
 from faircount.mechanisms.secret_shared import FieldMechanism
 
 
@@ -43,12 +44,4 @@ def minimum_set(mechanism: FieldMechanism, epsilon: float, delta: float) -> int:
             f"{mechanism.name} does not give ({epsilon:.4g}, {delta:.3g}) even if all {mechanism.n} users take part: "
             "promise less, or choose stronger parameters"
         )
-    return first(lambda size: keeps(mechanism, size, epsilon, delta), 1, mechanism.n)
-
-
-def first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number in [low, high] for which a monotone condition holds; it is known to hold at `high`."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    return first_whole(lambda size: keeps(mechanism, size, epsilon, delta), 1, mechanism.n)

@@ -127,3 +127,43 @@ def test_flips_compare_leading_words_first_and_the_next_ones_on_a_tie():
         assert Counter(flips(heads, 1 << 16, script).tolist())[True] == 300 + outcome
     assert not flips(0, 9, Scripted(b"")).any()
     assert flips(ONE, 1 << 16, Scripted(every_word.tobytes())).all()
+
+
+class Fixed(Entropy):
+    """Bytes given beforehand."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def fill(self, out: np.ndarray) -> None:
+        out[:] = np.frombuffer(self.data[: out.nbytes], dtype=np.uint8)
+        self.data = self.data[out.nbytes :]
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [],
+        [1],
+        [ONE - 1],
+        [0, ONE],
+        [2**64 - 1, 2**64, ONE - 2**64],
+        [0, 0, 1, 2**63, 2**64, 2**64 + 1, ONE - 1, ONE, ONE],
+        [(7 << 64) - 1, 7 << 64, (7 << 64) + 1, 8 << 64, (2**64 - 1) << 64],
+    ],
+    ids=len,
+)
+def test_tables_at_every_edge(cuts: list[int]) -> None:
+    table = DrawTable(tuple(range(len(cuts) + 1)), (*cuts, ONE))
+    edges = {0, ONE - 1, *(cut + step for cut in cuts for step in (-(2**64), -1, 0, 1, 2**64))}
+    drawn = sorted(each for each in edges if 0 <= each < ONE)
+    halves = [[each >> 64 for each in drawn], [each & (2**64 - 1) for each in drawn]]
+    expected = [sum(cut <= each for cut in cuts) for each in drawn]
+    assert table.draw(len(drawn), Fixed(np.array(halves, dtype=np.uint64).tobytes())).tolist() == expected
+
+
+@pytest.mark.parametrize("heads", [0, 1, 2**112, 2**112 - 1, 2**112 + 1, 3 << 96, ONE - 1, ONE])
+def test_coins_at_every_edge(heads: int) -> None:
+    for drawn in (each for each in (0, ONE - 1, heads - 1, heads, heads + 1) if 0 <= each < ONE):
+        words = np.array([(drawn >> (112 - 16 * i)) & 0xFFFF for i in range(8)] + [0] * 8, dtype=np.uint16)
+        assert bool(flips(heads, 1, Fixed(words.tobytes()))[0]) == (drawn < heads)
