@@ -45,7 +45,9 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
     assert "Zürich" in shown
     assert "█" in shown
     assert "Privacy: against 1 colluding participant reading the result, the odds" in shown
-    assert "provided that each row is another person." in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "provided that each row is another person, supposing that nobody can tell the output" in words
+    assert "except with probability below 1e-30 (delta)" in words
     assert "whatever the answers are." in " ".join(call(f"{RUN} --epsilon 1 --user id").stdout.split())
     assert "Again: running it again on the same people spends that much again" in shown
     assert "SIMULATION" not in shown
