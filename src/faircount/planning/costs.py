@@ -1,20 +1,21 @@
-"""What a survey costs a user, in bytes and visits, by the form in which shares travel."""
+"""What a survey costs a user, in bytes and visits, by the form in which its answer travels.
+
+Where the protocol carries it, the protocol counts: these are the bytes of the encoded messages.
+"""
 
 from dataclasses import dataclass
 
 from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.mechanisms.secret_shared import element_bits
-from faircount.mechanisms.two_stage import TSS, reports_sets
-
-SEED = 32  # bytes: a uniform row is sent as the key that expands to it
-SEALED = 12 + 16  # nonce and tag of AES-GCM
+from faircount.mechanisms.secret_shared import makes_shares
+from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Per user: payload bytes sent, and how often the device must be online."""
+    """Per user: bytes sent, and how often the device must be online. `topology` is None where there are no shares."""
 
     form: str
+    topology: str | None
     bytes_sent: int
     visits: int
     sees: str  # who sees what
@@ -22,28 +23,20 @@ class Cost:
 
 def cost(mechanism: FrequencyMechanism) -> Cost:
     """The cheapest form that needs no trusted party: two servers for sums, helpers for TSS, a report for local ones."""
-    row = -(-mechanism.response_bits // 8)
     if mechanism.collected is Collected.SUM:
+        sent = SERVERS.bytes_sent(makes_shares(mechanism))
         sees = "each server one uniform share, everybody the result"
-        return Cost("two servers", row + SEED + SEALED, 1, sees)
+        return Cost("two servers", str(SERVERS), sent, len(SERVERS.phases), sees)
     if mechanism.collected is Collected.SETS:
-        return _two_stage(reports_sets(mechanism))
+        sent = TWO_STAGE.bytes_sent(makes_shares(mechanism))
+        sees = "S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result"
+        return Cost("elected helpers", str(TWO_STAGE), sent, len(TWO_STAGE.phases), sees)
+    report = -(-mechanism.response_bits // 8)
     if mechanism.collected is Collected.REPORTS:
-        return Cost("one report", row, 1, "the server every user's own, randomized report")
-    return Cost("trusted server", row, 1, "the server every answer in the clear")
-
-
-def _two_stage(mechanism: TSS) -> Cost:
-    """Indicator to S1, one sealed element per reported item and helper, sums of the items one helps with to S2."""
-    n, reported = mechanism.n, mechanism.reported
-    helpers = max(mechanism.least_helpers, round(n * reported / mechanism.N))
-    element = -(-element_bits(mechanism.modulus) // 8)
-    sent = -(-mechanism.response_bits // 8) + reported * helpers * (element + SEALED) + reported * (element + SEALED)
-    sees = "S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result"
-    return Cost("elected helpers", sent, 3, sees)
+        return Cost("one report", None, report, 1, "the server every user's own, randomized report")
+    return Cost("trusted server", None, report, 1, "the server every answer in the clear")
 
 
 def paper_form_bytes(mechanism: FrequencyMechanism) -> int:
     """Bytes sent in the paper's form: (n-1) N sealed elements to the other users, N to the server."""
-    row = -(-mechanism.response_bits // 8)
-    return (mechanism.n - 1) * (row + SEALED) + row + SEALED
+    return EXPLICIT.bytes_sent(makes_shares(mechanism))

@@ -52,7 +52,8 @@ class Topology:
 
     `phases` are the states in which users act, in order, each with a deadline. `runs` gives the mechanism as it runs
     here, or refuses it; `terms` completes what a proposal left open; `check` refuses parameters that do not fit. `s1`
-    and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends.
+    and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends. `bytes_sent`
+    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Topology:
     s2: "Mapping[type[Message], Handler]"
     client: "Client"
     messages: tuple[type[Message], ...]
+    bytes_sent: Callable[[FieldMechanism], int]
     completion: Completion
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
     attempts: int = ATTEMPTS

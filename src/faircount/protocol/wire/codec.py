@@ -98,6 +98,11 @@ def encode(what: Message) -> bytes:
     return framed(b"".join(parts))
 
 
+def size_with_blobs(what: Message, count: int, size: int) -> int:
+    """Bytes of a message if its empty list held so many blobs of this size: lists can be longer than memory."""
+    return len(encode(what)) + count * (_LENGTH.form.size + size)
+
+
 def framed(body: bytes) -> bytes:
     """The bytes with their check."""
     return body + sha256(body).digest()[:CHECK]

@@ -9,6 +9,7 @@ The same shares serve every attempt; S2 receives one attempt only. A pair whose 
 """
 
 from faircount.core.errors import ParameterError
+from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Topology
@@ -17,7 +18,11 @@ from faircount.protocol.topologies.explicit.completion import COMPLETION
 from faircount.protocol.topologies.explicit.coordinator import S1
 from faircount.protocol.topologies.explicit.messages import Call, Complaint, PeersClaim, ShareBundle, SumUpload
 from faircount.protocol.topologies.explicit.user import ExplicitClient
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.peers.vectors import runs
+from faircount.protocol.wire.codec import encode, size_with_blobs
+from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.packing import packed_size
 
 
 def check(params: SurveyParameters) -> None:
@@ -29,6 +34,13 @@ def check(params: SurveyParameters) -> None:
         )
 
 
+def bytes_sent(mechanism: FieldMechanism) -> int:
+    """Enrolment, a sealed row for everybody else, the sealed sum."""
+    row = packed_size(mechanism.modulus, mechanism.N) + OVERHEAD
+    bundle = size_with_blobs(ShareBundle(bytes(16), 0, bytes(32), ()), mechanism.n - 1, row)
+    return ENROLMENT_BYTES + bundle + len(encode(SumUpload(bytes(16), 0, bytes(32), 1, bytes(32), bytes(row))))
+
+
 EXPLICIT = Topology(
     name="explicit",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING),
@@ -38,5 +50,6 @@ EXPLICIT = Topology(
     s2=S2,
     client=ExplicitClient(),
     messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint),
+    bytes_sent=bytes_sent,
     completion=COMPLETION,
 )

@@ -38,7 +38,12 @@ from faircount.protocol.topologies.masked.messages import (
     Recovery,
 )
 from faircount.protocol.topologies.masked.user import MaskedClient
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.peers.vectors import runs
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.packing import packed_size
+from faircount.sharing.shamir import SHARE_BYTES
 
 
 def check(params: SurveyParameters) -> None:
@@ -58,6 +63,15 @@ def terms(mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]
     return {"k": k, "t": t}
 
 
+def bytes_sent(mechanism: FieldMechanism) -> int:
+    """Enrolment, a sealed key share for each neighbour, the sealed masked vector. Nobody leaves, so nobody helps."""
+    degree = min(terms(mechanism, {})["k"], mechanism.n - 1)
+    bundle = KeyBundle(bytes(16), 0, bytes(32), bytes(32), (bytes(SHARE_BYTES + OVERHEAD),) * degree)
+    row = bytes(packed_size(mechanism.modulus, mechanism.N) + OVERHEAD)
+    vector = MaskedSum(bytes(16), 0, bytes(32), 1, bytes(32), bytes(32), row, ())
+    return ENROLMENT_BYTES + len(encode(bundle)) + len(encode(vector))
+
+
 MASKED = Topology(
     name="masked",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
@@ -68,5 +82,6 @@ MASKED = Topology(
     s2=S2,
     client=MaskedClient(),
     messages=(Neighbourhood, KeyBundle, MaskCall, MaskedSum, MaskedClaim, Recovery, HelpCall, Help, HelpBatch),
+    bytes_sent=bytes_sent,
     completion=COMPLETION,
 )

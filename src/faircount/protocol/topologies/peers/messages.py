@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, message
+from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, encode, message
 from faircount.protocol.wire.messages import Signed
 
 
@@ -16,6 +16,9 @@ class Enrolment(Message):
     public_key: Hash
     mac: Hash
     credential_hash: Hash
+
+
+ENROLMENT_BYTES = len(encode(Enrolment(bytes(16), bytes(32), bytes(32), bytes(32), bytes(32))))
 
 
 @dataclass(frozen=True, slots=True)

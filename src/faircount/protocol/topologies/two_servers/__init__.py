@@ -20,7 +20,10 @@ from faircount.protocol.topologies.peers import vectors
 from faircount.protocol.topologies.two_servers.aggregator import S2
 from faircount.protocol.topologies.two_servers.coordinator import S1
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission
-from faircount.protocol.topologies.two_servers.user import TwoServersClient
+from faircount.protocol.topologies.two_servers.user import SALT, SEED, TwoServersClient
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.packing import packed_size
 
 
 def runs(mechanism: FieldMechanism) -> FieldMechanism:
@@ -32,6 +35,12 @@ def check(params: SurveyParameters) -> None:
     """There is no roster position."""
     if not params.mechanism.every_user_alike:
         raise ParameterError("servers know no roster position: give every user equally many coins")
+
+
+def bytes_sent(mechanism: FieldMechanism) -> int:
+    """One submission, as it is encoded."""
+    share, blob = bytes(packed_size(mechanism.modulus, mechanism.N)), bytes(SEED + OVERHEAD)
+    return len(encode(Submission(bytes(16), bytes(32), bytes(32), bytes(32), bytes(SALT), share, blob)))
 
 
 def chance(who: Attendance) -> float:
@@ -54,6 +63,7 @@ SERVERS = Topology(
     s2=S2,
     client=TwoServersClient(),
     messages=(Submission, ServersClaim, Included, ShareSum),
+    bytes_sent=bytes_sent,
     completion=Completion("exact", chance, _words),
     attempts=1,
 )

@@ -14,9 +14,11 @@ one, once more; the other sums stay good as long as the set does. Once S2 has bl
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected
 from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Attendance, Completion, Topology
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.coordinator import S1
 from faircount.protocol.topologies.two_stage.messages import (
@@ -33,6 +35,9 @@ from faircount.protocol.topologies.two_stage.messages import (
     TwoStageClaim,
 )
 from faircount.protocol.topologies.two_stage.user import TwoStageClient
+from faircount.protocol.wire.codec import encode, size_with_blobs
+from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.packing import packed_size
 
 FRAGILE = (
     "fragile, and not computed: in one attempt every helper of every item must come; one who does not is replaced, and "
@@ -61,6 +66,21 @@ def check(params: SurveyParameters) -> None:
         raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
 
 
+def bytes_sent(mechanism: FieldMechanism) -> int:
+    """Of the average user: enrolment, its set, a sealed share for each helper of its items, sums of its own slots.
+
+    An item has m_j reporters on average, and as many helpers, but at least phi + 1 and at most everybody.
+    """
+    staged = reports_sets(mechanism)
+    helpers = min(staged.n, max(staged.least_helpers, round(staged.n * staged.reported / staged.N)))
+    blob = packed_size(staged.modulus, 1) + OVERHEAD
+    indicator = len(encode(Indicator(bytes(16), 0, bytes(32), bytes(-(-staged.N // 8)))))
+    bundle = size_with_blobs(Bundle(bytes(16), 0, bytes(32), 1, bytes(32), ()), staged.reported * helpers, blob)
+    slots = round(staged.N * helpers / staged.n)
+    sums = size_with_blobs(SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), ()), slots, blob)
+    return ENROLMENT_BYTES + indicator + bundle + sums
+
+
 def _words(_: Attendance, __: float) -> str:
     return FRAGILE
 
@@ -86,6 +106,7 @@ TWO_STAGE = Topology(
         SlotComplaint,
         TwoStageClaim,
     ),
+    bytes_sent=bytes_sent,
     completion=Completion("unknown", None, _words),
     reveals_with_roster=False,
 )
