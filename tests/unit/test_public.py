@@ -26,6 +26,38 @@ def test_the_public_names_are_these() -> None:
     }  # fmt: skip
 
 
+CALLS = """
+import importlib, pkgutil, warnings
+import faircount as fc
+for each in pkgutil.walk_packages(fc.__path__, "faircount."):
+    if not each.name.endswith("__main__"):
+        importlib.import_module(each.name)
+answers, made = ["a", "b", "a", "c"] * 10, fc.Laplace(items=["a", "b", "c"], epsilon=1.0)
+calls = {
+    "audit": lambda: fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1)),
+    "compose": lambda: fc.compose(made.bind(40), made.bind(40), epsilon=2.0),
+    "costs": lambda: fc.costs(users=10, items=4),
+    "histogram": lambda: fc.histogram(answers, domain=["a", "b", "c"], epsilon=1.0, anyway=True),
+    "plan": lambda: fc.plan(users=100, items=3, epsilon=1.0, delta=1e-6),
+    "privacy": lambda: fc.privacy("laplace", epsilon=1.0),
+    "run": lambda: fc.run(answers, made, entropy=fc.SeededStream(1)),
+    "statement": lambda: fc.statement("laplace", epsilon=1.0),
+}
+functions = {name for name in fc.__all__ if name[0].islower()}
+assert functions == set(calls), functions ^ set(calls)
+for name, call in calls.items():
+    assert call() is not None, name
+for name in set(fc.__all__) - functions:
+    assert isinstance(getattr(fc, name), type), name
+"""
+
+
+def test_no_package_hides_a_public_name() -> None:
+    """Every submodule is imported, then every public name is called."""
+    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no public name"):
         _ = faircount.Nothing
