@@ -42,7 +42,10 @@ Kind = TypeVar("Kind", bound="type[Mechanism]")
 
 
 def register(kind: Kind) -> Kind:
-    """Add a mechanism of your own (a decorator): a concrete subclass of a mechanism with a `name` that is not taken."""
+    """Add a mechanism of your own (a decorator).
+
+    kind: a concrete subclass of a mechanism with a `name` that is not taken
+    """
     from faircount.mechanisms.base import Mechanism
 
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
