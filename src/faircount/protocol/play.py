@@ -64,7 +64,9 @@ def set_up(
     keys = Keys(first.public, second.public, box.public, *(sha256(each).digest() for each in values))
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
-    s1 = Coordinator.begin(params, first, frozenset(each.access for each in invitations), values[0], crypto)
+    order_key = entropy.bytes(32) if topology.numbers_users else b""
+    access = frozenset(each.access for each in invitations)
+    s1 = Coordinator.begin(params, first, access, values[0], crypto, order_key)
     ledger = Ledger(params.population, params.epsilon, params.delta)
     mac_keys = {each.user: each.sealing_key for each in invitations}
     s2 = Aggregator(params, second, box, mac_keys, ledger, values[1], crypto)
@@ -151,7 +153,9 @@ def play(
 ) -> Result:
     """A survey in which everybody answers, from invitation to result; one position in the item list per user."""
     source, held = SystemEntropy() if entropy is None else entropy, [int(each) for each in positions]
-    survey = set_up(mechanism.bind(len(held)), topology, source, **terms)
+    bound = mechanism.bind(len(held))
+    terms = {"minimum": max(2, bound.n - bound.dropouts), **terms}  # nobody vanishes: no room is left for it
+    survey = set_up(bound, topology, source, **terms)
     devices = (Device(invitation, item) for invitation, item in zip(survey.invitations, held, strict=True))
     return result_of(run_phases(survey, devices, source, progress=progress))
 

@@ -80,6 +80,7 @@ class Coordinator:
     receipt: Statement | None = None
     included: Statement | None = None  # S2's word on whose shares count
     final: Statement | None = None  # S2's last word, or our own request to end the survey
+    order_key: bytes = field(default=b"", repr=False)  # of the order in which S1 numbers reporters, and of nothing else
     newest: Link = UNCHAINED  # of the statements of S2 that were heard: said to S2 with everything
     asks: bool = False  # restored, and not yet told what stands
     own: TopologyState | None = None  # what only this topology keeps
@@ -92,13 +93,16 @@ class Coordinator:
         invited: frozenset[bytes],
         committed: bytes = bytes(32),
         sealing: Sealing | None = None,
+        order_key: bytes = b"",
     ) -> "Coordinator":
         """S1 when the first user arrives; where there is no roster, enrolling and sealing are passed through."""
         first = params.topology.phases[0]
         state = State.ENROLLING if first is State.ENROLLING else advance(State.ENROLLING, State.SEALED, first)
         if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed).digest()):
             raise ProtocolError("S1 does not hold the value that the parameters say it has committed to")
-        return cls(params, key, invited, sealing or RealSealing(), state, committed)
+        if params.topology.numbers_users and len(order_key) != 32:
+            raise ProtocolError("S1 numbers users in a secret order here: give it 32 random bytes as order_key")
+        return cls(params, key, invited, sealing or RealSealing(), state, committed, order_key=order_key)
 
     @property
     def rules(self) -> "Rules":

@@ -6,7 +6,7 @@ believed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self, get_args, get_type_hints
 
@@ -179,6 +179,14 @@ _TEXTS = (
 _COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
 
 
+def room_for_absent(users: int) -> int:
+    """How many of the invited may be missing, or send what nobody can open, unless the owner says otherwise: 5%.
+
+    Without room one person who does not come, or sends garbage, would end a survey with its budget spent.
+    """
+    return max(0, min(users - 2, max(1, -(-users // 20))))
+
+
 def propose(
     mechanism: FrequencyMechanism,
     keys: Keys,
@@ -194,8 +202,10 @@ def propose(
     """Parameters for a mechanism bound to n_max users; what is not given is the strongest that the mechanism keeps.
 
     The promise defaults to the mechanism's own, with the largest delta that any set from the minimum up can leave; the
-    minimum to the number of users that the mechanism expects to stay.
+    minimum leaves room for those whom the mechanism expects to drop out, or for `room_for_absent` if it expects none.
     """
+    if minimum is None:
+        mechanism = _with_room(makes_shares(mechanism))
     promised = mechanism.promise[0] if epsilon is None else epsilon
     if promised is None:
         raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
@@ -210,6 +220,12 @@ def propose(
         survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
         minimum=stay, keys=keys, **others,
     )  # fmt: skip
+
+
+def _with_room(mechanism: FieldMechanism) -> FieldMechanism:
+    """The mechanism, made to keep its promise when so many are missing: the others make more noise instead."""
+    room = room_for_absent(mechanism.n)
+    return mechanism if mechanism.dropouts or not room else replace(mechanism, dropouts=room)  # type: ignore[call-arg]  # they all have it
 
 
 def settings(mechanism: FieldMechanism) -> dict[str, Any]:

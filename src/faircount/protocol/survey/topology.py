@@ -68,6 +68,7 @@ class Topology:
     completion: Completion
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
     attempts: int = ATTEMPTS
+    numbers_users: bool = False  # S1 needs a key for an order that only it knows
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster
 
     def __str__(self) -> str:

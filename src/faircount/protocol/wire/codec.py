@@ -121,8 +121,22 @@ def parse(data: bytes) -> Message:
     return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 
+def class_of(data: bytes) -> type[Message] | None:
+    """The class that these bytes say they are, unread."""
+    return _CLASSES.get(data[1]) if len(data) > 1 else None
+
+
+def most_bytes(kind: type[Message], elements: int, blob: int) -> int:
+    """The longest form of a message whose lists have at most so many elements and whose blobs so many bytes."""
+    return 2 + _layout(kind).longest(elements, blob) + CHECK
+
+
 class _Kind(ABC):
     """How one field, or one record, is written and read."""
+
+    @abstractmethod
+    def longest(self, elements: int, blob: int) -> int:
+        """Bytes of the longest value with so many elements in every list, and so long blobs."""
 
     @abstractmethod
     def write(self, value: Any, parts: list[bytes]) -> None:
@@ -136,6 +150,9 @@ class _Kind(ABC):
 @dataclass(frozen=True, slots=True)
 class _FixedBytes(_Kind):
     size: int
+
+    def longest(self, elements: int, blob: int) -> int:
+        return self.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         if len(value) != self.size:
@@ -152,6 +169,9 @@ class _FixedBytes(_Kind):
 @dataclass(frozen=True, slots=True)
 class _Integer(_Kind):
     form: struct.Struct
+
+    def longest(self, elements: int, blob: int) -> int:
+        return self.form.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         try:
@@ -170,6 +190,9 @@ _LENGTH = _Integer(struct.Struct(">I"))
 
 
 class _Bytes(_Kind):
+    def longest(self, elements: int, blob: int) -> int:
+        return 4 + blob
+
     def write(self, value: Any, parts: list[bytes]) -> None:
         _LENGTH.write(len(value), parts)
         parts.append(value)
@@ -184,6 +207,9 @@ class _Bytes(_Kind):
 @dataclass(frozen=True, slots=True)
 class _List(_Kind):
     each: _Kind
+
+    def longest(self, elements: int, blob: int) -> int:
+        return 4 + elements * self.each.longest(elements, blob)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         _LENGTH.write(len(value), parts)
@@ -210,6 +236,9 @@ class _Record(_Kind):
     def of(cls, kind: type[Any]) -> Self:
         hints = get_type_hints(kind, include_extras=True)
         return cls(kind, tuple((each.name, _kind(hints[each.name])) for each in fields(kind)))
+
+    def longest(self, elements: int, blob: int) -> int:
+        return sum(part.longest(elements, blob) for _, part in self.parts)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         for name, part in self.parts:

@@ -281,8 +281,10 @@ def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
     assert rounds(play.s1).order == shuffled(play.s1, range(8)) != tuple(range(8))
     counts = np.zeros(8)
     for seed in range(2000):
-        key = SigningKey(sha256(seed.to_bytes(4, "big")).digest())
-        counts[shuffled(replace(play.s1, key=key), range(8))[0]] += 1
+        key = sha256(seed.to_bytes(4, "big")).digest()
+        counts[shuffled(replace(play.s1, order_key=key), range(8))[0]] += 1
+    other = replace(play.s1, key=SigningKey(bytes(32)))  # a key has one purpose: signing says nothing of the order
+    assert shuffled(other, range(8)) == shuffled(play.s1, range(8))
     limit = chi2.isf(ALARM, 7)
     assert ((counts - 250) ** 2 / 250).sum() < limit
     planted = counts + np.where(np.arange(8) == 0, 100.0, -100 / 7)

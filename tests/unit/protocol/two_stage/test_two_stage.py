@@ -121,7 +121,8 @@ def test_a_late_bundle_is_refused(two_stage) -> None:
 
 
 def test_who_is_gone_after_its_bundle_is_still_counted(two_stage) -> None:
-    play = two_stage("shared", k=2)
+    plays = (two_stage("shared", k=2, seed=seed) for seed in range(1, 20))
+    play = next(each for each in plays if len(each.holders()) < 8)  # an election in which somebody holds no slot
     idle = next(i for i in range(8) if i not in play.holders())
     del play.people[idle]
     play.finish()

@@ -44,8 +44,9 @@ def take_sum(s: Coordinator, message: SumUpload) -> coordinator.Step:
 
 def take_complaint(s: Coordinator, message: Complaint) -> coordinator.Step:
     """A user cannot open some shares: alive, but not in this attempt's sum."""
-    if not message.senders or message.index in message.senders or not set(message.senders) <= set(range(s.n)):
-        return s, (rejected(Reason.MALFORMED, "a complaint names other users of the roster"),)
+    named = set(message.senders)
+    if not named or len(named) < len(message.senders) or not named <= set(range(s.n)) - {message.index}:
+        return s, (rejected(Reason.MALFORMED, "a complaint names other users of the roster, each once"),)
     return coordinator.upload(s, message, made_for=message.attempt, open_=_may_send(s, message))
 
 

@@ -109,4 +109,5 @@ TWO_STAGE = Topology(
     bytes_sent=bytes_sent,
     completion=Completion("unknown", None, _words),
     reveals_with_roster=False,
+    numbers_users=True,
 )

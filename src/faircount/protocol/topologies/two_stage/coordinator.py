@@ -173,8 +173,10 @@ def take_sums(s: Coordinator, message: SlotSums) -> coordinator.Step:
 def take_complaint(s: Coordinator, message: SlotComplaint) -> coordinator.Step:
     """An elected user cannot open shares from some reporters."""
     open_ = message.attempt == s.attempt and _owes_sums(s, message.index)
-    if open_ and not (message.numbers and {*message.numbers} <= {number for number, _ in reporters(s)}):
-        return s, (rejected(Reason.MALFORMED, "a complaint names reporters of the set"),)
+    named = set(message.numbers)
+    once = named and len(named) == len(message.numbers)
+    if open_ and not (once and named <= {number for number, _ in reporters(s)}):
+        return s, (rejected(Reason.MALFORMED, "a complaint names reporters of the set, each once"),)
     return coordinator.upload(s, message, made_for=message.attempt, open_=open_)
 
 

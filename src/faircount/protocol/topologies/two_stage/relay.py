@@ -78,7 +78,7 @@ def slots_of(s: Coordinator, attempt: int) -> Slots:
 def shuffled(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
     """The eligible users in an order that only S1 knows: the place in it is a reporter's number."""
     label = LABEL + b"/numbers\0" + s.params.survey
-    return tuple(sorted(eligible, key=lambda i: hmac.digest(s.key.secret, label + i.to_bytes(4, "big"), "sha256")))
+    return tuple(sorted(eligible, key=lambda i: hmac.digest(s.order_key, label + i.to_bytes(4, "big"), "sha256")))
 
 
 def items_of(s: Coordinator, index: int) -> tuple[int, ...]:

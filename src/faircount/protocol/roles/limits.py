@@ -1,0 +1,30 @@
+"""How long a user's message can be in a survey: longer ones are refused unread, whoever sends them.
+
+Nobody has shown an invitation before a message is read, so reading must not cost more than a message of this survey
+does. Between the servers the signature comes first (`signing.verified`): what it covers is not read before.
+"""
+
+from faircount.protocol.roles.coordinate import FROM_USERS
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.wire.codec import Message, class_of, most_bytes
+from faircount.protocol.wire.messages import Reason, decode, rejected
+from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.packing import packed_size
+from faircount.sharing.shamir import SHARE_BYTES
+
+
+def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
+    """Bytes of the longest message of this kind that a user of this survey sends."""
+    elements = params.n_max * params.N if params.topology.numbers_users else params.n_max
+    blob = max(packed_size(params.q, params.N), params.n_max * SHARE_BYTES if params.k else 0) + OVERHEAD
+    return most_bytes(kind, elements, blob)
+
+
+def decode_upload(params: SurveyParameters, data: bytes) -> Message:
+    """A user's message to S1 as bytes; refused unread if it is longer than any of its kind in this survey."""
+    kind = class_of(data)
+    if kind is None or kind not in {*params.topology.s1.users, *FROM_USERS}:
+        return rejected(Reason.MALFORMED, "no message for this survey in this topology")
+    if len(data) > longest_upload(params, kind):
+        return rejected(Reason.MALFORMED, "longer than any message of its kind in this survey")
+    return decode(data)

@@ -1,0 +1,50 @@
+"""What is longer than a message of its survey can be is refused unread."""
+
+import tracemalloc
+
+import pytest
+
+from faircount.protocol import EXPLICIT, SERVERS, encode, known_topologies
+from faircount.protocol.roles.limits import decode_upload, longest_upload
+from faircount.protocol.topologies.explicit.messages import Complaint
+from faircount.protocol.wire.messages import Reason, Rejected, Visit, rejected
+from faircount.testing.world import World
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
+    world = World(topology, 7, 1)
+    world.finish()
+    sent = [each for each in world.sent if type(each) in topology.s1.users]
+    assert sent
+    for message in sent:
+        assert decode_upload(world.setup.params, encode(message)) == message
+
+
+def test_a_complaint_of_millions_is_refused_unread(stage) -> None:
+    """12 MB that named one user 3,000,000 times were read and stored."""
+    play = stage(EXPLICIT)
+    body = encode(Complaint(play.params.survey, 0, bytes(32), 1, (1,) * 300_000))
+    assert longest_upload(play.params, Complaint) < 200
+    tracemalloc.start()
+    answer = decode_upload(play.params, body)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(answer, Rejected)
+    assert most < 2 * len(body)
+
+
+def test_a_complaint_names_everybody_once(stage) -> None:
+    play = stage(EXPLICIT)
+    play.enrol_all()
+    play.share_all()
+    member = play.people[0].member
+    twice = Complaint(play.params.survey, 0, member.credential, play.s1.attempt, (1, 1))
+    assert play.tell_s1(twice)[0].why is Reason.MALFORMED
+    assert not isinstance(play.tell_s1(Complaint(play.params.survey, 0, member.credential, 1, (1, 2)))[0], Rejected)
+
+
+def test_what_users_of_this_topology_do_not_say_is_refused_unread(stage) -> None:
+    params = stage(SERVERS).params
+    for data in (b"", b"\x02", encode(Visit(params.survey, 0, bytes(32))), encode(rejected(Reason.LATE))):
+        assert decode_upload(params, data).why is Reason.MALFORMED

@@ -1,0 +1,53 @@
+"""The minimum leaves room for a few who are missing, unless it is given."""
+
+from dataclasses import replace
+
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import MASKED, SERVERS, coordinate, end_phase
+from faircount.protocol.play import converse, play, set_up
+from faircount.protocol.survey.parameters import room_for_absent
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers import user
+
+
+@pytest.mark.parametrize(("users", "room"), [(2, 0), (3, 1), (20, 1), (21, 2), (100, 5), (800, 40), (801, 41)])
+def test_room_is_five_percent_and_at_least_one(users: int, room: int) -> None:
+    assert room_for_absent(users) == room
+
+
+@pytest.mark.parametrize("topology", [SERVERS, MASKED], ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [Laplace(items=3, users=40, epsilon=1.0), Decoys(items=3, users=40, epsilon=1.0, delta=1e-3)],
+    ids=lambda each: each.name,
+)
+def test_the_promise_holds_with_the_room(topology, mechanism) -> None:
+    params = set_up(mechanism, topology, SeededStream(1)).params
+    assert params.minimum == 38
+    assert params.mechanism.dropouts == 2
+    assert params.epsilon == 1.0
+    given = set_up(mechanism, topology, SeededStream(1), minimum=40).params
+    assert (given.minimum, given.mechanism.dropouts) == (40, 0)
+    assert set_up(replace(mechanism, dropouts=8), topology, SeededStream(1)).params.minimum == 32
+
+
+def test_one_blob_that_does_not_open_does_not_end_a_survey() -> None:
+    """It did, with the budget spent: the default minimum was the number of users."""
+    entropy = SeededStream(2)
+    survey = set_up(Laplace(items=3, users=20, epsilon=1.0), SERVERS, entropy)
+    s1 = survey.s1
+    for i, invitation in enumerate(survey.invitations):
+        body = user.respond(survey.params, invitation, i % 3, entropy).body
+        s1, _ = coordinate(s1, replace(body, blob=bytes(len(body.blob))) if i == 7 else body)
+    s1, s2 = converse(*(lambda s1, out: (s1, survey.s2, out))(*end_phase(s1)))
+    assert s1.state is s2.state is State.PUBLISHED
+    assert s1.final.says.included == 19
+
+
+def test_rows_of_a_table_do_not_vanish() -> None:
+    result = play([0, 1, 2] * 7, Laplace(items=3, epsilon=1.0), SERVERS, entropy=SeededStream(3))
+    assert result.mechanism.dropouts == 0
