@@ -85,6 +85,7 @@ class LedgerFile:
 
     def change(self, population: str, change: Callable[[Ledger], Ledger]) -> Ledger:
         """Change one ledger, alone and for good."""
+        self.ledger(population)  # a name that is wrong is told before a lock is left behind
         with self._locked():
             before = self.ledger(population)
             after = change(before)

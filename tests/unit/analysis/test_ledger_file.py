@@ -116,6 +116,7 @@ def test_a_budget_that_is_not_there_is_told(file: LedgerFile, known: dict[str, A
     named: dict[str, Any] = {"ledger": file.path, **PEOPLE} | known
     with pytest.raises(FaircountError, match=words):
         histogram(TABLE, "answer", domain=ITEMS, epsilon=0.1, **named)
+    assert not Path("nowhere.lock").exists()
 
 
 def test_other_files_are_no_ledger(file: LedgerFile) -> None:
