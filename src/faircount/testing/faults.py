@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from faircount.protocol import Device, Topology, aggregate, coordinate, end_phase, resume
+from faircount.protocol import Device, Topology, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers.messages import Submission
-from faircount.protocol.wire.codec import Message, Party
+from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejected, addressee, decode
-from faircount.testing.world import Trouble, World, corrupted, rotten, snapshot
+from faircount.testing.world import Trouble, World, corrupted, rotten
 
 
 class Kind(StrEnum):
@@ -103,23 +103,18 @@ def _carry(world: World, op: Op) -> None:
         return world.arrive(corrupted(message, op.how // len(mishaps)))
     if mishap is Mishap.DUPLICATED:
         world.wire.append(message)
+    for_s2 = addressee(message) is Party.S2
+    crash = world.crash_s2 if for_s2 else world.crash_s1
     if mishap is Mishap.CRASH_BEFORE:
-        return _crash_before(world, message)
+        return crash(message)
     on_the_way = len(world.wire)
     world.arrive(message)
     if mishap is Mishap.CRASH_AFTER:
         del world.wire[on_the_way:]  # its answers were not sent; the watch takes them for sent, which is the worse case
-        world.post(resume(world.s1))
+        crash()
+        if for_s2:  # S1 hears nothing, and says it again
+            world.post(resume(world.s1))
     return None
-
-
-def _crash_before(world: World, message: Message) -> None:
-    """The work was done and is lost, with its answers: S1 says its last word again when it is back."""
-    if addressee(message) is Party.S2:
-        aggregate(world.s2, message)
-    else:
-        coordinate(snapshot(world.s1), message)
-        world.post(resume(world.s1))
 
 
 def _drop(world: World, op: Op) -> None:
@@ -150,16 +145,15 @@ def _retry(world: World, _: Op) -> None:
 
 
 def _restore_s1(world: World, op: Op) -> None:
-    before, world.watch.forgetful = world.backups_s1[op.who % len(world.backups_s1)], True
-    if op.how % 2:  # nobody tells it: it goes on as if nothing had happened
-        world.s1 = snapshot(before)
-    else:
-        world.s1, out = coordinator.restored(before)
+    world.s1 = world.disk_s1.read(world.backups_s1[op.who % len(world.backups_s1)])
+    world.watch.forgetful = True
+    if not op.how % 2:  # else nobody tells it: it goes on as if nothing had happened
+        world.s1, out = coordinator.restored(world.s1)
         world.post(out)
 
 
 def _restore_s2(world: World, op: Op) -> None:
-    world.s2, out = aggregator.restored(world.backups_s2[op.who % len(world.backups_s2)])
+    world.s2, out = aggregator.restored(world.disk_s2.read(world.backups_s2[op.who % len(world.backups_s2)]))
     world.post(out)
 
 
@@ -242,5 +236,4 @@ def step(world: World, op: Op) -> None:
     """Apply one operation, look, and keep a backup of both servers."""
     _DO[op.kind](world, op)
     world.watch.look(world.s1, world.s2)
-    world.backups_s1.append(snapshot(world.s1))
-    world.backups_s2.append(world.s2)
+    world.keep_backups()

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
+from faircount.protocol.roles.coordinator import Coordinator, backup
 from faircount.protocol.wire.codec import Message, parse
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair, Sealing
 from faircount.sharing.field import dtype_for
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
-from faircount.testing.world import snapshot
 
 Law = dict[Hashable, Fraction]
 """Probability of every view."""
@@ -228,7 +228,8 @@ class Ideal(Sealing):
 
     def _really(self, role: Callable[..., tuple[Any, Any]], node: Node, what: tuple[Any, ...]) -> tuple[Node, Any]:
         self._journal, self._effects = [], []
-        state, out = role(snapshot(node.state), *what)
+        before = backup(node.state) if isinstance(node.state, Coordinator) else node.state
+        state, out = role(before, *what)
         journal, self._journal = self._journal, None
         after = Node(state)
         branches: dict[Hashable, Any] = node.edges

@@ -80,6 +80,11 @@ class Watch:
         if self.once.setdefault(key, value) != value:
             self.problems.append(problem)
 
+    def came_back(self, who: str, before: object, after: object) -> None:
+        """A party crashed and was read from its bytes: it must be what was written."""
+        if before != after:
+            self.problems.append(f"{who} came back from its storage as another than it was")
+
     def look(self, s1: Coordinator, s2: Aggregator) -> None:
         """Check what the servers hold."""
         if self.opened & self.recovered:

@@ -1,19 +1,30 @@
 """The world of the fault simulation: the parties of one survey, what is on the way between them, their backups."""
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol import MASKED, TWO_STAGE, Topology, aggregate, coordinate, end_phase, resume
+from faircount.protocol import (
+    MASKED,
+    TWO_STAGE,
+    Aggregator,
+    Coordinator,
+    Topology,
+    aggregate,
+    coordinate,
+    end_phase,
+    resume,
+)
 from faircount.protocol.play import MOST_EXCHANGES, SurveySetup, set_up
 from faircount.protocol.roles.client import Device, goes_on
-from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.roles.stored import decode_state, encode_state
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.topologies.explicit.messages import Call
 from faircount.protocol.topologies.masked.messages import MaskCall
@@ -22,9 +33,8 @@ from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, S
 from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
 from faircount.protocol.wire.messages import Accepted, Rejected, Signed, Withdraw, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
+from faircount.testing.disk import Backup, Disk
 from faircount.testing.watch import Watch
-
-T = TypeVar("T")
 
 MOST_TALK = 400  # messages between the servers before we say that they never stop
 ROUNDS = 25  # in which a recovered network must bring every survey to an end
@@ -52,17 +62,41 @@ class World:
         sealing: Sealing = RealSealing() if real else IdealSealing()
         self.setup = small_survey(topology, users, seed % 2)
         self.client, self.entropy, self.sealing = topology.client, SeededStream(seed), sealing
-        self.s1 = replace(snapshot(self.setup.s1), sealing=sealing)
+        self.s1 = replace(backup(self.setup.s1), sealing=sealing)
         self.s2 = replace(self.setup.s2, sealing=sealing)
         self.devices: list[Device | None] = [Device(each, i) for i, each in enumerate(self.setup.invitations)]
         self.generation = [0] * users
         self.wire: list[Message] = []
         self.mail: list[Message] = []
         self.sent: list[Message] = []
-        self.backups_s1, self.backups_s2 = [snapshot(self.s1)], [self.s2]
+        self.disk_s1, self.disk_s2 = Disk(Coordinator, sealing), Disk(Aggregator, sealing)
+        self.backups_s1, self.backups_s2 = list[Backup](), list[Backup]()
+        self.keep_backups()
         self.watch = Watch(self.setup.params)
 
     # --- the servers
+
+    def keep_backups(self) -> None:
+        """Write both servers as they are now."""
+        self.backups_s1.append(self.disk_s1.write(self.s1))
+        self.backups_s2.append(self.disk_s2.write(self.s2))
+
+    def crash_s1(self, lost: Message | None = None) -> None:
+        """S1 stops, having worked on a message without writing what came of it; it starts again from its bytes."""
+        before, written = backup(self.s1), self.disk_s1.write(self.s1)
+        if lost is not None:
+            coordinate(self.s1, lost)
+        self.s1 = self.disk_s1.read(written)
+        self.watch.came_back("S1", before, self.s1)
+        self.post(resume(self.s1))
+
+    def crash_s2(self, lost: Message | None = None) -> None:
+        """The same of S2, which waits to be asked."""
+        before, written = self.s2, self.disk_s2.write(self.s2)
+        if lost is not None:
+            aggregate(self.s2, lost)
+        self.s2 = self.disk_s2.read(written)
+        self.watch.came_back("S2", before, self.s2)
 
     def post(self, out: Iterable[Message]) -> None:
         """Put what a server said on the wire; answers to users of whom nobody waits are dropped."""
@@ -74,7 +108,7 @@ class World:
 
     def tell_s1(self, message: Message) -> tuple[Message, ...]:
         """S1 handles a message. One that is rejected must leave no trace."""
-        before = snapshot(self.s1)
+        before = backup(self.s1)
         self.watch.reached_s1(message)
         self.s1, out = coordinate(self.s1, message)
         if out and all(isinstance(each, Rejected) for each in out) and self.s1 != before:
@@ -114,6 +148,7 @@ class World:
         self._note_body(at, asked)
         answer = self._through(asked, trouble, how)
         if answer is None:
+            self.crash_device(at)
             return False
         after = self.client.hear(device, asked, answer, self.entropy)
         self.devices[at] = after
@@ -130,6 +165,13 @@ class World:
             self.watch.items |= self.client.counted_as(device)
         return device
 
+    def crash_device(self, at: int) -> None:
+        """The device starts again from its bytes: to have crashed is the same as not to have heard."""
+        device = self.devices[at]
+        if device is not None:
+            self.devices[at] = decode_state(Device, encode_state(device), self.sealing)
+            self.watch.came_back("a device", device, self.devices[at])
+
     def _note_body(self, at: int, body: Message) -> None:
         self.sent.append(body)
         self.watch.left_device((at, self.generation[at], getattr(body, "attempt", 0)), body)
@@ -145,12 +187,11 @@ class World:
             self.tell_s1(corrupted(asked, how) if trouble is Trouble.CORRUPTED else noisy(asked, how))
             return None
         if trouble is Trouble.S1_CRASH_BEFORE:
-            self.s1, _ = snapshot(self.s1), coordinate(snapshot(self.s1), asked)
-            self.post(resume(self.s1))
+            self.crash_s1(asked)
             return None
         answers = self.tell_s1(asked)
         if trouble is Trouble.S1_CRASH_AFTER:
-            self.post(resume(self.s1))
+            self.crash_s1()
         if trouble is Trouble.DUPLICATED:
             self.tell_s1(asked)
         if trouble in (Trouble.ANSWER_LOST, Trouble.S1_CRASH_AFTER) or not answers:
@@ -194,15 +235,6 @@ def small_survey(topology: Topology, users: int, variant: int) -> SurveySetup:
     if topology is MASKED and variant and users > 5:
         terms |= {"k": 4, "t": 2}
     return set_up(mechanism, topology, SeededStream(users), **terms)
-
-
-def snapshot(state: T) -> T:
-    """A backup of a state: what is filled in place is copied, the rest is immutable."""
-    if not is_dataclass(state) or isinstance(state, type):
-        return state
-    held = ((each.name, getattr(state, each.name)) for each in fields(state))
-    stores = {name: value.copy() for name, value in held if isinstance(value, WriteOnce)}
-    return replace(state, **stores) if stores else state
 
 
 def corrupted(message: Message, how: int) -> Message:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
+from faircount.core.values import ArrayValue
 from faircount.protocol.survey.budget import Charge, Ledger, Shown
 from faircount.protocol.survey.invitations import entry_holds
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -52,16 +53,18 @@ from faircount.protocol.wire.signing import (
     unwrap,
     verified,
 )
+from faircount.protocol.wire.stored import Rows, StoredState
 
 
-@dataclass(frozen=True)
-class Aggregator:
+@dataclass(frozen=True, eq=False)
+class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
+    stored_version = 1
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
-    guests: Mapping[bytes, bytes] = field(repr=False)  # user id -> key of the seal on its enrolment
+    guests: Annotated[Mapping[bytes, bytes], Rows] = field(repr=False)  # user id -> key of the seal on its enrolment
     ledger: Ledger
     committed: bytes = field(default=bytes(32), repr=False)  # revealed once the roster is sealed
     sealing: Sealing = field(default_factory=RealSealing)

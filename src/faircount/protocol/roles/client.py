@@ -19,14 +19,15 @@ from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Aborted, Accepted, Concluded, Inclusion, Inquiry, Published, Withdraw
 from faircount.protocol.wire.sealing import Sealing
 from faircount.protocol.wire.signing import Statement, verified
+from faircount.protocol.wire.stored import StoredState
 
 
-class UserState:
+class UserState(StoredState):
     """What a device has drawn and heard in one topology; each topology subclasses it."""
 
 
 @dataclass(frozen=True)
-class Device:
+class Device(StoredState):
     """One user's durable state. `answer` is the position of its item in the item list.
 
     `waiting` holds the exact bodies that S1 has not yet acknowledged, `acknowledgements` what S1 signed for the others;
@@ -34,6 +35,7 @@ class Device:
     and `counted` whether the result counts this device.
     """
 
+    stored_version = 1
     invitation: Invitation
     answer: int
     state: UserState | None = None
@@ -46,7 +48,7 @@ class Device:
 
     def without(self, body: Message) -> "Device":
         """The device when one of its bodies needs to be sent no more."""
-        return replace(self, waiting=tuple(each for each in self.waiting if each is not body))
+        return replace(self, waiting=tuple(each for each in self.waiting if each != body))
 
     def acknowledged(self, params: SurveyParameters, body: Message, answer: Accepted) -> "Device":
         """The device when S1 has signed that it wrote a body; a signature that is none changes nothing."""

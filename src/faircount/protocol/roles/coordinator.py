@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
@@ -22,7 +22,7 @@ from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.wire.codec import Message, Party, encode
-from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
+from faircount.protocol.wire.digests import Levels, roster_digest, roster_leaves, tree
 from faircount.protocol.wire.messages import (
     Aborted,
     Batch,
@@ -43,6 +43,7 @@ from faircount.protocol.wire.signing import (
     make_statement,
     sign,
 )
+from faircount.protocol.wire.stored import Rows, StoredState
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -52,25 +53,26 @@ Upload = tuple[int, int | bytes, int]
 """Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place in the roster."""
 
 
-class TopologyState:
+class TopologyState(StoredState):
     """What S1 keeps of one topology alone; a topology that needs something subclasses it."""
 
 
 @dataclass(frozen=True)
-class Coordinator:
+class Coordinator(StoredState):
     """All that S1 keeps of one survey. `bodies`, `keys`, `uploads` and `withdrawn` are its own, filled in place."""
 
+    stored_version = 1
     params: SurveyParameters
     key: SigningKey
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
     sealing: Sealing = field(default_factory=RealSealing)
     state: State = State.ENROLLING
     committed: bytes = field(default=bytes(32), repr=False)  # the value behind S1's commitment
-    bodies: Acknowledged[bytes] = field(default_factory=Acknowledged)  # user id -> Enrolment or Submission
-    keys: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # public key -> user id
+    bodies: Annotated[Acknowledged[bytes], Rows] = field(default_factory=Acknowledged)  # user id -> its first message
+    keys: Annotated[WriteOnce[bytes, bytes], Rows] = field(default_factory=WriteOnce)  # public key -> user id
     roster: tuple[Enrolled, ...] = ()  # fixed when enrolment closes
-    uploads: Acknowledged[Upload] = field(default_factory=Acknowledged)
-    withdrawn: WriteOnce[bytes, bytes] = field(default_factory=WriteOnce)  # user id -> hash of what it said
+    uploads: Annotated[Acknowledged[Upload], Rows] = field(default_factory=Acknowledged)
+    withdrawn: Annotated[WriteOnce[bytes, bytes], Rows] = field(default_factory=WriteOnce)  # user -> hash of its words
     attempt: int = 0
     members: tuple[int, ...] = ()
     removed: frozenset[tuple[int, int]] = frozenset()
@@ -120,16 +122,20 @@ class Coordinator:
         return self.state, self.attempt
 
     @cached_property
+    def levels(self) -> Levels:
+        """The tree of the roster as S1 has it."""
+        return tree(roster_leaves((each.user, each.public_key) for each in self.roster))
+
+    @cached_property
     def digest(self) -> bytes:
         """The digest of the roster as S1 has it; without one, of the parameters."""
         if not self.roster:
             return self.params.digest
-        root = merkle_root(roster_leaves((each.user, each.public_key) for each in self.roster))
-        return roster_digest(self.params.digest, self.n, root)
+        return roster_digest(self.params.digest, self.n, self.levels[-1][0])
 
 
 def backup(s: Coordinator) -> Coordinator:
-    """The state as it is now, whatever is written later."""
+    """A copy in memory, as the state is now, whatever is written later; what is kept for good is `roles.stored`."""
     return replace(
         s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy(), withdrawn=s.withdrawn.copy()
     )
@@ -141,7 +147,7 @@ Step = tuple[Coordinator, Out]
 
 def restored(s: Coordinator) -> Step:
     """S1 from a backup: it asks S2 what stands, and ends no phase before it knows."""
-    after = replace(backup(s), asks=s.state not in FINAL)
+    after = replace(s, asks=s.state not in FINAL)
     return after, (to_s2(after, SyncRequest(s.params.survey)),)
 
 

@@ -1,5 +1,6 @@
 """Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict."""
 
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
@@ -46,6 +47,17 @@ class WriteOnce(Generic[K, V]):
     def keys(self) -> list[K]:
         """Keys in the order of writing."""
         return list(self._written)
+
+    def rows(self) -> Iterator[tuple[K, V, bytes]]:
+        """Key, value and acknowledged hash (none here) of every write, for storage."""
+        return ((key, value, b"") for key, value in self._written.items())
+
+    def load(self, key: K, value: V, acknowledged: bytes) -> bool:
+        """Put back what storage held; whether nothing stood there before."""
+        if key in self._written:
+            return False
+        self._written[key] = value
+        return True
 
     def copy(self) -> "WriteOnce[K, V]":
         """A backup that later writes do not reach."""
@@ -110,6 +122,22 @@ class Acknowledged(WriteOnce[K, Any]):
         """The store without the messages: their hashes stay."""
         return Acknowledged({}, dict(self._hashes), scrubbed=True)
 
+    @property
+    def is_scrubbed(self) -> bool:
+        """Whether only hashes are kept."""
+        return self._scrubbed
+
+    def rows(self) -> Iterator[tuple[K, Any, bytes]]:
+        """Key, message (None if it was deleted) and the hash that its sender was given, for storage."""
+        return ((key, self._written.get(key), given) for key, given in self._hashes.items())
+
+    def load(self, key: K, value: Any, acknowledged: bytes) -> bool:
+        """Put back what storage held; the hash stands even if it is not that of the message."""
+        if key in self._hashes:
+            return False
+        self._hashes[key] = acknowledged
+        return value is None or super().load(key, value, acknowledged)
+
     def copy(self) -> "Acknowledged[K]":
         """A backup that later writes do not reach."""
         return Acknowledged(dict(self._written), dict(self._hashes), scrubbed=self._scrubbed)
@@ -121,7 +149,10 @@ class Acknowledged(WriteOnce[K, Any]):
         return len(self._hashes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Acknowledged) and (self._written, self._hashes) == (other._written, other._hashes)
+        return isinstance(other, Acknowledged) and self._all() == other._all()
+
+    def _all(self) -> tuple[object, ...]:
+        return self._written, self._hashes, self._scrubbed
 
     __hash__ = None  # it changes
 

@@ -100,7 +100,7 @@ def encode(what: Message) -> bytes:
 
 def size_with_blobs(what: Message, count: int, size: int) -> int:
     """Bytes of a message if its empty list held so many blobs of this size: lists can be longer than memory."""
-    return len(encode(what)) + count * (_LENGTH.form.size + size)
+    return len(encode(what)) + count * (LENGTH.form.size + size)
 
 
 def framed(body: bytes) -> bytes:
@@ -131,12 +131,12 @@ def most_bytes(kind: type[Message], elements: int, blob: int) -> int:
     return 2 + _layout(kind).longest(elements, blob) + CHECK
 
 
-class _Kind(ABC):
-    """How one field, or one record, is written and read."""
+class FieldKind(ABC):
+    """How one field, or one record, is written and read. What a kind prints says its layout, and nothing else."""
 
-    @abstractmethod
     def longest(self, elements: int, blob: int) -> int:
-        """Bytes of the longest value with so many elements in every list, and so long blobs."""
+        """Bytes of the longest value with so many elements in every list, and so long blobs; of messages alone."""
+        raise TypeError(f"a field of kind {self!r} stands in no message")
 
     @abstractmethod
     def write(self, value: Any, parts: list[bytes]) -> None:
@@ -148,78 +148,102 @@ class _Kind(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class _FixedBytes(_Kind):
+class FixedBytes(FieldKind):
+    """Bytes of one length, as they are."""
+
     size: int
 
     def longest(self, elements: int, blob: int) -> int:
+        """At most so many bytes."""
         return self.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
+        """As they are."""
         if len(value) != self.size:
             raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
         parts.append(value)
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """As many as there must be."""
         end = at + self.size
         if end > len(data):
-            raise MalformedError("the message ends too early")
+            raise MalformedError("the bytes end too early")
         return data[at:end], end
 
 
 @dataclass(frozen=True, slots=True)
-class _Integer(_Kind):
+class Integer(FieldKind):
+    """A whole number of a fixed width."""
+
     form: struct.Struct
 
+    def __repr__(self) -> str:
+        return f"Integer({self.form.format})"
+
     def longest(self, elements: int, blob: int) -> int:
+        """At most so many bytes."""
         return self.form.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
+        """Big endian."""
         try:
             parts.append(self.form.pack(value))
         except struct.error:
             raise MalformedError(f"{value} does not fit in {self.form.size} bytes") from None
 
     def read(self, data: bytes, at: int) -> tuple[int, int]:
+        """Big endian."""
         try:
             return self.form.unpack_from(data, at)[0], at + self.form.size
         except struct.error:
-            raise MalformedError("the message ends too early") from None
+            raise MalformedError("the bytes end too early") from None
 
 
-_LENGTH = _Integer(struct.Struct(">I"))
+LENGTH = Integer(struct.Struct(">I"))
 
 
-class _Bytes(_Kind):
+@dataclass(frozen=True, slots=True)
+class VariableBytes(FieldKind):
+    """Bytes after their length."""
+
     def longest(self, elements: int, blob: int) -> int:
+        """At most so many bytes."""
         return 4 + blob
 
     def write(self, value: Any, parts: list[bytes]) -> None:
-        _LENGTH.write(len(value), parts)
+        """The length, then the bytes."""
+        LENGTH.write(len(value), parts)
         parts.append(value)
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
-        size, at = _LENGTH.read(data, at)
+        """As many as the length says."""
+        size, at = LENGTH.read(data, at)
         if at + size > len(data):
-            raise MalformedError("the message ends too early")
+            raise MalformedError("the bytes end too early")
         return data[at : at + size], at + size
 
 
 @dataclass(frozen=True, slots=True)
-class _List(_Kind):
-    each: _Kind
+class ListOf(FieldKind):
+    """Values of one kind after their number."""
+
+    each: FieldKind
 
     def longest(self, elements: int, blob: int) -> int:
+        """At most so many bytes."""
         return 4 + elements * self.each.longest(elements, blob)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
-        _LENGTH.write(len(value), parts)
+        """The number, then every value."""
+        LENGTH.write(len(value), parts)
         for one in value:
             self.each.write(one, parts)
 
     def read(self, data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
-        count, at = _LENGTH.read(data, at)
+        """As many as the number says."""
+        count, at = LENGTH.read(data, at)
         if count > len(data) - at:  # every element has at least one byte: a huge count cannot make us allocate
-            raise MalformedError("a list is longer than its message")
+            raise MalformedError("a list is longer than the bytes that hold it")
         found = []
         for _ in range(count):
             one, at = self.each.read(data, at)
@@ -228,23 +252,32 @@ class _List(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class _Record(_Kind):
+class Record(FieldKind):
+    """The fields of a dataclass, in order."""
+
     kind: type[Any]
-    parts: tuple[tuple[str, _Kind], ...]
+    parts: tuple[tuple[str, FieldKind], ...]
 
     @classmethod
-    def of(cls, kind: type[Any]) -> Self:
+    def of(cls, kind: type[Any], kind_of: Callable[[Any], FieldKind]) -> Self:
+        """The record of a class, its fields read as `kind_of` says."""
         hints = get_type_hints(kind, include_extras=True)
-        return cls(kind, tuple((each.name, _kind(hints[each.name])) for each in fields(kind)))
+        return cls(kind, tuple((each.name, kind_of(hints[each.name])) for each in fields(kind)))
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
 
     def longest(self, elements: int, blob: int) -> int:
+        """At most so many bytes."""
         return sum(part.longest(elements, blob) for _, part in self.parts)
 
     def write(self, value: Any, parts: list[bytes]) -> None:
+        """Field after field."""
         for name, part in self.parts:
             part.write(getattr(value, name), parts)
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """Field after field."""
         found = []
         for _, part in self.parts:
             value, at = part.read(data, at)
@@ -252,22 +285,23 @@ class _Record(_Kind):
         return self.kind(*found), at
 
 
-_LAYOUTS: dict[type[Any], _Record] = {}
+_LAYOUTS: dict[type[Any], Record] = {}
 
 
-def _layout(kind: type[Any]) -> _Record:
+def _layout(kind: type[Any]) -> Record:
     """The layout of a class, worked out once."""
     if kind not in _LAYOUTS:
-        _LAYOUTS[kind] = _Record.of(kind)
+        _LAYOUTS[kind] = Record.of(kind, kind_of)
     return _LAYOUTS[kind]
 
 
-def _kind(hint: Any) -> _Kind:
+def kind_of(hint: Any) -> FieldKind:
+    """How a field of a message with this annotation is written."""
     if hint is bytes:
-        return _Bytes()
+        return VariableBytes()
     if get_origin(hint) is tuple:
-        return _List(_kind(get_args(hint)[0]))
+        return ListOf(kind_of(get_args(hint)[0]))
     if get_origin(hint) is Annotated:
         mark = hint.__metadata__[0]
-        return _FixedBytes(mark.size) if isinstance(mark, Fixed) else _Integer(struct.Struct(mark.code))
+        return FixedBytes(mark.size) if isinstance(mark, Fixed) else Integer(struct.Struct(mark.code))
     return _layout(hint)

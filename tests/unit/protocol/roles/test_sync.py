@@ -25,7 +25,7 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
-from faircount.testing.world import World, snapshot
+from faircount.testing.world import World
 
 NUMBERS = st.one_of(st.integers(0, 8), st.just(2**32 - 1))
 PLACES = st.one_of(st.integers(0, 8), st.just(2**31))
@@ -44,7 +44,7 @@ def stages(topology) -> list[World]:
 def _later(before: World) -> World:
     world = World(before.setup.params.topology, 5, 1)
     world.s1, world.s2, world.devices, world.sealing = (
-        snapshot(before.s1), before.s2, list(before.devices), before.sealing,
+        backup(before.s1), before.s2, list(before.devices), before.sealing,
     )  # fmt: skip
     for at in range(5):
         for _ in range(MOST_EXCHANGES):

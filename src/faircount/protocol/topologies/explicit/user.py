@@ -9,6 +9,7 @@ import numpy as np
 from faircount.core.arrays import Marks, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.values import ArrayValue
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -28,10 +29,11 @@ FOR_ALL_SETS = bytes(32)
 """Context of a share's key: shares are made for the roster, not for one set."""
 
 
-@dataclass(frozen=True)
-class Sharer(UserState):
+@dataclass(frozen=True, eq=False)
+class Sharer(ArrayValue, UserState):
     """A user who has drawn everything: its vector, its shares, the sealed bundle; kept before anything is sent."""
 
+    stored_version = 1
     member: Member
     response: Residues = field(repr=False)
     sent: Residues = field(repr=False)  # row j: the share for user j; its own row is zero

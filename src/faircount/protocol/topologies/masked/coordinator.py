@@ -1,7 +1,7 @@
 """S1 in the `masked` topology: it draws the graph, forms the set, claims who sent, and gathers help for the rest."""
 
 from bisect import bisect_left
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
@@ -30,7 +30,7 @@ from faircount.protocol.topologies.peers import roster
 from faircount.protocol.topologies.peers.messages import Peer
 from faircount.protocol.topologies.peers.peer_set import PeerSet
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.digests import beside, bitmap, members_of, roster_leaves, tree
+from faircount.protocol.wire.digests import beside, bitmap, members_of
 from faircount.protocol.wire.messages import BadBlobs, Inquiry, Reason, Visit, Wait, rejected
 from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD
@@ -42,10 +42,10 @@ from faircount.sharing.shamir import SHARE_BYTES
 
 @dataclass(frozen=True)
 class MaskedState(TopologyState):
-    """What S1 keeps of this topology: the graph, the roster's tree, and what was fixed at each deadline."""
+    """What S1 keeps of this topology: the graph, and what was fixed at each deadline."""
 
+    stored_version = 1
     graph: Graph
-    levels: tuple[tuple[bytes, ...], ...] = field(repr=False)
     bits: bytes = b""  # the set of the attempt
     set_digest: bytes = b""
     members: frozenset[int] = frozenset()
@@ -78,8 +78,7 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
     if after is s:
         return s, out
     graph = draw(message.revealed, message.digest, message.n, s.params.k)
-    levels = tree(roster_leaves((each.user, each.public_key) for each in s.roster))
-    return replace(after, own=MaskedState(graph, levels)), out
+    return replace(after, own=MaskedState(graph)), out
 
 
 def show_place(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -99,7 +98,7 @@ def _neighbourhood(s: Coordinator, seal: Statement, place: int) -> Neighbourhood
     masked = _masked(s)
     places = sorted((*masked.graph.of(place), place))
     lines = tuple(Peer(s.roster[j].user, s.roster[j].public_key) for j in places)
-    return Neighbourhood(seal.signed, place, lines, beside(masked.levels, places))
+    return Neighbourhood(seal.signed, place, lines, beside(s.levels, places))
 
 
 def take_keys(s: Coordinator, message: KeyBundle) -> coordinator.Step:
@@ -140,9 +139,9 @@ def answer_visit(s: Coordinator, message: Visit) -> coordinator.Step:
 
 
 def _next_task(s: Coordinator, i: int) -> Message | None:
-    masked = _masked(s)
     if s.seal is None or s.final is not None:
         return None
+    masked = _masked(s)
     if s.state is State.SHARING and not coordinator.holds(s, KeyBundle, 0, i):
         return _neighbourhood(s, s.seal, i)
     if (

@@ -7,7 +7,7 @@ user finds its neighbours by itself and asks for their lines alone.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -31,13 +31,26 @@ PRIVATE_BITS, RECOVER_BITS = 40, 20
 
 @dataclass(frozen=True)
 class Graph:
-    """A ring of n users in which everybody has `degree` neighbours; equal if drawn from the same key."""
+    """A ring of n users in which everybody has `degree` neighbours, drawn from its key."""
 
     key: bytes
     n: int
     degree: int
-    order: NDArray[np.int64] = field(repr=False, compare=False)  # user at each place of the ring
-    place: NDArray[np.int64] = field(repr=False, compare=False)  # place of each user
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The user at each place of the ring."""
+        tags = np.empty((self.n, 16), dtype=np.uint8)
+        fill_from(key_stream(self.key), tags.reshape(-1))
+        words = tags.view(">u8")  # blocks of one key stream differ, so no two tags are equal
+        return np.lexsort((words[:, 1], words[:, 0])).astype(np.int64)
+
+    @cached_property
+    def place(self) -> NDArray[np.int64]:
+        """The place of each user."""
+        found = np.empty(self.n, dtype=np.int64)
+        found[self.order] = np.arange(self.n)
+        return found
 
     def of(self, user: int) -> list[int]:
         """The neighbours of a user, ascending."""
@@ -112,14 +125,7 @@ def draw(revealed: bytes, digest: bytes, n: int, k: int) -> Graph:
     degree = min(k, n - 1)
     if degree < 1 or (degree < n - 1 and degree % 2):
         raise ParameterError(f"a ring of {n} users needs an even number of neighbours, not {k}")
-    key = labelled(b"graph", revealed, digest)
-    tags = np.empty((n, 16), dtype=np.uint8)
-    fill_from(key_stream(key), tags.reshape(-1))
-    words = tags.view(">u8")  # blocks of one key stream differ, so no two tags are equal
-    order = np.lexsort((words[:, 1], words[:, 0])).astype(np.int64)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    return Graph(key, n, degree, order, place)
+    return Graph(labelled(b"graph", revealed, digest), n, degree)
 
 
 def check_degree(n: int, k: int, t: int) -> None:

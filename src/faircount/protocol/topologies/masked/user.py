@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
+from faircount.core.values import ArrayValue
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
@@ -55,10 +56,11 @@ class Placed:
     neighbours: Mapping[int, bytes] = field(repr=False)  # place -> public key, ascending
 
 
-@dataclass(frozen=True)
-class Masker(UserState):
+@dataclass(frozen=True, eq=False)
+class Masker(ArrayValue, UserState):
     """A user who has drawn everything: its vector, its mask key, the sealed shares of it; kept before it is sent."""
 
+    stored_version = 1
     placed: Placed
     mask: KeyPair
     response: Residues = field(repr=False)

@@ -27,6 +27,7 @@ from faircount.protocol.wire.signing import unwrap
 class Member(UserState):
     """A user who enrolled. After `verify_roster` it knows its place and everybody's key; before, `index` is -1."""
 
+    stored_version = 1
     params: SurveyParameters
     keys: KeyPair
     credential: bytes = field(repr=False)

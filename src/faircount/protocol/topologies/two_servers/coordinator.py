@@ -57,6 +57,7 @@ def entries_of(claim: Message | None) -> tuple[Submitter, ...]:
 class OneSum(TopologyState):
     """The one sum of this survey, recorded before it is sent: no other ever leaves."""
 
+    stored_version = 1
     message: ShareSum
 
 

@@ -28,6 +28,7 @@ SALT = 16
 class Respondent(UserState):
     """A user who has answered: the exact body, drawn once. Losing this state is a dropout, never a second draw."""
 
+    stored_version = 1
     params: SurveyParameters
     user: bytes
     public_key: bytes

@@ -38,6 +38,7 @@ from faircount.protocol.wire.signing import Statement
 class TwoStageState(TopologyState):
     """S1's own part of the state; `members` of the common part are the places of the present reporters."""
 
+    stored_version = 1
     request: ElectionRequest | None = None
     announced: Statement | None = None  # S2 will read the request with this hash
     election: Statement | None = None

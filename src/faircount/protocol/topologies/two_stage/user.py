@@ -18,6 +18,7 @@ import numpy as np
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
+from faircount.core.values import ArrayValue
 from faircount.mechanisms.two_stage import TSS
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.survey.inclusion import Entry
@@ -47,16 +48,17 @@ NOBODY = bytes(16)
 """Instead of a user id in the published tree: reporters are known by their keys."""
 
 
-@dataclass(frozen=True)
-class Participant(UserState):
+@dataclass(frozen=True, eq=False)
+class Participant(ArrayValue, UserState):
     """A user who has drawn its response. All of it is kept before anything is sent; lost state is a dropout."""
 
+    stored_version = 1
     member: Member
     items: tuple[int, ...] = field(repr=False)  # A_i
     bits: Residues = field(repr=False)  # of those items
     reporting_key: KeyPair = field(repr=False)  # under which it reports
     indicator: Indicator = field(repr=False)
-    ballot: Ballot | None = None
+    election: bytes = b""  # hash of the one that it took part in
     number: int = -1
     gone: tuple[Gone, ...] = ()
     shares: Residues | None = field(default=None, repr=False)  # of every slot of every item reported, in order
@@ -87,7 +89,7 @@ def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballo
     ballot = verify_election(member.params, member.n, member.digest, signed)
     if isinstance(ballot, Rejected):
         return ballot
-    if user.ballot not in (None, ballot):
+    if user.election not in (b"", ballot.hash):
         return rejected(Reason.CONFLICT, "two elections in one survey: do not go on")
     if member.index not in ballot.eligible or not all(ballot.reporters[j] for j in user.items):
         return rejected(Reason.WRONG_DIGEST, "this election does not count this user's items")
@@ -121,7 +123,7 @@ def report(user: Participant, call: Assignment, entropy: Entropy) -> tuple[Parti
     if problem is not None or slots is None or known is not None:
         return user, problem or known or rejected(Reason.MALFORMED, "nobody is left to hold some slot")
     if user.shares is None:
-        user = replace(user, ballot=ballot, number=call.number, shares=_split(user, ballot, entropy))
+        user = replace(user, election=ballot.hash, number=call.number, shares=_split(user, ballot, entropy))
     body = _bundle(user, ballot, slots, call.attempt, entropy)
     return replace(user, gone=_longer(user.gone, call.gone), bundles=(*user.bundles, body)), body
 
@@ -194,7 +196,7 @@ def add_up(
     due = slots.due(user.member.index, call.formed, call.attempt)
     body = _sums(user, call, ballot, slots, due, ballot.set_digest(call.formed, numbers), entropy)
     gone, summed = _longer(user.gone, call.gone), (*user.summed, bare)
-    return replace(user, ballot=ballot, gone=gone, summed=summed, bodies=(*user.bodies, body)), body
+    return replace(user, election=ballot.hash, gone=gone, summed=summed, bodies=(*user.bodies, body)), body
 
 
 def _call_problem(
