@@ -33,8 +33,9 @@ class Disk(Generic[S]):
     def write(self, state: S) -> Backup:
         """Write what is new, and keep all that is there now."""
         if state is not self._state:
+            if isinstance(state, Aggregator) and state.ledger is not getattr(self._state, "ledger", None):
+                self._ledger = stored_ledger.encode(state.ledger)
             self._state, self._head = state, encode_head(state)
-            self._ledger = stored_ledger.encode(state.ledger) if isinstance(state, Aggregator) else b""
         return Backup(self._head, tuple(self._row(*entry) for entry in entries_of(state)), self._ledger)
 
     def _row(self, store: str, key: Any, value: Any, given: bytes) -> Row:

@@ -101,8 +101,14 @@ def add_row(state: StoredState, row: Row) -> None:
         raise MalformedError(f"two rows of {row.store} have the same key: restore a copy")
 
 
+_STORES: dict[type[StoredState], Mapping[str, RowStore]] = {}
+
+
 def _stores(kind: type[StoredState]) -> Mapping[str, RowStore]:
-    return {name: form for name, form in layout_of(kind).parts if isinstance(form, RowStore)}
+    """The stores of a state, found once."""
+    if kind not in _STORES:
+        _STORES[kind] = {name: form for name, form in layout_of(kind).parts if isinstance(form, RowStore)}
+    return _STORES[kind]
 
 
 def _items(store: Any) -> Iterator[tuple[Any, Any, bytes]]:
