@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from faircount.protocol import Device, Topology, end_phase, resume
+from faircount.protocol import SERVERS, Device, Topology, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.topologies.peers.member import Member
@@ -18,6 +18,7 @@ from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejected, addressee, decode
+from faircount.testing.lies import lie_of_s1, lie_of_s2
 from faircount.testing.world import Trouble, World, corrupted, rotten
 
 
@@ -35,11 +36,13 @@ class Kind(StrEnum):
     FLOOD = "flood"  # S1 and S2 are sent `how` old messages, meant for them or not, from `who` on, and garbage
     RETRY = "retry"  # S1 says its last word to S2 again
     RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands; `how` odd: nobody tells it
-    RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`
+    RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`; `how` odd: in `servers` nobody tells it
     ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
     LOSE = "lose"  # device `who` is lost for good
     SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
     WITHDRAW = "withdraw"  # user `who` takes its answer back; `how` is what goes wrong (Trouble)
+    LIE_S1 = "lie of s1"  # `servers`: S1 signs something false, for S2; `who` says about whom, `how` what
+    LIE_S2 = "lie of s2"  # `servers`: S2 signs something false, for S1
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
 
 
@@ -153,8 +156,12 @@ def _restore_s1(world: World, op: Op) -> None:
 
 
 def _restore_s2(world: World, op: Op) -> None:
-    world.s2, out = aggregator.restored(world.disk_s2.read(world.backups_s2[op.who % len(world.backups_s2)]))
-    world.post(out)
+    before = world.disk_s2.read(world.backups_s2[op.who % len(world.backups_s2)])
+    if op.how % 2 and world.setup.params.topology is SERVERS:
+        world.s2, world.taken_back = before, True
+    else:
+        world.s2, out = aggregator.restored(before)
+        world.post(out)
 
 
 def _rot(world: World, op: Op) -> None:
@@ -218,6 +225,8 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WITHDRAW: _withdraw,
+    Kind.LIE_S1: lambda world, op: lie_of_s1(world, op.who, op.how),
+    Kind.LIE_S2: lambda world, op: lie_of_s2(world, op.who, op.how),
     Kind.WRONG_KEY: _wrong_key,
 }
 

@@ -49,6 +49,7 @@ class Watch:
     sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
     withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
     forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
+    sets: dict[bytes, bytes] = field(default_factory=dict)  # hash of what S2 named, truly or not -> bitmap
     batches: int = 0
     opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
@@ -193,11 +194,15 @@ def _help(watch: Watch, message: HelpBatch) -> None:
 
 def _included(watch: Watch, stated: Included) -> None:
     watch.included.setdefault(stated.claim_hash, stated.members)
+    watch.sets[sha256(encode(stated)).digest()] = stated.members
     watch.one_value(("included",), encode(stated), "S2 fixed two included sets")
 
 
 def _sum(watch: Watch, message: ShareSum) -> None:
     watch.one_value(("sum",), encode(message), "S1 sent two different sums of its shares")
+    named = watch.sets.get(message.included_hash, b"")
+    if sum(byte.bit_count() for byte in named) < watch.params.minimum:
+        watch.problems.append("S1 added up the shares of fewer than the minimum")
 
 
 def _request(watch: Watch, request: ElectionRequest) -> None:

@@ -22,6 +22,7 @@ from faircount.protocol import (
     resume,
 )
 from faircount.protocol.play import MOST_EXCHANGES, SurveySetup, set_up
+from faircount.protocol.roles.anchor import MemoryAnchor, anchored_s1, anchored_s2
 from faircount.protocol.roles.client import Device, goes_on
 from faircount.protocol.roles.coordinator import backup
 from faircount.protocol.roles.stored import decode_state, encode_state
@@ -72,7 +73,8 @@ class World:
         self.disk_s1, self.disk_s2 = Disk(Coordinator, sealing), Disk(Aggregator, sealing)
         self.backups_s1, self.backups_s2 = list[Backup](), list[Backup]()
         self.keep_backups()
-        self.watch = Watch(self.setup.params)
+        self.taken_back = False  # S2 lost its memory and nobody told it: it may never hear that it is over
+        self.watch, self.anchor = Watch(self.setup.params), MemoryAnchor()
 
     # --- the servers
 
@@ -110,7 +112,7 @@ class World:
         """S1 handles a message. One that is rejected must leave no trace."""
         before = backup(self.s1)
         self.watch.reached_s1(message)
-        self.s1, out = coordinate(self.s1, message)
+        self.s1, out = anchored_s1(self.anchor, self.s1, coordinate(self.s1, message))
         if out and all(isinstance(each, Rejected) for each in out) and self.s1 != before:
             self.watch.problems.append("a rejected message changed S1")
         self.post(out)
@@ -118,7 +120,7 @@ class World:
 
     def tell_s2(self, message: Message) -> tuple[Message, ...]:
         """S2 handles a message."""
-        self.s2, out = aggregate(self.s2, message)
+        self.s2, out = anchored_s2(self.anchor, self.s2, aggregate(self.s2, message))
         self.post(out)
         return out
 
@@ -213,7 +215,7 @@ class World:
                 self.visit(at)
             self.post(resume(self.s1))
             self.converse()
-            if self.s1.state in FINAL and self.s2.state in FINAL:
+            if self.s1.state in FINAL and (self.s2.state in FINAL or self.taken_back):
                 return
             self.s1, out = end_phase(self.s1)
             self.post(out)

@@ -6,7 +6,7 @@ user who was dropped must leave no trace at all. Signatures are replaced by hash
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha512
+from hashlib import sha256, sha512
 from itertools import permutations, product
 
 import pytest
@@ -16,16 +16,19 @@ from faircount.accounting.two_stage import sets_delta
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology, end_phase
+from faircount.protocol.survey import acknowledgement
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import SumUpload
-from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
+from faircount.protocol.topologies.two_servers.messages import Included, ShareSum
 from faircount.protocol.topologies.two_stage import coordinator as two_stage
 from faircount.protocol.wire import signing
-from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.digests import merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch
 from faircount.protocol.wire.packed_rows import sum_packed
-from faircount.protocol.wire.signing import sign
+from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
 from faircount.testing.views import Ideal, every_run, excess, uniform
 from faircount.testing.views_play import ViewEnumerator, responses
@@ -49,7 +52,8 @@ class Tiny(DPDS):
 def ideal_signatures(monkeypatch) -> None:
     """As long as real ones, and checked; they take most of the time otherwise."""
     monkeypatch.setattr(signing.SigningKey, "sign", lambda key, data: sha512(key.public + data).digest())
-    monkeypatch.setattr(signing, "verify", lambda public, signature, data: sha512(public + data).digest() == signature)
+    for place in (signing, acknowledgement):
+        monkeypatch.setattr(place, "verify", lambda public, made, data: sha512(public + data).digest() == made)
 
 
 # --- stories ------------------------------------------------------------------------------------------------------
@@ -177,6 +181,106 @@ def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
         left = replace(mechanism, dropouts=1).guarantee(epsilon=epsilon).delta
         assert excess(one.s1, other.s1, epsilon) <= left + SAME
         assert excess(one.s2, other.s2, epsilon) <= left + SAME
+
+
+# --- lying servers ------------------------------------------------------------------------------------------------
+
+
+def said_by_s2(play: ViewEnumerator, says, number: int = 0):
+    return sign(play.s2.state.key, Party.S2, says, Link(number, bytes(32)))
+
+
+def claimed_set(play: ViewEnumerator, bits: int) -> Included:
+    """A set as S2 would name it, of S1's claim."""
+    claim = play.s1.state.claim
+    places = [i for i in range(len(claim.entries)) if bits >> i & 1]
+    lines = [(claim.entries[i].user, claim.entries[i].public_key) for i in places]
+    return Included(claim.survey, play.s1.state.claim_hash, bytes((bits,)), merkle_root(roster_leaves(lines)))
+
+
+def lying_s2(first: int, second: int):
+    """S2 gives a receipt, and names one set and then another; what S1 answers is on the wire, and S2 reads it."""
+
+    def story(play: ViewEnumerator) -> None:
+        play.visit(*range(play.params.n_max))
+        play.s1, out = play.world.call(end_phase, play.s1)
+        play.tell_s2(out[0])
+        play.tell_s1(play.wire.pop())  # the receipt; S1 sends the blobs
+        for bits in (first, second):
+            play.tell_s1(said_by_s2(play, claimed_set(play, bits)))
+        play.to_s2 += play.wire
+
+    return story
+
+
+def in_set(bits: int, answers) -> tuple[int, ...]:
+    return tuple(sorted(answer for i, answer in enumerate(answers) if bits >> i & 1))
+
+
+@pytest.mark.parametrize("first", range(8))
+@pytest.mark.parametrize("second", [1, 3, 7])
+def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(first: int, second: int) -> None:
+    """Noise off, minimum 2 of 3: whatever sets S2 names, its view depends on one sum over the first, or on nothing."""
+    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+    laws = {answers: play.law(answers, lying_s2(first, second)).s2 for answers in ((0, 0, 1), (0, 1, 0), (1, 1, 1))}
+    order = _claim_order(play)
+    counted = first if first.bit_count() >= 2 and first == second else 0
+    counted = first if first.bit_count() >= 2 else counted
+    for one, other in product(laws, repeat=2):
+        same = in_set(counted, [one[i] for i in order]) == in_set(counted, [other[i] for i in order])
+        parity = [in_set(counted, [each[i] for i in order]).count(1) % 2 for each in (one, other)]
+        if same or parity[0] == parity[1]:
+            assert laws[one] == laws[other]
+        else:
+            assert excess(laws[one], laws[other], 10.0) == pytest.approx(1, abs=SAME)
+
+
+def _claim_order(play: ViewEnumerator) -> list[int]:
+    """Users by their place in a claim, which is ascending by user id."""
+    return sorted(range(play.params.n_max), key=lambda i: play.setup.invitations[i].user)
+
+
+def test_without_the_check_a_lying_s2_reads_one_answer(monkeypatch) -> None:
+    """The planted hole: S1 adds up whatever S2 names."""
+    monkeypatch.setattr(servers_coordinator, "_set_problem", lambda s, stated: None)
+    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+    victim = _claim_order(play)[0]
+    answers = [[0, 0, 0], [0, 0, 0]]
+    answers[1][victim] = 1
+    one, other = (play.law(tuple(each), lying_s2(1, 1)).s2 for each in answers)
+    assert excess(one, other, 10.0) == pytest.approx(1, abs=SAME)
+
+
+def lying_s1(play: ViewEnumerator) -> None:
+    """S1 claims two users of three, then all, sends one sum, and asks for another one over what it likes."""
+    play.visit(*range(play.params.n_max))
+    play.s1, _ = play.world.call(end_phase, play.s1)
+    key, claim = play.s1.state.key, play.s1.state.claim
+    fewer = replace(claim, entries=claim.entries[:2])
+    blobs = tuple(play.s1.state.bodies[each.user].blob for each in fewer.entries)
+    shares = [play.s1.state.bodies[each.user].share for each in fewer.entries]
+    digest = sha256(encode(fewer)).digest()
+    for message in (fewer, claim, Batch(claim.survey, digest, blobs), Batch(claim.survey, digest, blobs[:1])):
+        play.tell_s2(sign(key, Party.S1, message))
+    stated = next(each for each in play.s2.state.statements if isinstance(each.says, Included))
+    for chosen in (shares, shares[:1], []):
+        total = pack(sum_packed(chosen, play.params.q, play.params.N), play.params.q)
+        named = sha256(stated.signed.payload).digest()
+        play.tell_s2(sign(key, Party.S1, ShareSum(claim.survey, named, total)))
+    play.to_s1 += play.wire
+
+
+def test_a_lying_s1_learns_one_sum_over_the_set_that_it_claimed_first() -> None:
+    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=3))
+    order = _claim_order(play)
+    outside = order[2]
+    answers = [[0, 1, 0], [0, 1, 0]]
+    answers[1][outside] = 1 - answers[0][outside]
+    one, other = (play.law(tuple(each), lying_s1).s1 for each in answers)
+    assert one == other  # the user whom it left out leaves no trace
+    swapped = list(answers[0])
+    swapped[order[0]], swapped[order[1]] = swapped[order[1]], swapped[order[0]]
+    assert play.law(tuple(swapped), lying_s1).s1 == one  # and of the others it knows the sum only
 
 
 # --- two stages ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from faircount.protocol.roles.coordinator import (
     FromUser,
     Out,
     Step,
+    end_alone,
     give_up,
     resume,
     seal_request,
@@ -156,7 +157,7 @@ def adopt(s: Coordinator, message: SyncState) -> Step:
     if not found.over and len(found.statements) < s.newest.number:
         return s, ()  # S2 said this before something that S1 has heard since: a repeated answer
     if not found.over and s.newest != found.place(s.newest.number):
-        return give_up(s, "S2 does not know what it had signed")
+        return end_alone(s, "S2 does not know what it had signed")
     after, out = _adopted(replace(s, asks=False, roster=found.roster or s.roster), found)
     if after is None:
         return s, (rejected(Reason.MALFORMED, "what S2 says that stands does not belong to this survey"),)

@@ -348,3 +348,9 @@ def give_up(s: Coordinator, reason: str) -> Step:
     wish = Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None))
     last = make_statement(s.key, Party.S1, wish, s.newest)
     return replace(s, final=last), (last.signed,)
+
+
+def end_alone(s: Coordinator, reason: str) -> Step:
+    """End the survey whatever S2 says about it: it has contradicted itself, or asked for what S1 must not give."""
+    wished, out = give_up(s, reason)
+    return s.rules.scrubbed(replace(wished, state=advance(s.state, State.ABORTED))), out

@@ -91,10 +91,10 @@ def on_included(s: Coordinator, message: Included, statement: Statement) -> coor
     if s.state is not State.CLAIMED or s.receipt is None or message.claim_hash != s.claim_hash:
         return s, ()
     if s.included is not None:
-        return (s, ()) if s.included.says == message else coordinator.give_up(s, "S2 named two sets to add up")
+        return (s, ()) if s.included.says == message else coordinator.end_alone(s, "S2 named two sets to add up")
     problem = _set_problem(s, message)
     if problem is not None:
-        return coordinator.give_up(s, problem)
+        return coordinator.end_alone(s, problem)
     after = replace(s, included=statement)
     return (_with_sum(after, statement) if complete(s) else after), ()
 
@@ -141,7 +141,7 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     if s.claim == claim:
         return s
     if s.receipt is not None:
-        return coordinator.give_up(s, "S2 names another claim than the one that it gave a receipt for")[0]
+        return coordinator.end_alone(s, "S2 names another claim than the one that it gave a receipt for")[0]
     path = (State.CLAIMED,) if s.state is State.SUBMITTING else ()
     return coordinator.with_claim(s, claim, *path)
 

@@ -1,0 +1,90 @@
+"""Dishonest servers for the fault simulation, in the `servers` topology: what either may sign against the other.
+
+A lying S2 wants a sum over few people, or two sums; a lying S1 wants two results. The other server is the real one.
+What no protocol prevents is left out: a server that changes its own sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from faircount.protocol import SERVERS, Message
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
+from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
+from faircount.protocol.wire.messages import Batch, Receipt, Signed, SyncState
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.testing.world import World
+
+
+def lie_of_s2(world: World, who: int, how: int) -> None:
+    """S2 signs something false, and S1 hears it."""
+    claim = world.s1.claim
+    if world.setup.params.topology is not SERVERS or not isinstance(claim, ServersClaim):
+        return
+    lies = (_foreign_set, _another_claim, _old_statement)
+    message = lies[how % len(lies)](world, claim, who)
+    if message is not None:
+        world.tell_s1(message)
+
+
+def lie_of_s1(world: World, who: int, how: int) -> None:
+    """S1 signs something false, and S2 hears it."""
+    if world.setup.params.topology is not SERVERS:
+        return
+    claim, params = world.s1.claim, world.setup.params
+    if not isinstance(claim, ServersClaim):
+        return
+    fewer = replace(claim, entries=_some(claim.entries, who))
+    zeros = ShareSum(params.survey, bytes(32), bytes(len(world.s1.bodies)))
+    lies: tuple[Message, ...] = fewer, Batch(params.survey, sha256(encode(fewer)).digest(), ()), zeros
+    ahead = Link(99, bytes(32)) if how % 7 == 6 else world.s1.newest
+    signed = sign(world.s1.key, Party.S1, lies[how % len(lies)], ahead)
+    world.watch.claims[_hash(fewer)] = fewer
+    world.tell_s2(signed)
+
+
+def _some(everybody: Sequence[Submitter], bits: int) -> tuple[Submitter, ...]:
+    return tuple(each for i, each in enumerate(everybody) if bits >> i & 1)
+
+
+def _set(claim: ServersClaim, bits: int) -> Included:
+    """The set of those in the bits; with the highest bit, under another set's root."""
+    places = [i for i in range(len(claim.entries)) if bits >> i & 1]
+    lines = [(claim.entries[i].user, claim.entries[i].public_key) for i in (places if bits < 32 else ())]
+    named = bitmap(places, len(claim.entries))
+    return Included(claim.survey, sha256(encode(claim)).digest(), named, merkle_root(roster_leaves(lines)))
+
+
+def _foreign_set(world: World, claim: ServersClaim, who: int) -> Signed:
+    stated = _set(claim, who)
+    world.watch.sets[_hash(stated)] = stated.members
+    return sign(world.s2.key, Party.S2, stated, _next(world))
+
+
+def _another_claim(world: World, claim: ServersClaim, who: int) -> Signed | None:
+    """What S2 says that stands: a smaller claim, a receipt for it, and a set to add up."""
+    other = replace(claim, entries=_some(claim.entries, who))
+    receipt = next((each.says for each in world.s2.statements if isinstance(each.says, Receipt)), None)
+    if not isinstance(receipt, Receipt):
+        return None
+    stated = _set(other, (1 << len(other.entries)) - 1)
+    world.watch.sets[_hash(stated)] = stated.members
+    first = sign(world.s2.key, Party.S2, replace(receipt, claim_hash=_hash(other)), Link(1, UNCHAINED.hash))
+    second = sign(world.s2.key, Party.S2, stated, Link(2, link_to(first).hash))
+    return sign(world.s2.key, Party.S2, SyncState(claim.survey, b"", encode(other), (first, second)))
+
+
+def _old_statement(world: World, _: ServersClaim, who: int) -> Signed | None:
+    """A statement from before, under a new number."""
+    said = world.s2.statements
+    return sign(world.s2.key, Party.S2, said[who % len(said)].says, _next(world)) if said else None
+
+
+def _next(world: World) -> Link:
+    newest = world.s2.newest
+    return Link(newest.number + 1, newest.hash)
+
+
+def _hash(what: Message) -> bytes:
+    return sha256(encode(what)).digest()

@@ -1,0 +1,57 @@
+"""Dishonest servers in the fault simulation of `servers`: one sum, one result; planted holes are found."""
+
+import random
+
+import pytest
+
+from faircount.protocol import SERVERS
+from faircount.protocol.roles.anchor import MemoryAnchor
+from faircount.protocol.topologies.two_servers import coordinator
+from faircount.testing.faults import Kind, Op, play
+
+RECEIPTED = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CARRY), Op(Kind.CARRY)]
+"""Everybody has answered, and S1 has its receipt."""
+
+LIARS = [Kind.LIE_S1, Kind.LIE_S2, Kind.RESTORE_S2, Kind.RESTORE_S1, Kind.CARRY, Kind.DROP, Kind.REPLAY]
+
+
+def schedule(seed: int) -> list[Op]:
+    """The story of a survey with lies and lost memories strewn in."""
+    chance, ops = random.Random(seed), list[Op]()  # noqa: S311 - a schedule is no secret
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 2:
+        for _ in range(chance.randrange(3)):
+            lie = chance.choice(LIARS)
+            back = lie in (Kind.RESTORE_S1, Kind.RESTORE_S2)
+            ops.append(Op(lie, -chance.randrange(1, 8) if back else chance.randrange(64), chance.randrange(4096)))
+        ops.append(Op(Kind.CARRY) if kind is Kind.CONVERSE and chance.random() < 0.4 else Op(kind))
+    return ops
+
+
+def test_whatever_a_server_signs_there_is_one_sum_over_enough_people_and_one_result() -> None:
+    endings = set()
+    for seed in range(150):
+        outcome = play(SERVERS, schedule(seed), 5, seed % 2)
+        assert outcome.problems == (), schedule(seed)
+        endings.add(outcome.ending)
+    assert endings == {"published", "aborted"}
+
+
+HOLES = {
+    "S1 adds up whatever S2 names": (
+        [*RECEIPTED, Op(Kind.LIE_S2, 1, 0)],
+        (coordinator, "_set_problem", lambda s, stated: None),
+    ),
+    "an S2 that was taken back goes on": (
+        [*RECEIPTED, Op(Kind.CONVERSE), Op(Kind.RESTORE_S2, 0, 1), Op(Kind.RESTORE_S1, 0, 1), Op(Kind.ROUND, 0, 1),
+         Op(Kind.DEADLINE), Op(Kind.CONVERSE)],
+        (MemoryAnchor, "advance", lambda anchor, name, before, after: True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLES)
+def test_a_planted_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ops, hole = HOLES[name]
+    assert play(SERVERS, ops, 5).problems == ()
+    monkeypatch.setattr(*hole)
+    assert play(SERVERS, ops, 5).problems != ()
