@@ -11,7 +11,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol.survey.parameters import table_digest
 from faircount.protocol.wire.sealing import KeyPair, RealSealing
 from faircount.sharing.expand import expand
-from faircount.sharing.keys import S2_INDEX, Purpose, derive_key, key_info, public_key
+from faircount.sharing.keys import S2_INDEX, Purpose, agree, derive_key, key_info, public_key
 from faircount.sharing.packing import pack
 from faircount.sharing.shamir import split_key
 
@@ -53,7 +53,7 @@ def known_answer() -> list[Case]:
     """The page's own: both ends derive the mask key, expand it and pack it."""
     salt, context = sha256(b"roster").digest(), sha256(b"set").digest()
     info = key_info(Purpose.MASK, SURVEY, 1, 0, 1, context)
-    key = derive_key(secret(0), public_key(secret(1)), salt, info)
+    key = derive_key(agree(pair(0).private, pair(1).public), salt, info)
     common = {"secret_a": secret(0), "secret_b": secret(1), "salt": salt, "info": info, "key": key, "count": 1000}
     found = [(q, expand(key, q, 1000)) for q in (1009, 100003, (1 << 61) - 1)]
     return [
@@ -70,7 +70,7 @@ def key_derivation() -> list[Case]:
         fields = {"purpose": int(purpose), "survey": SURVEY, "attempt": 3, "sender": 5, "receiver": receiver}
         salt, context = sha256(b"salt").digest(), sha256(purpose.name.encode()).digest()
         info = key_info(purpose, SURVEY, 3, 5, receiver, context)
-        key = derive_key(secret(2), public_key(secret(3)), salt, info)
+        key = derive_key(agree(pair(2).private, pair(3).public), salt, info)
         made.append({"secret": secret(2), "public": public_key(secret(3)), "salt": salt, **fields, "context": context})
         made[-1] |= {"info": info, "key": key}
     return made

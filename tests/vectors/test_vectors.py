@@ -26,7 +26,7 @@ from faircount.protocol.wire.messages import Rejected
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import unwrap
-from faircount.sharing.keys import derive_key
+from faircount.sharing.keys import agree
 from faircount.sharing.packing import unpack
 from faircount.sharing.shamir import KeyShare, combine_key
 
@@ -324,7 +324,7 @@ def bad(name: str) -> pytest.MarkDecorator:
 @bad("bad_keys")
 def test_bad_keys(case) -> None:
     with pytest.raises(ShareError):
-        derive_key(h(case["secret"]), h(case["public"]), bytes(32), b"info")
+        agree(RealSealing().keypair_of(h(case["secret"])).private, h(case["public"]))
     assert RealSealing().agree(RealSealing().keypair_of(h(case["secret"])), h(case["public"])) is None
 
 

@@ -57,18 +57,21 @@ def key_info(purpose: Purpose, survey: bytes, attempt: int, sender: int, receive
     return _INFO.pack(_LABEL, kind, survey, attempt, sender, receiver, context)
 
 
-def derive_key(private: bytes, public: bytes, salt: bytes, info: bytes) -> bytes:
-    """The 32-byte key between the holder of `private` and the owner of `public`; both ends get the same.
+def agree(own: X25519PrivateKey, public: bytes) -> bytes:
+    """The secret that the holder of a private key shares with the owner of a public one; both ends get the same."""
+    other = X25519PublicKey.from_public_bytes(canonical_public_key(public))
+    try:
+        return own.exchange(other)
+    except ValueError:  # the library refuses a shared secret of zeros
+        raise ShareError("this public key gives a shared secret of zeros: its owner must make a new one") from None
+
+
+def derive_key(secret: bytes, salt: bytes, info: bytes) -> bytes:
+    """The 32-byte key for one use of a secret.
 
     `salt` is the digest of the roster (`servers`: of the parameters), `info` comes from `key_info`.
     """
-    own = X25519PrivateKey.from_private_bytes(_exactly("private key", private, KEY_BYTES))
-    other = X25519PublicKey.from_public_bytes(canonical_public_key(public))
-    try:
-        shared = own.exchange(other)
-    except ValueError:  # the library refuses a shared secret of zeros
-        raise ShareError("this public key gives a shared secret of zeros: its owner must make a new one") from None
-    return HKDF(SHA256(), KEY_BYTES, _exactly("salt", salt, KEY_BYTES), info).derive(shared)
+    return HKDF(SHA256(), KEY_BYTES, salt, info).derive(secret)
 
 
 def public_key(private: bytes) -> bytes:

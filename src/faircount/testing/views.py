@@ -26,7 +26,7 @@ from faircount.core.errors import ShareError
 from faircount.protocol.roles.coordinator import Coordinator, backup
 from faircount.protocol.wire.codec import Message, parse
 from faircount.protocol.wire.messages import Signed
-from faircount.protocol.wire.sealing import OVERHEAD, KeyPair, Sealing
+from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 from faircount.sharing.field import dtype_for
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 
@@ -128,10 +128,11 @@ class _Answer:
     sealed: list[tuple[bytes, bytes]]
 
 
-class Ideal(Sealing):
+class Ideal(IdealSealing):
     """One world of ideal cryptography, and the memory of what the roles did in it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.chance = Chance([])
         self.pairs: dict[bytes, frozenset[bytes]] = {}  # secret of a pair -> its public keys
         self.handles: dict[bytes, tuple[bytes, bytes]] = {}  # handle -> key under which it was sealed, secret
@@ -169,20 +170,16 @@ class Ideal(Sealing):
 
     # the interface of sealing
 
-    def keypair_of(self, secret: bytes) -> KeyPair:
-        """A key whose public half is a hash."""
-        return KeyPair(secret, shake_256(b"public" + secret).digest(31) + b"\0")
-
-    def agree(self, mine: KeyPair, theirs: bytes) -> bytes | None:
+    def agree(self, mine: KeyPair, theirs: bytes) -> bytes:
         """The name of the pair."""
-        secret = shake_256(b"".join(sorted((mine.public, theirs)))).digest(32)
+        secret = super().agree(mine, theirs)
         self.pairs[secret] = frozenset((mine.public, theirs))
         return secret
 
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """A handle: who seals for whom, and how much."""
         key = secret + salt + info
-        handle = shake_256(key).digest(OVERHEAD + len(plaintext))
+        handle = self.handle(key, plaintext)
         self.handles[handle] = key, secret
         self.sealed[key] = plaintext
         self._effects.append((key, plaintext))
@@ -192,8 +189,7 @@ class Ideal(Sealing):
         """What was sealed, for whoever has the pair's secret."""
         key = secret + salt + info
         plaintext: bytes | None = self.ask("open", key)
-        fits = plaintext is not None and blob == shake_256(key).digest(OVERHEAD + len(plaintext))
-        return plaintext if fits else None
+        return plaintext if plaintext is not None and blob == self.handle(key, plaintext) else None
 
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """A uniform vector of the pair, or of the seed."""

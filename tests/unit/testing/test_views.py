@@ -91,7 +91,8 @@ def is_forwarded(play: ViewEnumerator) -> None:
     late, s1, params = comes_late(play), play.s1.state, play.params
     blobs = [late.blob]
     if params.topology is EXPLICIT:
-        blobs += [s1.uploads[SumUpload.tag, late.set_digest, j].blob for j in range(params.n_max) if j != late.index]
+        sums = [each for each in play.to_s1 if isinstance(each, SumUpload) and each.set_digest == late.set_digest]
+        blobs += [each.blob for each in sorted(sums, key=lambda each: each.index) if each.index != late.index]
     play.tell_s2(sign(s1.key, Party.S1, Batch(params.survey, s1.claim_hash, tuple(blobs))))
     if params.topology is SERVERS:
         shares = [s1.bodies[user].share for user in sorted(s1.bodies.keys())] + [late.share]

@@ -11,13 +11,10 @@ import hmac
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.protocol.wire.digests import labelled
-from faircount.sharing.keys import canonical_key
+from faircount.sharing.keys import canonical_key, derive_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Invitation:
     @property
     def sealing_key(self) -> bytes:
         """What S2 gets: the key of the HMAC in an enrolment."""
-        return HKDF(SHA256(), 32, salt=None, info=b"s2").derive(self.token)
+        return derive_key(self.token, bytes(32), b"s2")
 
     def seal(self, public_key: bytes) -> bytes:
         """HMAC over params_digest and public key: this person enrols with this key in this survey."""

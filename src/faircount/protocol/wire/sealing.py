@@ -14,10 +14,8 @@ from hashlib import sha256, shake_256
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
@@ -25,7 +23,7 @@ from faircount.core.errors import ProtocolError, ShareError
 from faircount.protocol.wire.digests import labelled
 from faircount.sharing.expand import expand, expand_rows
 from faircount.sharing.field import dtype_for
-from faircount.sharing.keys import canonical_public_key
+from faircount.sharing.keys import agree, derive_key
 
 NONCE = 12
 OVERHEAD = NONCE + 16
@@ -101,33 +99,33 @@ class RealSealing(Sealing):
     def agree(self, mine: KeyPair, theirs: bytes) -> bytes | None:
         """X25519; a key that is not canonical or gives zeros is refused."""
         try:
-            return mine.private.exchange(X25519PublicKey.from_public_bytes(canonical_public_key(theirs)))
-        except (ValueError, ShareError):
+            return agree(mine.private, theirs)
+        except ShareError:
             return None
 
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """12 random bytes, then AES-256-GCM without associated data: the key binds the info."""
         nonce = entropy.bytes(NONCE)
-        return nonce + AESGCM(_key(secret, salt, info)).encrypt(nonce, plaintext, None)
+        return nonce + AESGCM(derive_key(secret, salt, info)).encrypt(nonce, plaintext, None)
 
     def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
         """The plaintext, or None."""
         if len(blob) < OVERHEAD:
             return None
         try:
-            return AESGCM(_key(secret, salt, info)).decrypt(blob[:NONCE], blob[NONCE:], None)
+            return AESGCM(derive_key(secret, salt, info)).decrypt(blob[:NONCE], blob[NONCE:], None)
         except InvalidTag:
             return None
 
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """HKDF, then the AES-256-CTR key stream as elements."""
-        return expand(_key(secret, salt, info), q, count)
+        return expand(derive_key(secret, salt, info), q, count)
 
     def stretch_rows(
         self, secrets: Sequence[bytes], salt: bytes, infos: Sequence[bytes], q: int, count: int
     ) -> Residues:
         """The same, with the arithmetic on all rows at once."""
-        keys = [_key(secret, salt, info) for secret, info in zip(secrets, infos, strict=True)]
+        keys = [derive_key(secret, salt, info) for secret, info in zip(secrets, infos, strict=True)]
         return expand_rows(keys, q, count)
 
     def commit(self, salt: bytes, content: bytes) -> bytes:
@@ -142,10 +140,6 @@ class RealSealing(Sealing):
 
     def __hash__(self) -> int:
         return hash(RealSealing)
-
-
-def _key(secret: bytes, salt: bytes, info: bytes) -> bytes:
-    return HKDF(SHA256(), 32, salt, info).derive(secret)
 
 
 Masks = Callable[[bytes, bytes, int, int], Residues]
@@ -167,24 +161,26 @@ class IdealSealing(Sealing):
         """A key whose public half is a hash: nothing is computed with it."""
         return KeyPair(secret, sha256(b"public" + secret).digest()[:31] + b"\0")
 
-    def agree(self, mine: KeyPair, theirs: bytes) -> bytes | None:
+    def agree(self, mine: KeyPair, theirs: bytes) -> bytes:
         """The name of the pair."""
         return sha256(b"".join(sorted((mine.public, theirs)))).digest()
 
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """A handle that depends on who seals what for whom, never on the plaintext but for its length."""
-        handle = shake_256(secret + salt + info).digest(OVERHEAD + len(plaintext))
         key = secret + salt + info
         if self._sealed.setdefault(key, plaintext) != plaintext:
             raise ProtocolError("a key was asked to seal a second message: a response was drawn twice")
-        return handle
+        return self.handle(key, plaintext)
+
+    @staticmethod
+    def handle(key: bytes, plaintext: bytes) -> bytes:
+        """What stands for a plaintext of this length under a key."""
+        return shake_256(key).digest(OVERHEAD + len(plaintext))
 
     def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
         """What was sealed under the same key, if the handle is the right one."""
         plaintext = self._sealed.get(secret + salt + info)
-        if plaintext is None or blob != shake_256(secret + salt + info).digest(OVERHEAD + len(plaintext)):
-            return None
-        return plaintext
+        return plaintext if plaintext is not None and blob == self.handle(secret + salt + info, plaintext) else None
 
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """The test's own vector."""

@@ -10,7 +10,7 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
 from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing, KeyPair, RealSealing
 from faircount.sharing.expand import expand
-from faircount.sharing.keys import Purpose, derive_key, key_info, public_key
+from faircount.sharing.keys import Purpose, agree, derive_key, key_info, public_key
 
 SALT = sha256(b"roster").digest()
 
@@ -42,7 +42,7 @@ def test_real_keys_are_those_of_section_5() -> None:
     theirs = bytes(range(33, 65))
     keys = KeyPair(mine, public_key(mine))
     secret = sealing.agree(keys, public_key(theirs))
-    key = derive_key(theirs, keys.public, SALT, INFO)
+    key = derive_key(agree(sealing.keypair_of(theirs).private, keys.public), SALT, INFO)
     blob = sealing.seal(secret, SALT, INFO, b"x", SeededStream(1))
     assert AESGCM(key).decrypt(blob[:12], blob[12:], None) == b"x"
     assert np.array_equal(sealing.stretch(secret, SALT, INFO, 1009, 50), expand(key, 1009, 50))

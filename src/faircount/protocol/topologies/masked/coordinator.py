@@ -171,6 +171,8 @@ def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
     """
     if len(message.blob) != packed_size(s.params.q, s.params.N) + OVERHEAD:
         return s, (rejected(Reason.MALFORMED, "a sealed sum has another length"),)
+    if s.seal is None:
+        return s, (rejected(Reason.EARLY, "the roster is not sealed yet"),)
     masked = _masked(s)
     here = s.state is State.SUBMITTING and message.index in masked.members and message.set_digest == masked.set_digest
     near = [j for j in masked.graph.of(message.index) if j in masked.members] if here else []
@@ -254,9 +256,10 @@ def _claim(s: Coordinator, claim: MaskedClaim) -> coordinator.Step:
 
 def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Statement) -> coordinator.Step:
     """S2 could not open some blobs and added none: one further claim, in which their senders are dropped."""
-    masked, claim = _masked(s), s.claim
+    claim = s.claim
     if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash or not isinstance(claim, MaskedClaim):
         return s, ()
+    masked = _masked(s)
     bad = [masked.included[position] for position in message.positions if position < len(masked.included)]
     left = masked.graph.marks(masked.included) & ~masked.graph.marks(bad)
     again = replace(s, receipt=None, state=advance(s.state, State.SUBMITTING))
@@ -283,8 +286,10 @@ def on_recovery(s: Coordinator, message: Recovery, statement: Statement) -> coor
 
 def _asked(s: Coordinator, i: int) -> int:
     """How many dropped neighbours a user is asked to help with."""
+    if s.state is not State.RECOVERING:
+        return 0
     masked = _masked(s)
-    if s.state is not State.RECOVERING or i not in masked.members or i in masked.gone:
+    if i not in masked.members or i in masked.gone:
         return 0
     return len(masked.gone.intersection(masked.graph.of(i)))
 
@@ -310,6 +315,8 @@ def end_recovering(s: Coordinator) -> coordinator.Step:
 
 def pending(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then its blobs; after the last deadline the help."""
+    if s.seal is None:
+        return ()
     masked = _masked(s)
     if s.state is State.OPENED:
         helpers = np.flatnonzero(_holding(s, Help)).tolist()
@@ -321,7 +328,7 @@ def pending(s: Coordinator) -> coordinator.Out:
 
 def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     """S2's claim instead of ours, with nothing said about it yet."""
-    if not isinstance(claim, MaskedClaim) or claim.digest != s.digest:
+    if not isinstance(claim, MaskedClaim) or claim.digest != s.digest or s.seal is None:
         return None
     if s.claim == claim:
         return s
