@@ -13,7 +13,8 @@ from faircount.analysis.histogram import Histogram
 from faircount.auditing.runs import AuditReport
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import MeanResult
-from faircount.planning.plan import Option, Plan
+from faircount.planning.option import Option
+from faircount.planning.plan import Plan
 from faircount.planning.privacy_report import Statement
 
 HEAD = """# The Python interface

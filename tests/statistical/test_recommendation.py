@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.plan import TIE_FACTOR, Option, Plan, plan
+from faircount.planning.option import Option
+from faircount.planning.plan import TIE_FACTOR, Plan, plan
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
-from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism
+from faircount.mechanisms.base import DEFAULT_DELTA, Collected, FrequencyMechanism, Mechanism
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, makes_shares
 
@@ -149,6 +149,17 @@ def _play(
 
     topology = topology_named(form)
     topology.runs(makes_shares(survey))  # refuses a mechanism that cannot travel like this
-    if survey.promise[0] is None:
+    return play(positions, survey, topology, entropy=entropy, progress=progress, **_promised(survey))
+
+
+def _promised(survey: FrequencyMechanism) -> dict[str, float]:
+    """The epsilon to publish where the parameters fix none, as for one of several releases: that of a result.
+
+    What cannot be stated at the usual delta promises next to nothing, and is refused.
+    """
+    if survey.promise[0] is not None:
+        return {}
+    stated = survey.stated()[0]
+    if stated.delta > DEFAULT_DELTA:
         raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
-    return play(positions, survey, topology, entropy=entropy, progress=progress)
+    return {"epsilon": stated.epsilon}

@@ -8,11 +8,15 @@ import click
 from faircount.cli.options import DELTA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from faircount.planning.completion import Ending
+    from faircount.planning.costs import InServers
     from faircount.planning.groups import GroupsPlan
-    from faircount.planning.plan import Option, Plan
+    from faircount.planning.option import Option
+    from faircount.planning.plan import Plan
 
 DO_NOT_RUN = 3
 """Exit code of a plan that says not to run it."""
@@ -23,6 +27,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.option("--users", type=int, help="Number of users who will be asked.")
+@click.option(
+    "--response-rate",
+    type=float,
+    help="Share of these users who will answer: the plan is made for them alone; all of them, unless given.",
+)
 @click.option("--items", type=int, required=True, help="Number of items that the question offers.")
 @click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}, over all releases together.")
@@ -53,6 +62,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--groups", "old_groups", type=FILE, hidden=True, help="The name of --groups-file until 0.1.")
 @click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows the fewest users it takes.")
+@click.option("--all", "with_all", is_flag=True, help="Show also the mechanisms that cannot be used, and why not.")
 @click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def plan(
@@ -60,6 +70,7 @@ def plan(
     epsilon: float | None,
     groups: Path | None,
     plot: Path | None,
+    with_all: bool,
     as_json: bool,
     **known: Any,
 ) -> None:
@@ -98,29 +109,38 @@ def plan(
     if as_json:
         print_json(made.to_dict())
     else:
-        _show(console(), made)
+        _show(console(), made, with_all)
         if plot is not None:
             console().print(f"\nWritten to {plot}", soft_wrap=True)
     if not made.worthwhile:
         raise click.exceptions.Exit(DO_NOT_RUN)
 
 
-def _show(out: "Console", made: "Plan") -> None:
+def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     from faircount.cli.show import notes
 
     asked = made.question
     several = f"all {asked.releases} releases together" if asked.releases > 1 else "one release"
-    out.print(
-        f"{asked.users:,} users, {asked.items} items, epsilon {asked.epsilon:g} and delta {asked.delta:g} for {several}"
-    )
+    out.print(f"{asked.crowd}, {asked.items} items, epsilon {asked.epsilon:g} and delta {asked.delta:g} for {several}")
     out.print(_assumed(made) + "\n")
-    out.print(_table(made))
+    out.print(f"[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.\n")
+    if made.recommended is not None:
+        _table(out, made)
     _said(out, "Conditions", made, lambda o: o.condition if o.sound else None)
-    _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
+    _said(out, "Does not run in servers", made, lambda o: o.servers.reason if o.servers else None)
+    _cannot(out, made, with_all)
     _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
     _ends(out, made)
     notes(out, made.notes)
-    out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")
+
+
+def _cannot(out: "Console", made: "Plan", with_all: bool) -> None:
+    """Mechanisms that cannot be used: how many, or with all their reasons."""
+    count = sum(not each.sound for each in made.options)
+    if with_all:
+        _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
+    elif count:
+        out.print(f"\n{count} more cannot meet the budget: --all says which, and why.")
 
 
 def _ends(out: "Console", made: "Plan") -> None:
@@ -153,32 +173,56 @@ def _assumed(made: "Plan") -> str:
     return f"safe against {insiders}{lost}; {floor}"
 
 
-def _table(made: "Plan") -> Any:
-    from faircount.cli.show import grid
-    from faircount.planning.plan import percent
+COLUMNS = {
+    "mechanism": "the name that `faircount run --mechanism` takes",
+    "topology": "how the shares travel; second line: servers do it otherwise; -: there are no shares",
+    "95% error": "19 of 20 estimates of an average item are off by less, as a share of the users",
+    "std. error": "standard error of the same",
+    "users": "the fewest users who reach the wanted error",
+    "bytes": "what a user sends in all",
+    "visits": "how often a user's device must be online",
+    "parameters": "what it runs with; `faircount privacy` states what they guarantee",
+}
+"""Every column of the table, and what it says."""
+
+
+def _table(out: "Console", made: "Plan") -> None:
+    """What can be used, and under it a line for every column."""
+    from faircount.cli.show import grid, pairs
 
     target = made.question.target_error
-    heads = [
-        "mechanism",
-        "95% error",
-        "std. error",
-        *([f"users for ±{100 * target:g}%"] if target else []),
-        "bytes",
-        "visits",
-    ]
-    rows = []
-    for each in (o for o in made.options if o.sound):
-        errors = [percent(each.half_width_95 or 0, "±"), percent(each.standard_error or 0)]
-        needed = [f"{each.users_needed:,}" if each.users_needed else "none found"] if target else []
-        spent = [f"{each.cost.bytes_sent:,}", str(each.cost.visits)] if each.cost else ["", ""]
-        rows.append([each.name, *errors, *needed, *spent, _parameters(each)])
-    return grid([*heads, "parameters"], rows, left=(0, len(heads)))
+    columns = {key: words for key, words in COLUMNS.items() if target or key != "users"}
+    titles = {"users": f"users for ±{100 * (target or 0):g}%"}
+    heads = [titles.get(key, key) for key in columns]
+    rows = [row for each in made.options if each.sound for row in _rows(each, bool(target))]
+    out.print(grid(heads, rows, left=(0, 1, len(heads) - 1)))
+    out.print()
+    out.print(pairs(columns.items()))
 
 
-def _parameters(option: "Option") -> str:
+def _rows(option: "Option", with_users: bool) -> list[list[str]]:
+    """One row, and a second one where it runs otherwise in servers."""
+    needed = [f"{option.users_needed:,}" if option.users_needed else "none found"] if with_users else []
+    spent = option.cost
+    cost = [f"{spent.bytes_sent:,}", str(spent.visits)] if spent else ["", ""]
+    rows = [[option.name, option.topology or "-", *_errors(option), *needed, *cost, _parameters(option.parameters)]]
+    other = option.servers
+    if other is not None and other.mechanism is not None:
+        shown = _parameters(other.mechanism.parameters)
+        rows.append(["", "servers", *_errors(other), *[""] * with_users, f"{other.bytes_sent:,}", "1", shown])
+    return rows
+
+
+def _errors(form: "Option | InServers") -> list[str]:
+    from faircount.planning.plan import percent
+
+    return [percent(form.half_width_95 or 0, "±"), percent(form.standard_error or 0)]
+
+
+def _parameters(parameters: "Mapping[str, float]") -> str:
     """Those that differ between the mechanisms; the rest is in the head line and in the JSON."""
     shown = ("p", "D", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
-    return " ".join(f"{key}={option.parameters[key]:.5g}" for key in shown if key in option.parameters)
+    return " ".join(f"{key}={parameters[key]:.5g}" for key in shown if key in parameters)
 
 
 def _said(out: "Console", title: str, made: "Plan", words: Any) -> None:
@@ -227,7 +271,9 @@ def _show_groups(out: "Console", made: "GroupsPlan") -> None:
         best, asked = each.recommended, each.question
         if best is not None:
             error = percent(best.standard_error or 0)
-            rows.append([name, f"{asked.users:,}", f"{asked.epsilon:g}", best.name, error, _parameters(best)])
+            rows.append(
+                [name, f"{asked.users:,}", f"{asked.epsilon:g}", best.name, error, _parameters(best.parameters)]
+            )
     out.print(grid(["group", "users", "epsilon", "mechanism", "std. error", "parameters"], rows, left=(0, 3, 5)))
     out.print("\n[bold]All groups together[/bold], errors against the frequencies of all users")
     ways = [

@@ -88,6 +88,14 @@ def share_of_users(name: str, share: object, users: int) -> int:
     return math.ceil(Fraction(value) * users * (1 - _HALF_DIGIT))
 
 
+def expected_users(name: str, rate: object, invited: int) -> int:
+    """How many of the invited users answer at a rate in (0, 1]: rounded down, because the others are not relied on."""
+    value = real(name, rate)
+    if not 0 < value <= 1:
+        raise ParameterError(f"{name} is the share of the invited users who answer: give a number above 0, at most 1")
+    return min(invited, math.floor(Fraction(value) * invited * (1 + _HALF_DIGIT)))
+
+
 def epsilon(value: object, name: str = "epsilon") -> float:
     """A privacy loss: finite and not negative."""
     number = real(name, value)

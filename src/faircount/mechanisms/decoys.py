@@ -128,11 +128,10 @@ class Decoys(NoiseMechanism):
         return self.D % self.n == 0
 
     def made_alike(self) -> Self:
-        """With ceil(D0 / h) coins for every user, where epsilon and delta fix the D0 that must be left."""
-        if self.every_user_alike or self.epsilon is None or self.delta is None:
+        """With as many coins for every user as the first ones have: nobody protects less, and no place is needed."""
+        if self.every_user_alike:
             return self
-        each = -(-decoys_needed(self.epsilon, self.delta) // self.h)
-        return replace(self, delta=None, coins=each * self.n)
+        return replace(self, delta=None, coins=-(-self.D // self.n) * self.n)
 
     def as_included(self, places: Sequence[int]) -> Self:
         """With the coins of these users alone, where users have unequal numbers of them."""

@@ -4,10 +4,13 @@ Where the protocol carries it, the protocol counts: these are the bytes of the e
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.mechanisms.secret_shared import makes_shares
-from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
+from faircount.protocol.survey.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +24,22 @@ class Cost:
     sees: str  # who sees what
 
 
+_SUMS = {
+    SERVERS: ("two servers", "each server one uniform share, everybody the result"),
+    EXPLICIT: ("shares held by users", "every user one uniform share of each other one's vector, everybody the result"),
+    MASKED: ("users mask each other", "S2 vectors under masks that only cancel in the sum, everybody the result"),
+}
+"""How sums travel: in which words, and who sees what."""
+
+
 def cost(mechanism: FrequencyMechanism) -> Cost:
-    """The cheapest form that needs no trusted party: two servers for sums, helpers for TSS, a report for local ones."""
+    """The cheapest form that needs no trusted party and changes nothing of the noise.
+
+    That is two servers for sums, but users with places in a roster where they do not all draw alike; helpers for TSS, a
+    report for local mechanisms.
+    """
     if mechanism.collected is Collected.SUM:
-        sent = SERVERS.bytes_sent(makes_shares(mechanism))
-        sees = "each server one uniform share, everybody the result"
-        return Cost("two servers", str(SERVERS), sent, len(SERVERS.phases), sees)
+        return _of_sum(SERVERS, mechanism) if mechanism.every_user_alike else _with_places(mechanism)
     if mechanism.collected is Collected.SETS:
         sent = TWO_STAGE.bytes_sent(makes_shares(mechanism))
         sees = "S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result"
@@ -35,6 +48,59 @@ def cost(mechanism: FrequencyMechanism) -> Cost:
     if mechanism.collected is Collected.REPORTS:
         return Cost("one report", None, report, 1, "the server every user's own, randomized report")
     return Cost("trusted server", None, report, 1, "the server every answer in the clear")
+
+
+def _of_sum(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
+    form, sees = _SUMS[topology]
+    return Cost(form, str(topology), topology.bytes_sent(makes_shares(mechanism)), len(topology.phases), sees)
+
+
+def _with_places(mechanism: FrequencyMechanism) -> Cost:
+    """Between users who have places in a roster: each with all others, or with some neighbours where that is less."""
+    whole = _of_sum(EXPLICIT, mechanism)
+    try:
+        masked = _of_sum(MASKED, mechanism)
+    except ParameterError:  # no graph bears so many colluding users
+        return whole
+    return min(whole, masked, key=lambda each: each.bytes_sent)
+
+
+@dataclass(frozen=True)
+class InServers:
+    """A mechanism as two servers run it, where that is not as planned: they know no places, so all users draw alike.
+
+    mechanism: ready to run there; None if it does not run there
+    standard_error, half_width_95: error of an average item, as fractions of the users
+    bytes_sent: of a user
+    reason: why it does not run there; None if it does
+    """
+
+    mechanism: FrequencyMechanism | None = None
+    standard_error: float | None = None
+    half_width_95: float | None = None
+    bytes_sent: int | None = None
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        keys = ("standard_error", "half_width_95", "reason")
+        parameters = self.mechanism.parameters if self.mechanism else {}
+        return {
+            **{key: getattr(self, key) for key in keys},
+            "bytes_per_user": self.bytes_sent,
+            "parameters": dict(parameters),
+        }
+
+
+def in_servers(mechanism: FrequencyMechanism, staying: int) -> InServers | None:
+    """What changes in servers when so many users stay; None where nothing does, or where it never goes there."""
+    if mechanism.collected is not Collected.SUM or mechanism.every_user_alike:
+        return None
+    try:
+        alike = SERVERS.runs(makes_shares(mechanism))
+        return InServers(alike, *alike.expected_errors(staying), SERVERS.bytes_sent(alike))
+    except ParameterError as refusal:
+        return InServers(reason=str(refusal))
 
 
 def paper_form_bytes(mechanism: FrequencyMechanism) -> int:

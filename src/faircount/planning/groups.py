@@ -14,7 +14,8 @@ import numpy as np
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.plain import JSON_VERSION
 from faircount.estimation import weighting
-from faircount.planning.plan import Option, Plan, percent, plan
+from faircount.planning.option import Option
+from faircount.planning.plan import Plan, percent, plan
 
 WHY = {
     "total": "weights by total variance trade noise against how well a group speaks for everybody",

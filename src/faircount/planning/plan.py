@@ -1,23 +1,17 @@
 """Every mechanism side by side at equal exact privacy, one recommendation, and a warning where there is no point."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from faircount.core import plain
-from faircount.core.errors import FaircountError, RefusedError
-from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.planning.accuracy import users_needed
-from faircount.planning.calibrate import Family, families
+from faircount.core.validation import expected_users, integer
+from faircount.planning.calibrate import families
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
-from faircount.planning.costs import Cost, cost, paper_form_bytes
+from faircount.planning.option import Option, option
 from faircount.planning.question import Question, cautions
 from faircount.protocol.survey.topology import TARGET_COMPLETION
-
-TRIES = 4
-"""Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
 
 TIE_FACTOR = 1.01
 """Errors within this factor of the smallest count as equal: then the order of the families decides."""
@@ -40,63 +34,17 @@ def percent(share: float, sign: str = "") -> str:
     return f"{sign}{share:.{digits}%}"
 
 
-FRAME = ("sound", "half_width_95", "standard_error", "users_needed", "bytes_per_user", "condition", "reason")
+FRAME = (
+    "sound",
+    "half_width_95",
+    "standard_error",
+    "users_needed",
+    "topology",
+    "bytes_per_user",
+    "condition",
+    "reason",
+)
 """Columns of a plan as a data frame."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One mechanism's answer to the question. Errors are fractions of the users, averaged over the items.
-
-    name: of the mechanism
-    sound: whether it meets the budget
-    reason: why it does, or why not
-    parameters: what it is run with, each release
-    epsilon, delta: the exact privacy of all releases together
-    standard_error, half_width_95: error of an average item
-    users_needed: users that the wanted error takes; None where none was asked for, or no number is enough
-    condition: what must hold for the guarantee not to be empty; None where it holds for any data
-    cost: bytes, visits and who sees what
-    paper_form_bytes: bytes of a user in the paper's own form
-    mechanism: the mechanism itself, ready to run
-    """
-
-    name: str
-    sound: bool
-    reason: str
-    parameters: Mapping[str, float]
-    epsilon: float | None = None
-    delta: float | None = None
-    standard_error: float | None = None
-    half_width_95: float | None = None
-    users_needed: int | None = None
-    condition: str | None = None
-    cost: Cost | None = None
-    paper_form_bytes: int | None = None
-    mechanism: FrequencyMechanism | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.epsilon, self.delta, self.standard_error))
-
-    @property
-    def needs_trust(self) -> bool:
-        """Whether a server sees every answer in the clear."""
-        return self.mechanism is not None and self.mechanism.collected is Collected.ANSWERS
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        keys = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
-        spent = self.cost
-        return {
-            **{key: getattr(self, key) for key in keys},
-            "parameters": dict(self.parameters),
-            "condition": self.condition,
-            "bytes_per_user": spent.bytes_sent if spent else None,
-            "bytes_per_user_paper_form": self.paper_form_bytes,
-            "rounds": spent.visits if spent else None,
-            "form": spent.form if spent else None,
-            "sees": spent.sees if spent else None,
-        }
 
 
 @dataclass(frozen=True)
@@ -149,7 +97,7 @@ class Plan:
             return self._unfinished()
         needs = "whatever the answers are" if best.condition is None else f"provided that {best.condition}"
         error = percent(best.standard_error or 0.0)
-        return f"run {best.name}: its standard error of {error} is {self._compared(best)}, {needs}"
+        return f"run {best.name}: its standard error of {error} is {self._compared(best)}, {needs}{_otherwise(best)}"
 
     def _unfinished(self) -> str:
         """What to do about a survey that too few users stay for."""
@@ -206,6 +154,7 @@ class Plan:
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
             **{key: getattr(asked, key) for key in keys},
+            "invited": asked.users if asked.invited is None else asked.invited,
             "loss": self.loss,
             "topologies": [each.to_dict() for each in self.endings],
             "notes": list(self.notes),
@@ -214,14 +163,20 @@ class Plan:
 
     def __str__(self) -> str:
         asked = self.question
-        lines = [f"{asked.users:,} users, {asked.items} items, epsilon {asked.epsilon:g}, delta {asked.delta:g}"]
+        lines = [f"{asked.crowd}, {asked.items} items, epsilon {asked.epsilon:g}, delta {asked.delta:g}", self.verdict]
+        for name, half, error in self._errors():
+            lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
+        return "\n".join([*lines, *(f"note: {each}" for each in self.notes)])
+
+    def _errors(self) -> list[tuple[str, str, str]]:
+        """Name, 95% error and standard error of what can be used; what changes in servers has a line of its own."""
+        found = []
         for each in self.options:
-            if each.sound:
-                half, error = percent(each.half_width_95 or 0.0, "±"), percent(each.standard_error or 0.0)
-                lines.append(f"  {each.name:<9}  95% error {half}, standard error {error}")
-        cannot = ", ".join(each.name for each in self.options if not each.sound)
-        lines += [f"  cannot meet the budget: {cannot}"] if cannot else []
-        return "\n".join([*lines, *(f"note: {each}" for each in self.notes), self.verdict])
+            for label, form in ((each.name, each), (f"{each.name} in servers", each.servers)):
+                if form is not None and form.standard_error is not None:
+                    half = percent(form.half_width_95 or 0.0, "±")
+                    found.append((label, half, percent(form.standard_error)))
+        return found
 
     def __repr__(self) -> str:
         return f"<Plan: {self.verdict}>"
@@ -243,11 +198,7 @@ class Plan:
         return plan_axes(self.question, ax)
 
     def _repr_html_(self) -> str:
-        rows = [
-            [plain.text(each.name), percent(each.half_width_95 or 0.0, "±"), percent(each.standard_error or 0.0)]
-            for each in self.options
-            if each.sound
-        ]
+        rows = [[plain.text(name), half, error] for name, half, error in self._errors()]
         table = plain.table(["mechanism", "95% error", "standard error"], rows)
         words = (f"Note: {each}" for each in self.notes)
         return plain.paragraph(self.verdict, strong=True) + table + "".join(map(plain.paragraph, words))
@@ -265,10 +216,11 @@ def plan(
     colluding: float = 0.0,
     target_error: float | None = None,
     loss: float | None = None,
+    response_rate: float | None = None,
 ) -> Plan:
     """Compare every mechanism for this many users and items under a total budget over all releases.
 
-    users: number of users who will be asked
+    users: number of users who will be asked; all of them are expected to answer, unless `response_rate` is given
     items: number of items that the question offers
     epsilon: privacy loss of all releases together
     delta: probability with which more than epsilon may be lost, over all releases together
@@ -279,9 +231,23 @@ def plan(
     target_error: wanted 95% half-width; the plan then says how many users it takes
     loss: probability that a user misses a visit; the plan then says which topologies finish (5% where users may
         drop out and nothing is given)
+    response_rate: share of the users who will answer, where not all are expected to: the plan is made for those alone
     """
-    question = Question(users, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss)
+    invited = None if response_rate is None else integer("users", users, least=1)
+    expected = users if invited is None else expected_users("response_rate", response_rate, invited)
+    question = Question(
+        expected, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss, invited
+    )
     return Plan(question, _ordered([option(name, family, question) for name, family in families().items()]))
+
+
+def _otherwise(best: Option) -> str:
+    """What becomes of it in servers, where that is not as planned."""
+    if best.servers is None:
+        return ""
+    error = best.servers.standard_error
+    found = "it does not run there" if error is None else f"its standard error is {percent(error)}"
+    return f"; this is with topology {best.topology}, and in servers {found}"
 
 
 def _ordered(options: list[Option]) -> tuple[Option, ...]:
@@ -292,49 +258,3 @@ def _ordered(options: list[Option]) -> tuple[Option, ...]:
         first = next(o for o in options if o.sound and (o.standard_error or 0.0) <= limit)
         sound = [first, *(o for o in sound if o is not first)]
     return (*sound, *(o for o in options if not o.sound))
-
-
-def option(name: str, family: Family, q: Question) -> Option:
-    """What a family makes of the question, or why it cannot meet it."""
-    try:
-        mechanism, spent = _within_budget(family, q)
-    except FaircountError as refusal:
-        return Option(name, False, str(refusal), {})
-    target = q.target_error
-    error, half = mechanism.expected_errors(q.staying)
-    condition = mechanism.condition(mechanism.participants)
-    return Option(
-        name,
-        True,
-        _reason(mechanism, condition),
-        mechanism.parameters,
-        q.epsilon,
-        spent,
-        error,
-        half,
-        users_needed(family, q, target) if target is not None else None,
-        condition,
-        cost(mechanism),
-        paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM else None,
-        mechanism,
-    )
-
-
-def _within_budget(family: Family, q: Question) -> tuple[FrequencyMechanism, float]:
-    """The mechanism and the delta it spends, at most the budget; where rounding overshoots, made for a little less."""
-    aim = q
-    for _ in range(TRIES):
-        made = family(aim)
-        spent = made.total_delta()
-        if spent <= q.delta:
-            return made.mechanism, spent
-        aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, q.delta / spent))
-    raise RefusedError(f"what it spends, delta = {spent:.3g}, cannot be brought below the budget: allow a larger delta")
-
-
-def _reason(mechanism: FrequencyMechanism, condition: str | None) -> str:
-    trusted = mechanism.collected is Collected.ANSWERS
-    who = " for whoever has a server that may see every answer" if trusted else ""
-    return f"meets the budget{who}, " + (
-        "whatever the answers are" if condition is None else f"provided that {condition}"
-    )

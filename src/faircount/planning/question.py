@@ -35,7 +35,8 @@ class Question:
 
     `floor` is public knowledge: so many OTHER holders every item has for sure. `dropout` and `colluding` are shares of
     the users; at least one participant is always counted as an insider, because everybody reads the result. `loss` is
-    the probability that a user misses a visit.
+    the probability that a user misses a visit. `users` are those expected to answer; `invited` is how many are asked,
+    where not all of them are expected to.
     """
 
     users: int
@@ -48,6 +49,7 @@ class Question:
     colluding: float = 0.0
     target_error: float | None = None
     loss: float | None = None
+    invited: int | None = None
 
     def __post_init__(self) -> None:
         integer("users", self.users, least=1)
@@ -66,6 +68,11 @@ class Question:
                 f"{self.insiders} may collude (at least one participant always counts as an insider), so nobody is "
                 "left to hide among"
             )
+
+    @property
+    def crowd(self) -> str:
+        """How many users, in words."""
+        return f"{self.users:,} users" + (f" who answer, of {self.invited:,} invited" if self.invited else "")
 
     @property
     def insiders(self) -> int:

@@ -1,12 +1,14 @@
 """`faircount plan`."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from faircount.cli.plan import COLUMNS
 from faircount.cli.show import WIDTH
 from faircount.planning.plan import plan
 
@@ -23,7 +25,7 @@ def test_json_is_the_plan_and_nothing_else(call: Call) -> None:
 
 
 def test_people_see_every_mechanism_and_one_recommendation(call: Call) -> None:
-    shown = call(f"{ASK} --floor 40 --target-error 0.02").stdout
+    shown = call(f"{ASK} --floor 40 --target-error 0.02 --all").stdout
     for name in ("laplace", "decoys", "dpdg", "dpds", "tss-prime", "tss", "dpcs", "oue", "grr"):
         assert f"\n{name} " in shown or f"  {name} " in shown
     assert "Recommendation: run laplace" in shown
@@ -67,10 +69,39 @@ def test_a_loss_that_is_no_probability_is_refused(call: Call) -> None:
     assert "probability that a user misses a visit" in call(f"{ASK} --loss 1.5").stderr
 
 
-def test_refusals_name_the_floor(call: Call) -> None:
-    shown = call(ASK).stdout
+def test_what_cannot_be_used_is_shown_on_demand_and_names_the_floor(call: Call) -> None:
+    shown = call(f"{ASK} --all").stdout
     assert "Cannot meet the budget" in shown
     assert "needs a floor of 80 holders per item" in shown
+    short = call(ASK).stdout
+    assert "4 more cannot meet the budget: --all says which, and why." in short
+    assert "dpds" not in short
+
+
+def test_the_recommendation_comes_first_and_every_column_is_explained(call: Call) -> None:
+    shown = call(f"{ASK} --target-error 0.02").stdout
+    table = shown.index("\nmechanism ")
+    assert shown.index("Recommendation: run laplace") < table
+    heads = re.split(r"  +", shown[table:].splitlines()[1].strip())
+    assert [each.split(" for ")[0] for each in heads] == list(COLUMNS)
+    lines = shown[table:].splitlines()
+    for name, words in COLUMNS.items():
+        assert sum(re.fullmatch(f"  {name} +{re.escape(words)} *", line) is not None for line in lines) == 1, name
+    assert "\n  users " not in call(ASK).stdout
+
+
+def test_servers_have_a_line_of_their_own_where_they_differ(call: Call) -> None:
+    """Decoys flip 149 coins where users have places, and one each in servers: the plan printed 0.76% for both."""
+    lines = [line.split() for line in call(ASK).stdout.splitlines()]
+    at = next(place for place, words in enumerate(lines) if words[:1] == ["decoys"])
+    assert lines[at] == ["decoys", "masked", "±1.4%", "0.76%", "5,207", "4", "D=149", "q=953"]
+    assert lines[at + 1] == ["servers", "±3.5%", "1.8%", "223", "1", "D=800", "q=1601"]
+
+
+def test_those_who_are_invited_need_not_all_answer(call: Call) -> None:
+    shown = call("plan --users 2000 --response-rate 0.4 --items 12 --epsilon 1").stdout
+    assert shown.startswith("800 users who answer, of 2,000 invited, 12 items")
+    assert shown.splitlines()[1:] == call(ASK).stdout.splitlines()[1:]
 
 
 def test_a_hopeless_plan_says_do_not_run_this(call: Call) -> None:

@@ -28,7 +28,7 @@ from faircount.testing.completion import played
 
 KEYS = {
     "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",
-    "condition", "bytes_per_user", "bytes_per_user_paper_form", "rounds", "form", "sees",
+    "condition", "bytes_per_user", "bytes_per_user_paper_form", "rounds", "form", "sees", "topology", "servers",
 }  # fmt: skip
 
 
@@ -289,16 +289,39 @@ def test_a_plan_prints_short_and_readably() -> None:
     made = plan(800, 12, 1.0, 1e-6)
     lines = str(made).splitlines()
     assert lines[0] == "800 users, 12 items, epsilon 1, delta 1e-06"
-    assert lines[1] == "  laplace    95% error ±0.75%, standard error 0.35%"
-    assert lines[-1] == made.verdict
-    assert "cannot meet the budget: dpds, tss-prime, tss, dpcs" in str(made)
+    assert lines[1] == made.verdict
+    assert lines[2] == "  laplace    95% error ±0.75%, standard error 0.35%"
+    assert "  decoys in servers  95% error ±3.5%, standard error 1.8%" in lines
+    assert "dpds" not in str(made)
     assert len(repr(made)) < 250
     assert "note: an epsilon of 20" in str(plan(800, 12, 20.0, 1e-6))
 
 
 @pytest.mark.parametrize(
+    ("invited", "rate", "expected"), [(2000, 0.4, 800), (100, 0.29, 29), (999, 0.5, 499), (800, 1.0, 800)]
+)
+def test_a_response_rate_plans_for_those_who_answer(invited: int, rate: float, expected: int) -> None:
+    """Rounded down, and not put off by floating point; everything else is as if only they had been asked."""
+    made, alone = plan(invited, 4, 1.0, 1e-6, response_rate=rate), plan(expected, 4, 1.0, 1e-6)
+    assert made.options == alone.options
+    said = made.to_dict()
+    assert (said["invited"], said["users"]) == (invited, expected)
+    assert alone.to_dict() == said | {"invited": expected}
+    assert str(made).startswith(f"{expected} users who answer, of {invited:,} invited, 4 items")
+
+
+def test_a_recommendation_that_servers_run_otherwise_says_so() -> None:
+    made = plan(800, 12, 1.0, 1e-6, releases=12)
+    assert made.recommended is named(made, "decoys")
+    assert made.verdict.endswith("; this is with topology masked, and in servers its standard error is 3.1%")
+
+
+@pytest.mark.parametrize(
     ("known", "words"),
     [
+        ({"response_rate": 0.0}, "share of the invited users who answer"),
+        ({"response_rate": 1.1}, "share of the invited users who answer"),
+        ({"response_rate": 0.001}, "users must be at least 1"),
         ({"users": 0}, "users must be at least 1"),
         ({"users": 1}, "too few"),
         ({"items": 1}, "items must be at least 2"),

@@ -41,7 +41,8 @@ def test_a_plan_as_a_frame(plan) -> None:
 def test_a_plan_in_a_notebook(plan) -> None:
     page = plan._repr_html_()
     assert plan.verdict in page
-    assert page.count("<tr>") == 1 + sum(each.sound for each in plan.options)
+    assert page.count("<tr>") == 1 + sum(each.sound + (each.servers is not None) for each in plan.options)
+    assert "decoys in servers" in page
     assert plan.verdict in repr(plan)
 
 

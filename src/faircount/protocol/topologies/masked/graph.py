@@ -9,6 +9,7 @@ user finds its neighbours by itself and asks for their lines alone.
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +158,7 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     """
     bad, lost = _share(colluding, n), _share(dropout, n)
     first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
-    for k in (*range(first + first % 2, n - 1, 2), n - 1):
+    for k in chain(range(first + first % 2, n - 1, 2), (n - 1,)):
         t = _safe_threshold(n, bad, k)
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= -RECOVER_BITS * math.log(2):
             return k, t
