@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 
-.PHONY: demo reproduce test faults lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test faults mutants lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -26,6 +26,9 @@ test: $(STAMP) lint  ## every test, on two processes
 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py
+
+mutants: $(STAMP)  ## remove one security check after the other: a test must notice each
+	$(BIN)/python tests/mutants.py
 
 vectors: $(STAMP)  ## write test_vectors/ again
 	$(BIN)/python test_vectors/make.py

@@ -106,6 +106,21 @@ def test_another_claim_in_a_sync_state_never_leads_to_another_sum(stage) -> None
     assert isinstance(play.s1.final.says, Aborted)
 
 
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_further_claim_ends_the_survey_even_if_its_chain_is_the_one_that_s1_has_heard(stage, summed) -> None:
+    """S2 says that after its first receipt it gave another one: in `servers` there is no further claim."""
+    play = claimed(stage)
+    receipt = play.s2.statements[0].says
+    handed_over = sums(play.tell_s1(by_s2(play, included(play, range(6))))) if summed else []
+    claim = replace(play.s2.claim, entries=play.s2.claim.entries[1:])
+    named = named_set(claim, range(5))
+    second = replace(receipt, claim_hash=named.claim_hash)
+    out = play.tell_s1(told(play, receipt, second, named, claim=encode(claim)))
+    assert sums(out) == sums(resume(play.s1)) == []
+    assert len(handed_over) == summed
+    assert play.s1.state is State.ABORTED
+
+
 def test_the_sum_is_recorded_before_it_is_sent(stage) -> None:
     """What S1 says again is what it recorded: its bodies are not added up a second time."""
     play = claimed(stage)

@@ -1,0 +1,187 @@
+"""Remove one security check after the other, and see that a test notices: `make mutants`.
+
+    python tests/mutants.py            all of them
+    python tests/mutants.py sum root   those whose name contains one of the words
+
+A mutant is the package with one line changed, in a directory of its own. It survives if the tests that should notice
+pass all the same; then a check is not tested, and the script fails.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROTOCOL = Path("faircount/protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A check, by name; its text in a file of the protocol, what stands there without it, and the tests to ask."""
+
+    name: str
+    file: str
+    text: str
+    without: str
+    tests: str
+
+
+TWO_SERVERS, LYING = "topologies/two_servers/coordinator.py", "tests/unit/protocol/two_servers/test_lying_s2.py"
+ANCHOR, LIMITS = "tests/unit/protocol/roles/test_anchor.py", "tests/unit/protocol/roles/test_limits.py"
+MUTANTS = (
+    Mutant(
+        "sum over fewer than the minimum",
+        TWO_SERVERS,
+        "if len(lines) < params.minimum or not keeps(",
+        "if False and not keeps(",
+        LYING,
+    ),
+    Mutant(
+        "root of the set not compared",
+        TWO_SERVERS,
+        "return None if stated.root == root else",
+        "return None if True else",
+        LYING,
+    ),
+    Mutant("second set answered", TWO_SERVERS, "if s.included is not None:", "if False:", LYING),
+    Mutant(
+        "another claim after a receipt",
+        TWO_SERVERS,
+        "    if s.receipt is not None:\n        return coordinator.end_alone(",
+        "    if False:\n        return coordinator.end_alone(",
+        LYING,
+    ),
+    Mutant(
+        "result over another set",
+        TWO_SERVERS,
+        "if message.claim_hash == s.claim_hash and wanted",
+        "if False and wanted",
+        LYING,
+    ),
+    Mutant(
+        "set before the receipt",
+        TWO_SERVERS,
+        "or s.receipt is None or message.claim_hash",
+        "or message.claim_hash",
+        LYING,
+    ),
+    Mutant("shares kept after the end", TWO_SERVERS, "bodies=s.bodies.scrubbed(), own=None", "own=None", LYING),
+    Mutant(
+        "S2 does not notice that it is behind",
+        "roles/aggregator.py",
+        "if s.state not in FINAL and _is_behind(",
+        "if False and _is_behind(",
+        LYING,
+    ),
+    Mutant("box key kept after the end", "roles/aggregator.py", "box=s.box.destroyed()", "box=s.box", LYING),
+    Mutant(
+        "sync contradicts what was heard",
+        "roles/coordinate.py",
+        "if not found.over and s.newest != found.place(",
+        "if False and s.newest != found.place(",
+        LYING,
+    ),
+    Mutant(
+        "anchor takes anything",
+        "roles/anchor.py",
+        "not in (before, after):\n            return False",
+        "not in (before, after):\n            return True",
+        ANCHOR,
+    ),
+    Mutant("S1's sum not anchored", "roles/anchor.py", "or anchor.advance(name, NOTHING, sent):", "or True:", ANCHOR),
+    Mutant("S2's step not anchored", "roles/anchor.py", "return step if held else", "return step if True else", ANCHOR),
+    Mutant(
+        "long uploads are read", "roles/limits.py", "if len(data) > longest_upload(params, kind):", "if False:", LIMITS
+    ),
+    Mutant(
+        "complaint names a user twice",
+        "topologies/explicit/coordinator.py",
+        "len(named) < len(message.senders) or",
+        "",
+        LIMITS,
+    ),
+    Mutant(
+        "claim with a user twice",
+        "topologies/two_servers/aggregator.py",
+        "if any(a >= b for a, b in pairwise(users)):",
+        "if any(a > b for a, b in pairwise(users)):",
+        "tests/unit/protocol/two_servers",
+    ),
+    Mutant(
+        "proof size not compared",
+        "survey/inclusion.py",
+        "return answer.size == published.included and",
+        "return",
+        "tests/unit/protocol",
+    ),
+    Mutant(
+        "roster below the minimum accepted by a user",
+        "topologies/peers/member.py",
+        "if not params.minimum <= n <= params.n_max:",
+        "if not n <= params.n_max:",
+        "tests/unit/protocol/explicit",
+    ),
+    Mutant(
+        "own key missing from the roster",
+        "topologies/peers/member.py",
+        "if Peer(member.user, member.keys.public) not in entries:",
+        "if member.user not in {each.user for each in entries}:",
+        "tests/unit/protocol/explicit",
+    ),
+    Mutant(
+        "explicit user ignores the minimum",
+        "topologies/explicit/user.py",
+        "if len(wanted.members) < params.minimum or not",
+        "if not",
+        "tests/unit/protocol/explicit",
+    ),
+    Mutant(
+        "helper adds parcels from outside the set",
+        "topologies/two_stage/user.py",
+        "set(senders) <= {*numbers} & {*keys}",
+        "set(senders) <= {*keys}",
+        "tests/unit/protocol/two_stage",
+    ),
+)
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the tests pass without the check."""
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        changed = source / PROTOCOL / mutant.file
+        changed.write_text(mutated(changed.read_text(), mutant))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests.split()]
+        told = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{mutant.name}: the tests could not be run\n{done.stdout.decode()[-2000:]}")
+    return done.returncode == 0
+
+
+def mutated(text: str, mutant: Mutant) -> str:
+    """The file without the check, which must stand in it once."""
+    if text.count(mutant.text) != 1:
+        raise RuntimeError(f"{mutant.name}: its text stands {text.count(mutant.text)} times in {mutant.file}")
+    return text.replace(mutant.text, mutant.without)
+
+
+def main(words: list[str]) -> int:
+    """Try the mutants; the number of those that survive."""
+    chosen = [each for each in MUTANTS if not words or any(word in each.name for word in words)]
+    left = 0
+    for each in chosen:
+        lives = survives(each)
+        left += lives
+        print(f"{'SURVIVES' if lives else 'found   '}  {each.name}", flush=True)
+    print(f"{len(chosen)} mutants, {left} survive")
+    return left
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1:]) else 0)
