@@ -121,7 +121,8 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
 
     asked = made.question
     several = f"all {asked.releases} releases together" if asked.releases > 1 else "one release"
-    out.print(f"{asked.crowd}, {asked.items} items, epsilon {asked.epsilon:g} and delta {asked.delta:g} for {several}")
+    budget = f"epsilon {asked.epsilon:g} and delta {asked.delta:g}"
+    out.print(f"{asked.users_in_words}, {asked.items} items, {budget} for {several}")
     out.print(_assumed(made) + "\n")
     out.print(f"[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.\n")
     if made.recommended is not None:

@@ -163,7 +163,10 @@ class Plan:
 
     def __str__(self) -> str:
         asked = self.question
-        lines = [f"{asked.crowd}, {asked.items} items, epsilon {asked.epsilon:g}, delta {asked.delta:g}", self.verdict]
+        lines = [
+            f"{asked.users_in_words}, {asked.items} items, epsilon {asked.epsilon:g}, delta {asked.delta:g}",
+            self.verdict,
+        ]
         for name, half, error in self._errors():
             lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
         return "\n".join([*lines, *(f"note: {each}" for each in self.notes)])

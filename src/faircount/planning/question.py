@@ -70,8 +70,8 @@ class Question:
             )
 
     @property
-    def crowd(self) -> str:
-        """How many users, in words."""
+    def users_in_words(self) -> str:
+        """How many users answer, and of how many invited ones where these are more."""
         return f"{self.users:,} users" + (f" who answer, of {self.invited:,} invited" if self.invited else "")
 
     @property

@@ -136,6 +136,13 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
     assert [each["recommended"] for each in said["groups"]] == ["laplace"] * 3
 
 
+def test_groups_may_be_invited_too(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,500,0.5\nopen,1001,2\n")
+    line = "plan --items 4 --response-rate 0.5 --groups-file groups.csv --json"
+    said = json.loads(call(line).stdout)["groups"]
+    assert [(each["invited"], each["users"]) for each in said] == [(500, 250), (1001, 500)]
+
+
 def test_hopeless_groups_are_not_recommended(call: Call, tmp_path: Path) -> None:
     """`run` refuses them; the plan recommended weights for them."""
     (tmp_path / "groups.csv").write_text("group,users,epsilon\nstrict,20,0.1\nopen,20,0.2\n")
