@@ -22,6 +22,7 @@ from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology, a
 from faircount.protocol.play import set_up
 from faircount.protocol.roles.client import Client, Device, goes_on
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.user import ExplicitClient
 from faircount.protocol.topologies.masked import user as masked_user
@@ -153,7 +154,7 @@ class ViewEnumerator:
             for i, each in enumerate(self.setup.invitations)
             for answer in range(mechanism.N)
         }
-        if topology is not SERVERS:
+        if State.ENROLLING in topology.phases:
             self._enrol()
 
     def _enrol(self) -> None:

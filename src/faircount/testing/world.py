@@ -7,12 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from faircount.core.entropy import SeededStream
-from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import (
-    MASKED,
-    TWO_STAGE,
     Aggregator,
     Coordinator,
     Topology,
@@ -229,14 +224,9 @@ class World:
 @lru_cache(maxsize=64)
 def small_survey(topology: Topology, users: int, variant: int) -> SurveySetup:
     """A survey before its first user: noise off, one item per user. A variant has fewer helpers or neighbours."""
-    terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3}
-    mechanism: FrequencyMechanism = DPDS(items=users, users=users, p=1.0)
-    if topology is TWO_STAGE:
-        mechanism = TSSPrime(items=users, users=users, p=1.0, alpha=(users - 1 - variant) / users, phi=1)
-        terms["k"] = 2 * variant
-    if topology is MASKED and variant and users > 5:
-        terms |= {"k": 4, "t": 2}
-    return set_up(mechanism, topology, SeededStream(users), **terms)
+    mechanism, terms = topology.trial(users, variant)
+    agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "attempts": 3, **terms}
+    return set_up(mechanism, topology, SeededStream(users), **agreed)
 
 
 def corrupted(message: Message, how: int) -> Message:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faircount.core.errors import ParameterError
+from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.states import State
 from faircount.protocol.wire.codec import Message
@@ -46,6 +47,11 @@ class Completion:
     words: Callable[[Attendance, float], str]
 
 
+def noiseless(users: int) -> FieldMechanism:
+    """A mechanism that counts everybody and adds nothing: one item per user, so that a 2 is somebody counted twice."""
+    return DPDS(items=users, users=users, p=1.0)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Topology:
     """Everything that one way for shares to travel adds to the common protocol.
@@ -53,7 +59,8 @@ class Topology:
     `phases` are the states in which users act, in order, each with a deadline. `runs` gives the mechanism as it runs
     here, or refuses it; `terms` completes what a proposal left open; `check` refuses parameters that do not fit. `s1`
     and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends. `bytes_sent`
-    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves.
+    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves. `trial` gives
+    mechanism and terms of small surveys without noise, one item per user, in variants: tests play them.
     """
 
     name: str
@@ -67,6 +74,7 @@ class Topology:
     bytes_sent: Callable[[FieldMechanism], int]
     completion: Completion
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
+    trial: Callable[[int, int], tuple[FieldMechanism, dict[str, Any]]] = lambda users, variant: (noiseless(users), {})
     attempts: int = ATTEMPTS
     numbers_users: bool = False  # S1 needs a key for an order that only it knows
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster

@@ -10,7 +10,6 @@ from faircount.core.arrays import Marks, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.core.values import ArrayValue
-from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.explicit.messages import Call, Complaint, ShareBundle, SumUpload
@@ -48,8 +47,8 @@ class Sharer(ArrayValue, UserState):
 def share(member: Member, answer: int, entropy: Entropy) -> Sharer:
     """Draw response and shares, once; `answer` is a position in the item list (Alg. 2, lines 2 to 9)."""
     params, mechanism = member.params, member.params.mechanism
-    if not isinstance(mechanism, SharedMechanism) or member.index < 0:
-        raise ProtocolError("believe the roster before sharing")
+    if member.index < 0:
+        raise ProtocolError("verify the roster before sharing")
     response = mechanism.respond_as(member.index, answer, entropy)
     return prepare(member, response, uniform(params.q, (member.n, params.N), entropy), entropy)
 

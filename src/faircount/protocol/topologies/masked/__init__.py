@@ -21,7 +21,7 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Topology
+from faircount.protocol.survey.topology import Topology, noiseless
 from faircount.protocol.topologies.masked.aggregator import S2
 from faircount.protocol.topologies.masked.completion import COMPLETION
 from faircount.protocol.topologies.masked.coordinator import S1
@@ -63,6 +63,11 @@ def terms(mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]
     return {"k": k, "t": t}
 
 
+def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    """Everybody is everybody's neighbour, or in the variant few are, so that a graph can fall apart."""
+    return noiseless(users), {"k": 4, "t": 2} if variant and users > 5 else {}
+
+
 def bytes_sent(mechanism: FieldMechanism) -> int:
     """Enrolment, a sealed key share for each neighbour, the sealed masked vector. Nobody leaves, so nobody helps."""
     degree = min(terms(mechanism, {})["k"], mechanism.n - 1)
@@ -78,6 +83,7 @@ MASKED = Topology(
     runs=runs,
     check=check,
     terms=terms,
+    trial=trial,
     s1=S1,
     s2=S2,
     client=MaskedClient(),

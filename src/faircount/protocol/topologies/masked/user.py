@@ -15,7 +15,6 @@ from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError, ShareError
 from faircount.core.values import ArrayValue
-from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
 from faircount.protocol.topologies.masked.masks import Round, help_info, keys_digest, masks_of, share_info
@@ -115,10 +114,8 @@ def _lines_problem(member: Member, index: int, lines: Mapping[int, Peer]) -> Rej
 
 def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
     """Draw response and mask key, and share the key, once; `answer` is a position in the item list."""
-    member, mechanism = placed.member, placed.member.params.mechanism
-    if not isinstance(mechanism, SharedMechanism):
-        raise ProtocolError("this mechanism is not for masked sums")
-    response = mechanism.respond_as(member.index, answer, entropy)
+    member = placed.member
+    response = member.params.mechanism.respond_as(member.index, answer, entropy)
     return prepare(placed, response, member.sealing.keypair(entropy), entropy)
 
 

@@ -7,7 +7,6 @@ from hashlib import sha256
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
-from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.protocol.roles.client import Client, Device, UserState, state_of
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
@@ -44,8 +43,6 @@ def respond(
     """
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
-    if not isinstance(params.mechanism, SharedMechanism):
-        raise ProtocolError("these parameters are not for the servers topology")
     crypto = RealSealing() if sealing is None else sealing
     response = params.mechanism.respond_as(0, answer, entropy)
     return prepare(params, invitation, response, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)

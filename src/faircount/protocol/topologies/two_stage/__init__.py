@@ -11,10 +11,12 @@ one, once more; the other sums stay good as long as the set does. Once S2 has bl
 `aggregator`. Who holds which slot is in `election`.
 """
 
+from typing import Any
+
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.two_stage import reports_sets
+from faircount.mechanisms.two_stage import TSSPrime, reports_sets
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Attendance, Completion, Topology
@@ -66,6 +68,12 @@ def check(params: SurveyParameters) -> None:
         raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
 
 
+def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+    """As many helpers as reporters, or in the variant phi + 1, so that somebody is left to step in."""
+    alpha = (users - 1 - variant) / users
+    return TSSPrime(items=users, users=users, p=1.0, alpha=alpha, phi=1), {"k": 2 * variant}
+
+
 def bytes_sent(mechanism: FieldMechanism) -> int:
     """Of the average user: enrolment, its set, a sealed share for each helper of its items, sums of its own slots.
 
@@ -90,6 +98,7 @@ TWO_STAGE = Topology(
     phases=(State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
     runs=runs,
     check=check,
+    trial=trial,
     s1=S1,
     s2=S2,
     client=TwoStageClient(),

@@ -17,7 +17,7 @@ from faircount.accounting import guarantee
 from faircount.accounting.guarantee import Adversary
 from faircount.core.arrays import Residues
 from faircount.core.errors import ProtocolError
-from faircount.mechanisms.two_stage import TSS, TwoStageSum
+from faircount.mechanisms.two_stage import TwoStageSum, reports_sets
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
@@ -187,10 +187,7 @@ def _publish(s: Aggregator, claim: TwoStageClaim, ballot: Ballot, slots: Slots, 
 
 def _against(s: Aggregator, included: int, lost: int) -> tuple[Against, ...]:
     """The realized guarantee against S1, S2, phi users and readers, rounded up. TSS claims nothing against users."""
-    mechanism = s.params.mechanism
-    if not isinstance(mechanism, TSS):
-        return ()
-    left = mechanism.realized_against(included, s.params.epsilon, lost)
+    left = reports_sets(s.params.mechanism).realized_against(included, s.params.epsilon, lost)
     return tuple(
         Against(_code(each.adversary), scaled_up(each.epsilon).encode(), scaled_up(each.delta).encode())
         for each in left

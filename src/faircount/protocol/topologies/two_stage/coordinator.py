@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from hashlib import sha256
 
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.states import State, advance
@@ -52,8 +52,8 @@ from faircount.sharing.packing import packed_size
 
 def take_indicator(s: Coordinator, message: Indicator) -> coordinator.Step:
     """A user's A_i. After a restore, users of the election may say again what S1 forgot."""
-    items, mechanism = members_of(message.items, s.params.N), s.params.mechanism
-    if items is None or not isinstance(mechanism, TSS) or len(items) != mechanism.reported:
+    items = members_of(message.items, s.params.N)
+    if items is None or len(items) != reports_sets(s.params.mechanism).reported:
         return s, (rejected(Reason.MALFORMED, "an indicator has as many items as the parameters say"),)
     known = rounds(s)
     asked = s.state is State.INDICATING and known.request is None

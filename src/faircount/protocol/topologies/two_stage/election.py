@@ -19,7 +19,7 @@ import numpy as np
 
 from faircount.core.arrays import Ints
 from faircount.core.entropy import fill_from, key_stream
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_stage.messages import Election, Gone
 from faircount.protocol.wire.codec import Party, encode
@@ -122,8 +122,8 @@ def draw(params: SurveyParameters, n: int, election: Election) -> Ballot:
 
 def tally_problem(params: SurveyParameters, n: int, bits: bytes, reporters: Sequence[int]) -> Rejected | None:
     """What is wrong with an eligible list and numbers of reporters; every eligible user reports exactly M items."""
-    eligible, mechanism = members_of(bits, n), params.mechanism
-    if eligible is None or len(reporters) != params.N or not isinstance(mechanism, TSS):
+    eligible, mechanism = members_of(bits, n), reports_sets(params.mechanism)
+    if eligible is None or len(reporters) != params.N:
         return rejected(Reason.MALFORMED, "an election names users of the roster and a number for every item")
     if len(eligible) < params.minimum:
         return rejected(Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed")

@@ -19,7 +19,7 @@ from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.core.values import ArrayValue
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.topologies.peers.client import PeersClient
@@ -69,10 +69,9 @@ class Participant(ArrayValue, UserState):
 
 def indicate(member: Member, answer: int, entropy: Entropy) -> Participant:
     """Draw coin, set and bits, once; `answer` is a position in the item list (Alg. 3, lines 2 to 9)."""
-    mechanism = member.params.mechanism
-    if not isinstance(mechanism, TSS) or member.index < 0:
+    if member.index < 0:
         raise ProtocolError("verify the roster of a two-stage survey before indicating")
-    drawn = mechanism.respond_as(member.index, answer, entropy)
+    drawn = reports_sets(member.params.mechanism).respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
     return prepare(member, items, drawn.bits[0, list(items)], entropy)
 
