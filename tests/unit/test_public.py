@@ -40,6 +40,7 @@ calls = {
     "histogram": lambda: fc.histogram(answers, domain=["a", "b", "c"], epsilon=1.0, anyway=True),
     "plan": lambda: fc.plan(users=100, items=3, epsilon=1.0, delta=1e-6),
     "privacy": lambda: fc.privacy("laplace", epsilon=1.0),
+    "register": lambda: fc.register(type("Own", (fc.Laplace,), {"name": "own"})),
     "run": lambda: fc.run(answers, made, entropy=fc.SeededStream(1)),
     "statement": lambda: fc.statement("laplace", epsilon=1.0),
 }
