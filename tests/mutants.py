@@ -79,13 +79,6 @@ MUTANTS = (
     ),
     Mutant("box key kept after the end", "roles/aggregator.py", "box=s.box.destroyed()", "box=s.box", LYING),
     Mutant(
-        "sync contradicts what was heard",
-        "roles/coordinate.py",
-        "if not found.over and s.newest != found.place(",
-        "if False and s.newest != found.place(",
-        LYING,
-    ),
-    Mutant(
         "anchor takes anything",
         "roles/anchor.py",
         "not in (before, after):\n            return False",
