@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from faircount.core.arrays import Floats, Ints
+from faircount.core.search import last_real
 from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Completion
 
 NEGLIGIBLE = 1e-18
@@ -46,12 +47,8 @@ def _after(sizes: Ints, law: Floats, who: Attendance, missing: int) -> tuple[Int
 
 def tolerable_loss(who: Attendance, wanted: float = TARGET_COMPLETION) -> float:
     """The largest loss per visit at which a survey still comes to its end with the wanted probability."""
-    low, high = 0.0, 1 - (wanted / who.attempts) ** (1 / who.minimum)  # above, not even one attempt has everybody
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        ends = chance(replace(who, loss=middle)) >= wanted
-        low, high = (middle, high) if ends else (low, middle)
-    return low
+    high = 1 - (wanted / who.attempts) ** (1 / who.minimum)  # above, not even one attempt has everybody
+    return last_real(lambda loss: chance(replace(who, loss=loss)) >= wanted, 0.0, high, 1e-5 * high)
 
 
 def _words(who: Attendance, found: float) -> str:

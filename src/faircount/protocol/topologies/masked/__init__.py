@@ -65,7 +65,7 @@ def terms(mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]
 
 def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
     """Everybody is everybody's neighbour, or in the variant few are, so that a graph can fall apart."""
-    return noiseless(users), {"k": 4, "t": 2} if variant and users > 5 else {}
+    return noiseless(users), {"k": 4 if variant and users > 5 else users - 1, "t": 2}
 
 
 def bytes_sent(mechanism: FieldMechanism) -> int:

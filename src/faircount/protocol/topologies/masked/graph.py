@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faircount.core.arrays import Marks
 from faircount.core.entropy import fill_from, key_stream
 from faircount.core.errors import ParameterError
-from faircount.core.validation import integer, real
+from faircount.core.validation import integer, share_of_users
 from faircount.protocol.wire.digests import labelled
 
 COLLUDING, DROPOUT = 0.05, 0.30
@@ -142,7 +142,7 @@ def least_degree(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT,
 
     This bounds the probability that the others fall apart (Bell et al., SecAgg+). Small n: n - 1, everybody.
     """
-    lost, log_ratio = _share(colluding, n) + _share(dropout, n), 0.0
+    lost, log_ratio = share_of_users("colluding", colluding, n) + share_of_users("dropout", dropout, n), 0.0
     for k in range(n - 1):
         if k and k % 2 == 0 and log_ratio + math.log(n * (n - k - 1) / 2) <= -bits * math.log(2):
             return k
@@ -156,7 +156,7 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     With probability 2^-40 the others fall apart or somebody has t colluding neighbours (half for each), with 2^-20
     somebody has fewer than t neighbours left. Small n: everybody is a neighbour.
     """
-    bad, lost = _share(colluding, n), _share(dropout, n)
+    bad, lost = share_of_users("colluding", colluding, n), share_of_users("dropout", dropout, n)
     first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
     for k in chain(range(first + first % 2, n - 1, 2), (n - 1,)):
         t = _safe_threshold(n, bad, k)
@@ -165,14 +165,6 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     raise ParameterError(
         f"no graph of {n} users bears {bad} colluding and {lost} missing: invite more, or plan for fewer"
     )
-
-
-def _share(fraction: float, n: int) -> int:
-    """floor(fraction n), not put off by rounding."""
-    value = real("fraction of users", fraction)
-    if not 0 <= value < 1:
-        raise ParameterError(f"a fraction of users lies in [0, 1), not {value:g}")
-    return math.floor(value * n + 1e-9)
 
 
 def _safe_threshold(n: int, bad: int, k: int) -> int:
