@@ -68,7 +68,7 @@ def params() -> list[Case]:
     found = [
         parameters(),
         parameters(mechanism=Laplace(items=ITEMS, users=10, epsilon=1.0, insiders=1), delta=1e-6, minimum=10),
-        parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff", group="north"),
+        parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff"),
         parameters(MASKED, k=26, t=6, attempts=2),
         parameters(TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
     ]

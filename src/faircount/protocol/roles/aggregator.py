@@ -60,11 +60,11 @@ from faircount.protocol.wire.stored import Rows, StoredState
 class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
-    stored_version = 1
+    stored_version = 2
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
-    guests: Annotated[Mapping[bytes, bytes], Rows] = field(repr=False)  # user id -> key of the seal on its enrolment
+    mac_keys: Annotated[Mapping[bytes, bytes], Rows] = field(repr=False)  # user id -> key of the seal on its enrolment
     ledger: Ledger
     committed: bytes = field(default=bytes(32), repr=False)  # revealed once the roster is sealed
     sealing: Sealing = field(default_factory=RealSealing)
@@ -181,7 +181,7 @@ def seal_roster(s: Aggregator, request: SealRequest) -> Step:
 
 def believed(s: Aggregator, each: Entry) -> bool:
     """Whether an invitation vouches for this entry: S1 cannot have made it up."""
-    return entry_holds(s.guests.get(each.user), s.params.digest, each.public_key, each.mac)
+    return entry_holds(s.mac_keys.get(each.user), s.params.digest, each.public_key, each.mac)
 
 
 def _roster_problem(s: Aggregator, request: SealRequest) -> Rejected | None:

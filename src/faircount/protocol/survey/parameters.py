@@ -48,7 +48,7 @@ class SurveyParameters:
 
     `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
     helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
-    of each visit in order. All surveys of a population add up, whatever their `budget` and `group`.
+    of each visit in order. All surveys of a `population` add up.
     `owner`, `purpose`, `contact` and the operators of both servers are what a person reads before it answers.
     """
 
@@ -66,8 +66,6 @@ class SurveyParameters:
     attempts: int = 1
     phases: tuple[int, ...] = ()
     population: str = ""
-    budget: str = ""
-    group: str = ""
     owner: str = ""
     purpose: str = ""
     contact: str = ""
@@ -173,9 +171,7 @@ class SurveyParameters:
         return found
 
 
-_TEXTS = (
-    "question", "population", "budget", "group", "owner", "purpose", "contact", "s1_operator", "s2_operator",
-)  # fmt: skip
+_TEXTS = ("question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator")
 _COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
 
 

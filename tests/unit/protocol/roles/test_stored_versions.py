@@ -33,7 +33,7 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 LAYOUTS = {
-    "Aggregator": (1, "b4a2d7b72c1b768d"),
+    "Aggregator": (2, "6bf3d1fb692635eb"),
     "Coordinator": (1, "f0509c4805ee22ef"),
     "Device": (1, "e3c840e60da93b52"),
     "MaskedState": (1, "5b2dd67ac0e10d0b"),

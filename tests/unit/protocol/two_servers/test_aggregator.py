@@ -169,7 +169,7 @@ def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:
 
 def test_groups_add_up_as_long_as_nothing_proves_that_they_are_disjoint(stage) -> None:
     """Fifty surveys of epsilon 1, each with a group of its own, fitted a budget of 1."""
-    groups = ({"budget": "spring", "group": "north"}, {"budget": "spring", "group": "south"})
+    groups = ({"purpose": "people in the north"}, {"purpose": "people in the south"})
     ((first, one), (second, other)), ledger = two_claims(stage, each=groups)
     after, _ = aggregate_with(ledger, first.s2, one)
     _, (ended, _) = aggregate_with(after, second.s2, other)
@@ -200,7 +200,9 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    wrong = ShareSum(play.setup.params.survey, _included_hash(play), pack(np.zeros(6, dtype=np.uint8), 7))
+    everybody_everywhere = (6 - play.s2.held.astype(np.int64)) % 7  # opens to six holders of each of six items
+    packed = pack(everybody_everywhere.astype(np.uint8), 7)
+    wrong = ShareSum(play.setup.params.survey, _included_hash(play), packed)
     (answer,) = play.tell_s2(play.by_s1(wrong))
     said = play.said_by_s2(answer)
     assert isinstance(said, Aborted)
