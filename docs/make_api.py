@@ -16,6 +16,8 @@ from faircount.estimation.result import MeanResult
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan
 from faircount.planning.privacy_report import Statement
+from faircount.service.client import Participation
+from faircount.service.standing import Standing
 
 HEAD = """# The Python interface
 
@@ -42,6 +44,7 @@ SECTIONS: dict[str, list[str]] = {
         "register",
     ],
     "Privacy": ["Guarantee", "compose", "LedgerFile"],
+    "Taking part in a survey": ["connect"],
     "Randomness and errors": ["SeededStream", "FaircountError"],
 }
 ABOUT = {
@@ -51,7 +54,19 @@ Every mechanism has the same verbs: `respond` (what a user's device makes of its
 from counts alone, for simulations). `fc.run` calls them in order.
 """
 }
-RETURNED = (fc.Result, Histogram, GroupedHistogram, MeanResult, Intervals, Plan, Option, Statement, AuditReport)
+RETURNED = (
+    fc.Result,
+    Histogram,
+    GroupedHistogram,
+    MeanResult,
+    Intervals,
+    Plan,
+    Option,
+    Statement,
+    AuditReport,
+    Participation,
+    Standing,
+)
 FORMER = {"statement"}  # names that still work
 
 

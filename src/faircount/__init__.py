@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from faircount.planning.plan import plan as plan
     from faircount.planning.privacy_report import privacy as privacy
     from faircount.planning.privacy_report import statement as statement
+    from faircount.service.client import connect as connect
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ _HOMES = {
     "plan": "planning.plan",
     "privacy": "planning.privacy_report",
     "compose": "planning.compose",
+    "connect": "service.client",
     "costs": "experiments.costs",
     "register": "mechanisms.registry",
     "run": "analysis.run",

@@ -8,7 +8,7 @@ import pytest
 import faircount
 
 HELP = "from click.testing import CliRunner; from faircount.cli import main; CliRunner().invoke(main, ['--help'])"
-HEAVY = ("scipy", "matplotlib", "dp_accounting", "pandas", "pyarrow", "dask")
+HEAVY = ("scipy", "matplotlib", "dp_accounting", "pandas", "pyarrow", "dask", "httpx", "starlette", "sqlalchemy")
 
 
 def test_every_public_name_is_there() -> None:
@@ -20,9 +20,8 @@ def test_every_public_name_is_there() -> None:
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "compose", "costs", "histogram", "plan", "privacy",
-        "register", "run",
-        "statement",
+        "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "compose", "connect", "costs", "histogram", "plan",
+        "privacy", "register", "run", "statement",
     }  # fmt: skip
 
 
@@ -32,10 +31,14 @@ import faircount as fc
 for each in pkgutil.walk_packages(fc.__path__, "faircount."):
     if not each.name.endswith("__main__"):
         importlib.import_module(each.name)
+from faircount.protocol import Invitation
+from faircount.service.codes import Code
+code = Code(bytes(16), Invitation(bytes(32), bytes(32))).text
 answers, made = ["a", "b", "a", "c"] * 10, fc.Laplace(items=["a", "b", "c"], epsilon=1.0)
 calls = {
     "audit": lambda: fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1)),
     "compose": lambda: fc.compose(made.bind(40), made.bind(40), epsilon=2.0),
+    "connect": lambda: fc.connect("https://count.example.org/#" + code),
     "costs": lambda: fc.costs(users=10, items=4),
     "histogram": lambda: fc.histogram(answers, domain=["a", "b", "c"], epsilon=1.0, anyway=True),
     "plan": lambda: fc.plan(users=100, items=3, epsilon=1.0, delta=1e-6),

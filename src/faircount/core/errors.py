@@ -8,6 +8,8 @@
     +-- RefusedError                     the privacy claim asked for cannot be made
     +-- CorruptSumError                  an opened sum lies outside its possible range
     +-- ContradictionError               what was measured contradicts the theory beside it
+    +-- UnreachableError                 a server does not answer now: the same again later is safe
+    +-- RemoteError                      a server answered that it will not do what was asked
     +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
         +-- IllegalTransitionError       the survey is not in a state from which this step exists
         +-- StaleLedgerError             a ledger was changed by somebody else meanwhile: do the step again
@@ -48,6 +50,18 @@ class CorruptSumError(FaircountError):
 
 class ContradictionError(FaircountError):
     """Measured runs contradict the theory that they are compared with: one of the two is wrong."""
+
+
+class UnreachableError(FaircountError):
+    """A server does not answer now; nothing is lost, and the same may be asked again later."""
+
+
+class RemoteError(FaircountError):
+    """A server answered that it will not do what was asked. `status` is that of HTTP, `reason` the protocol's or 0."""
+
+    def __init__(self, message: str, status: int = 0, reason: int = 0) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
 
 
 class ProtocolError(FaircountError):

@@ -1,0 +1,82 @@
+"""S1 and S2 in memory behind HTTP's own types, so that clients are tested without sockets."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
+from faircount.protocol.play import SurveySetup, converse, set_up
+from faircount.protocol.survey.states import FINAL
+from faircount.protocol.survey.topology import Topology
+from faircount.protocol.topologies import SERVERS
+from faircount.protocol.wire.messages import Rejected
+from faircount.service.calls import Patience, Server
+from faircount.service.codes import Code
+
+ADDRESS = "https://count.example.org"
+AT_ONCE = Patience(tries=4, sleep=lambda seconds: None)
+
+
+@dataclass
+class InMemory:
+    """Both servers; `before` may answer instead of S1, `after` may change or lose its answer."""
+
+    setup: SurveySetup
+    bodies: list[bytes] = field(default_factory=list)
+    before: Callable[[httpx.Request], httpx.Response | None] = lambda request: None
+    after: Callable[[httpx.Response], httpx.Response] = lambda response: response
+
+    def __post_init__(self) -> None:
+        self.s1, self.s2 = self.setup.s1, self.setup.s2
+
+    @property
+    def params(self) -> SurveyParameters:
+        return self.setup.params
+
+    @property
+    def codes(self) -> list[Code]:
+        return [Code(self.params.survey, each) for each in self.setup.invitations]
+
+    def server(self) -> Server:
+        http = httpx.Client(transport=httpx.MockTransport(self._handle))
+        return Server(ADDRESS, name="the survey's server", patience=AT_ONCE, http=http)
+
+    def end_phase(self) -> None:
+        self.s1, out = end_phase(self.s1)
+        self.s1, self.s2 = converse(self.s1, self.s2, out)
+
+    @property
+    def over(self) -> bool:
+        return self.s1.state in FINAL
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        return self.before(request) or self.after(self._answer(request))
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == f"/v1/surveys/{self.params.survey.hex()}/params":
+            return httpx.Response(200, content=self.params.published)
+        if request.url.path != f"/v1/surveys/{self.params.survey.hex()}/messages":
+            return httpx.Response(404, json={"title": "no such survey"})
+        self.bodies.append(request.content)
+        self.s1, (answer, *_) = coordinate(self.s1, decode(request.content))
+        if isinstance(answer, Rejected):
+            problem = {"detail": answer.detail.decode(), "reason": answer.reason}
+            return httpx.Response(409, content=json.dumps(problem).encode())
+        return httpx.Response(200, content=encode(answer))
+
+
+MakeServers = Callable[..., InMemory]
+
+
+@pytest.fixture
+def in_memory() -> MakeServers:
+    def make(users: int = 6, topology: Topology = SERVERS) -> InMemory:
+        mechanism, terms = topology.trial(users, 0)
+        agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": min(3, users), "question": "Which city?", **terms}
+        return InMemory(set_up(mechanism, topology, SystemEntropy(), **agreed))
+
+    return make
