@@ -1,0 +1,221 @@
+"""The proof itself: complete counting in tiny fields, and known answers in larger ones."""
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import ParameterError
+from faircount.protocol.topologies.two_servers.validity import (
+    FAILURE_BITS,
+    ReportForm,
+    point_of,
+    prove,
+    question,
+    report_form,
+)
+from faircount.sharing.additive import split
+from faircount.sharing.expand import expand
+
+KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json").read_bytes())["cases"]
+
+TINY = [
+    ReportForm(2, 1, 0, 2), ReportForm(2, 1, 1, 2), ReportForm(2, 2, 0, 3), ReportForm(3, 1, 0, 2),
+    ReportForm(3, 2, 0, 2), ReportForm(3, 2, 1, 2), ReportForm(3, 3, 0, 3), ReportForm(5, 2, 0, 2),
+    ReportForm(5, 3, 2, 2), ReportForm(7, 2, 1, 2),
+]  # fmt: skip
+"""With q = M, q = 2, N = 1 and k = 3 among them."""
+
+
+def every(q, count):
+    return np.array(list(itertools.product(range(q), repeat=count)), dtype=np.uint8).reshape(-1, count)
+
+
+def valid_bits(form):
+    coins = [list(each) for each in itertools.product((0, 1), repeat=form.coins)]
+    return [np.array([*hot, *some], np.uint8) for hot in np.eye(form.items, dtype=int).tolist() for some in coins]
+
+
+def is_valid(form, bits):
+    return bool((bits <= 1).all() and bits[: form.items].sum() == 1)
+
+
+def points(form):
+    return [r for r in itertools.product(range(form.q), repeat=form.degree) if any(r[1:])]
+
+
+def judged(form, r, rows):
+    asked = question(form, r)
+    answers = asked.answers(rows)
+    return asked.accepts(answers, np.zeros_like(answers))
+
+
+@pytest.mark.parametrize("case", KNOWN, ids=lambda case: f"q{case['q']}")
+def test_known_answers(case):
+    form = ReportForm(case["q"], case["N"], case["m"], case["k"])
+    pairs = zip(case["bits"], case["s"], strict=True)
+    rows = np.array([prove(form, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs])
+    asked, k = question(form, tuple(case["r"])), form.degree
+    answers = asked.answers(rows)
+    assert list(form.field.modulus) == case["modulus"]
+    assert rows[:, form.bits + k :].tolist() == case["h"]
+    assert answers[:, :k].tolist() == case["f_at_r"]
+    assert answers[:, k : 2 * k].tolist() == case["h_at_r"]
+    assert answers[:, -1].tolist() == case["answer_sum"]
+    assert asked.vanishing[0].tolist() == case["Z_at_r"]
+    assert judged(form, tuple(case["r"]), rows).all()
+
+
+@pytest.mark.parametrize("form", TINY, ids=str)
+def test_every_valid_report_is_accepted_at_every_point(form):
+    rows = np.array([prove(form, bits, s) for bits in valid_bits(form) for s in every(form.q, form.degree)])
+    assert all(judged(form, r, rows).all() for r in points(form))
+
+
+def test_shares_of_a_valid_report_are_accepted_and_each_alone_says_nothing_wrong():
+    form = report_form(1153, 30, 5, 1000)
+    bits = np.zeros(35, np.uint64)
+    bits[[7, 31, 34]] = 1
+    row = prove(form, bits, expand(b"\1" * 32, form.q, form.degree))
+    first, second = split(row, 2, form.q, SystemEntropy())
+    asked = question(form, point_of(form, b"\2" * 32))
+    assert asked.accepts(asked.answers(first[None]), asked.answers(second[None])).tolist() == [True]
+    other = asked.answers(second[None])
+    for at in range(form.answers):  # any element of an answer that is shifted refuses it
+        shifted = other.copy()
+        shifted[0, at] = (int(other[0, at]) + 1) % form.q
+        assert not asked.accepts(asked.answers(first[None]), shifted).any()
+
+
+# soundness
+
+
+def test_no_invalid_report_passes_at_more_points_than_the_bound():
+    """Exhaustive: all 5^9 rows (w, s, h) at q = 5, N = 2, k = 2; at most 6 of the 20 points accept.
+
+    A point and its fifth power accept the same rows, since rows have coefficients in F_5: ten points are asked.
+    """
+    form, bound = ReportForm(5, 2, 0, 2), 6
+    left = np.array([[*w, *s, *[0] * 5] for w in every(5, 2) for s in every(5, 2)], np.uint8)
+    right = np.array([[*[0] * 4, *h] for h in every(5, 5)], np.uint8)
+    counts = np.zeros((len(left), len(right)), np.uint8)
+    seen = set()
+    for r in points(form):
+        conjugate = tuple(form.field.power(np.array(r, np.uint64), 5).tolist())
+        if r in seen:
+            continue
+        seen |= {r, conjugate}
+        asked = question(form, r)
+        first, second = asked.answers(left), asked.answers(right)
+        for i, each in enumerate(first):
+            counts[i] += 2 * asked.accepts(np.broadcast_to(each, second.shape), second).astype(np.uint8)
+    assert len(seen) == 20
+    valid = np.array([is_valid(form, row[:2]) for row in left])
+    assert counts[~valid].max() == bound
+    assert (counts[valid] == 20).any(axis=1).all()  # with the right h, at every point
+
+
+def test_bits_with_another_sum_never_pass():
+    form = ReportForm(5, 3, 1, 2)
+    for bits in every(2, 4):
+        if bits[:3].sum() != 1:
+            rows = np.array([prove(form, bits, s) for s in every(5, 2)])
+            assert not any(judged(form, r, rows).any() for r in points(form))
+
+
+def test_the_degree_is_chosen_for_the_whole_survey():
+    for q, items, coins, users in [(1153, 30, 5, 1000), (100_549, 30, 0, 100_000), (23, 3, 2, 8)]:
+        form = report_form(q, items, coins, users)
+        failing = users * 2 * (form.bits + form.degree - 1) / (q**form.degree - q)
+        assert failing <= 2.0**-FAILURE_BITS
+
+
+# zero knowledge
+
+
+@pytest.mark.parametrize("form", TINY, ids=str)
+def test_answers_have_the_same_law_for_every_valid_report(form):
+    """Exact: over all blinds, f(r) takes every value of F_{q^k} once, at every point, whatever the bits are."""
+    rows = {
+        tuple(bits): np.array([prove(form, bits, s) for s in every(form.q, form.degree)]) for bits in valid_bits(form)
+    }
+    for r in points(form):
+        asked = question(form, r)
+        laws = {bits: Counter(map(tuple, asked.answers(made).tolist())) for bits, made in rows.items()}
+        first = next(iter(laws.values()))
+        assert all(law == first for law in laws.values())
+        assert len({each[: form.degree] for each in first}) == form.q**form.degree
+
+
+def test_the_planted_error_is_seen():
+    """With a blind that the server knows (drawn from its seed) f(r) tells the bits."""
+    form = ReportForm(5, 2, 0, 2)
+    asked = question(form, (0, 1))
+    known = {tuple(asked.answers(prove(form, bits, np.zeros(2, np.uint8))[None])[0]) for bits in valid_bits(form)}
+    assert len(known) == len(valid_bits(form))
+
+
+def test_a_second_question_would_tell_the_answer():
+    """Why there is one question per report, ever: two points together have another law for another answer."""
+    form = ReportForm(3, 2, 0, 2)
+    laws = []
+    for bits in valid_bits(form):
+        rows = np.array([prove(form, bits, s) for s in every(3, 2)])
+        both = np.hstack([question(form, r).answers(rows) for r in ((0, 1), (1, 1))])
+        laws.append(Counter(map(tuple, both.tolist())))
+    assert laws[0] != laws[1]
+
+
+def test_a_server_that_shifts_its_answers_learns_nothing_from_what_is_accepted():
+    """Exhaustive: every shift of f(r), h(r) and the sum; the law of (f(r), accepted) is the same for every answer."""
+    form = ReportForm(3, 2, 0, 2)
+    for r in points(form):
+        asked = question(form, r)
+        answers = [asked.answers(np.array([prove(form, w, s) for s in every(3, 2)])) for w in valid_bits(form)]
+        for shift in every(3, form.answers):
+            laws = []
+            for mine in answers:
+                accepted = asked.accepts(mine, np.broadcast_to(shift, mine.shape))
+                laws.append(Counter(zip(map(tuple, mine.tolist()), accepted.tolist(), strict=True)))
+            assert laws[0] == laws[1]
+
+
+# what is refused
+
+
+def test_a_point_inside_the_field_of_shares_is_never_asked():
+    form = ReportForm(3, 2, 0, 2)
+    with pytest.raises(ParameterError, match="outside the field"):
+        question(form, (2, 0))
+
+
+def test_the_point_is_the_first_outside_the_field_of_shares():
+    """A stream whose first k elements lie in F_q is followed further; found by trying keys."""
+    form, skipped = ReportForm(2, 1, 0, 2), 0
+    for number in range(64):
+        key = number.to_bytes(32, "big")
+        stream = expand(key, 2, 40).reshape(-1, 2).tolist()
+        wanted = next(tuple(each) for each in stream if each[1])
+        skipped += stream[0] != list(wanted)
+        assert point_of(form, key) == wanted
+    assert skipped
+
+
+def test_points_are_uniform_outside_the_field_of_shares():
+    """Chi-square over the 6 points of F_9 outside F_3, 6000 keys; false alarm 1e-6 (5 degrees of freedom: 37.3)."""
+    form = ReportForm(3, 2, 0, 2)
+    drawn = Counter(point_of(form, number.to_bytes(32, "big")) for number in range(6000))
+    assert set(drawn) == set(points(form))
+    assert sum((seen - 1000) ** 2 / 1000 for seen in drawn.values()) < 37.3
+    assert sum((seen - 1000) ** 2 / 1000 for seen in (2000, 800, 800, 800, 800, 800)) > 37.3  # a planted error
+
+
+def test_too_many_bits_are_refused_in_words():
+    with pytest.raises(ParameterError, match="fewer items"):
+        report_form(100_003, 2601, 0, 1000)
+    with pytest.raises(ParameterError, match="field of at least as many"):
+        report_form(31, 30, 5, 20)
