@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 
-.PHONY: demo reproduce test faults mutants lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test browser faults mutants lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -21,8 +21,16 @@ demo: $(STAMP)  ## private frequencies of a made-up company's 800 users
 reproduce: $(STAMP)  ## every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out
 
-test: $(STAMP) lint  ## every test, on two processes
+test: $(STAMP) lint browser  ## every test, on two processes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+browser:  ## find Chromium and Node for the tests of the page, or install Debian's
+	@if command -v chromium >/dev/null && command -v node >/dev/null; then \
+	  echo "Chromium and Node found: $$(command -v chromium), $$(command -v node)"; \
+	else \
+	  echo "Chromium or Node is missing: installing Debian's packages chromium and nodejs"; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs; \
+	fi
 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py

@@ -1,0 +1,105 @@
+// Vectors over F_q as arrays of BigInt from 0 to q - 1: expanded from a key, packed to bytes.
+
+import { bigEndian, littleEndian } from "./bytes.js";
+import { insist } from "./refusal.js";
+import { keyStream } from "./sealing.js";
+
+const SPARE_WORDS = 8;
+const WITNESSES = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n]; // they decide every number below 2^64
+
+/** `count` elements: the t-th accepted little-endian word of the key stream, modulo q, is element t. */
+export async function expand(key, q, count) {
+  const size = q < 1n << 16n ? 2 : q < 1n << 32n ? 4 : 8;
+  const limit = ((1n << BigInt(8 * size)) / q) * q;
+  for (let words = count + SPARE_WORDS; ; words *= 2) {
+    const stream = await keyStream(key, words * size);
+    const found = accepted(stream, size, limit).slice(0, count);
+    if (found.length === count) return found.map((word) => word % q);
+  }
+}
+
+function accepted(stream, size, limit) {
+  const found = [];
+  for (let at = 0; at < stream.length; at += size) {
+    const word = littleEndian(stream.subarray(at, at + size));
+    if (word < limit) found.push(word);
+  }
+  return found;
+}
+
+/** a - b modulo q, element by element. */
+export const subtract = (a, b, q) => a.map((value, at) => residue(value - b[at], q));
+
+/** A whole number of either sign modulo q. */
+export const residue = (value, q) => ((value % q) + q) % q;
+
+/** Bits of one packed element. */
+const elementBits = (q) => (q - 1n).toString(2).length;
+
+/** Bytes that `count` elements take. */
+export const packedSize = (q, count) => Math.ceil((elementBits(q) * count) / 8);
+
+/** The bytes of a vector: element t at bits [t b, (t+1) b), least significant first, zeros at the end. */
+export function pack(vector, q) {
+  const bits = BigInt(elementBits(q));
+  const whole = vector.reduceRight((sum, value) => (sum << bits) | value, 0n);
+  return littleEndianBytes(whole, packedSize(q, vector.length));
+}
+
+/** The vector of `count` elements behind packed bytes; refused unless it is their one packed form. */
+export function unpack(bytes, q, count) {
+  insist(bytes.length === packedSize(q, count), "malformed", "a packed vector has another length");
+  const bits = BigInt(elementBits(q));
+  let whole = littleEndian(bytes);
+  const vector = Array.from({ length: count }, () => {
+    const value = whole & ((1n << bits) - 1n);
+    whole >>= bits;
+    return value;
+  });
+  insist(whole === 0n, "malformed", "the unused bits of a packed vector are not zero");
+  insist(vector.every((value) => value < q), "malformed", "an element of a packed vector is too large");
+  return vector;
+}
+
+function littleEndianBytes(value, size) {
+  const text = value.toString(16).padStart(2 * size, "0");
+  return Uint8Array.from({ length: size }, (_, at) => parseInt(text.substr(2 * (size - 1 - at), 2), 16));
+}
+
+/** So many uniform bits as a number. */
+export const uniformBits = (bits, random) => bigEndian(random(bits / 8));
+
+/** The smallest prime above a number below 2^63. */
+export function smallestPrimeAbove(bound) {
+  let candidate = bound + 1n;
+  while (!isPrime(candidate)) candidate += 1n;
+  return candidate;
+}
+
+function isPrime(n) {
+  if (n < 2n) return false;
+  const small = WITNESSES.find((witness) => n % witness === 0n);
+  return small === undefined ? WITNESSES.every((witness) => passes(n, witness)) : n === small;
+}
+
+/** One round of Miller and Rabin. */
+function passes(n, base) {
+  let [odd, twos] = [n - 1n, 0];
+  for (; odd % 2n === 0n; odd /= 2n) twos += 1;
+  let value = power(base, odd, n);
+  if (value === 1n || value === n - 1n) return true;
+  for (let round = 1; round < twos; round += 1) {
+    value = (value * value) % n;
+    if (value === n - 1n) return true;
+  }
+  return false;
+}
+
+function power(base, exponent, n) {
+  let [result, factor] = [1n, base % n];
+  for (let left = exponent; left; left >>= 1n) {
+    if (left & 1n) result = (result * factor) % n;
+    factor = (factor * factor) % n;
+  }
+  return result;
+}

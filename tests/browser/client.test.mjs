@@ -1,0 +1,89 @@
+// The browser's client in Node: `node --test tests/browser`.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import test from "node:test";
+
+import { hex } from "../../src/faircount/web/client/bytes.js";
+import { encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
+import { decode, encode } from "../../src/faircount/web/client/codec.js";
+import { sha256 } from "../../src/faircount/web/client/digests.js";
+import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
+import { laplaceEpsilon } from "../../src/faircount/web/client/privacy.js";
+import { systemRandom } from "../../src/faircount/web/client/random.js";
+import { Refusal } from "../../src/faircount/web/client/refusal.js";
+import { laplaceTable } from "../../src/faircount/web/client/tables.js";
+import { NOT_OURS, REPLAYS } from "./replay.mjs";
+
+const FOLDER = new URL("../../test_vectors/", import.meta.url);
+const NAMES = readdirSync(FOLDER).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5));
+
+for (const name of NAMES.filter((each) => !NOT_OURS.includes(each))) {
+  test(`known answers: ${name}`, async () => {
+    const { cases } = JSON.parse(readFileSync(new URL(`${name}.json`, FOLDER)));
+    assert.ok(cases.length > 0);
+    for (const one of cases) await REPLAYS[name](one);
+  });
+}
+
+test("bytes that are no message are refused, for a message that this client reads", async () => {
+  const path = [new Uint8Array(32)];
+  const fields = { survey: new Uint8Array(16), body_hash: path[0], index: 0, size: 2, path, signature: new Uint8Array(64) };
+  const good = await encode("Accepted", fields);
+  const body = good.slice(0, -8);
+  const longList = body.slice();
+  longList.set([255, 255, 255, 255], 2 + 16 + 32 + 8);
+  const checked = [body.slice(0, -1), Uint8Array.from([...body, 0]), longList];
+  const bad = await Promise.all(checked.map(async (each) => join(each, (await sha256(each)).slice(0, 8))));
+  assert.equal((await decode(good)).size, 2);
+  for (const bytes of [...bad, good.slice(0, -1), join(good, [0]), changed(good, 20), changed(good, 0)]) {
+    await assert.rejects(decode(bytes), Refusal, hex(bytes.slice(0, 4)));
+  }
+});
+
+const join = (one, other) => Uint8Array.from([...one, ...other]);
+const changed = (bytes, at) => bytes.map((byte, index) => (index === at ? byte ^ 1 : byte));
+
+test("keys of canonical JSON stand in the order of code points, not of UTF-16 units", () => {
+  const written = new TextDecoder().decode(encodeJson({ "\u{1f600}": 1, "\uff5e": 2, b: 3, a: 4, ab: 5 }));
+  assert.equal(written, '{"a":4,"ab":5,"b":3,"\uff5e":2,"\u{1f600}":1}');
+  assert.throws(() => encodeJson("\ud800"), Refusal);
+});
+
+test("heads are binomial: every random byte counted once", () => {
+  for (const [coins, wanted] of [[3, [1, 3, 3, 1]], [8, [1, 8, 28, 56, 70, 56, 28, 8, 1]]]) {
+    const found = new Array(coins + 1).fill(0);
+    for (let byte = 0; byte < 256; byte += 1) {
+      const [, count] = MECHANISMS.decoys.noise({ each: coins }, 2, 0, () => Uint8Array.of(byte));
+      found[Number(count)] += 1;
+    }
+    assert.deepEqual(found, wanted.map((each) => (each * 256) / 2 ** coins));
+  }
+});
+
+test("a person is counted exactly when the random bits lie below p", async () => {
+  const drawn = { coin: { values: [1, 0], cumulative: [1n << 126n, 1n << 128n] } };
+  const first = (byte) => (size) => Uint8Array.from({ length: size }, (_, at) => (at ? 255 : byte));
+  assert.deepEqual(MECHANISMS.dpds.noise(drawn, 3, 2, first(0x3f)), [0n, 0n, 1n]);
+  assert.deepEqual(MECHANISMS.dpds.noise(drawn, 3, 2, first(0x40)), [0n, 0n, 0n]);
+});
+
+test("a Laplace table is a symmetric law next to the ideal one", () => {
+  const { values, cumulative, distance } = laplaceTable(1n << 127n, 0.5, 20);
+  const weights = cumulative.map((top, at) => top - (at ? cumulative[at - 1] : 0n));
+  assert.equal(values[0], -values.at(-1));
+  assert.equal(cumulative.at(-1), 1n << 128n);
+  assert.deepEqual(weights, weights.slice().reverse());
+  assert.ok(distance > 0 && distance < 2 ** -115);
+});
+
+test("less noise than planned costs epsilon, more costs nothing", () => {
+  assert.equal(laplaceEpsilon(1, 1.5), 1);
+  assert.ok(laplaceEpsilon(1, 0.9) > 1 && laplaceEpsilon(1, 0.5) > laplaceEpsilon(1, 0.9));
+});
+
+test("large requests for random bytes are filled to the end", () => {
+  const bytes = systemRandom(200_000);
+  const last = bytes.slice(-1000);
+  assert.ok(new Set(last).size > 200); // 1,000 uniform bytes miss more than 56 values with probability below 10^-20
+});

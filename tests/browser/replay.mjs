@@ -1,0 +1,217 @@
+// Replays test_vectors/ with the browser's client, in Node and in a browser: one function for each file, called with
+// each of its cases; it throws where the client says something else.
+
+import { decode as decodeJson, encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
+import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
+import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
+import { entryLeaf, paramsDigest, rootOfPath, sha256 } from "../../src/faircount/web/client/digests.js";
+import { expand, pack, unpack } from "../../src/faircount/web/client/field.js";
+import { entryMac, invitation, sealingKey } from "../../src/faircount/web/client/invitation.js";
+import { believed, parse } from "../../src/faircount/web/client/parameters.js";
+import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
+import { Refusal } from "../../src/faircount/web/client/refusal.js";
+import { agree, deriveKey, keyInfo, open, seal, secretKey } from "../../src/faircount/web/client/sealing.js";
+import { acknowledges, statementOf, verify } from "../../src/faircount/web/client/signing.js";
+import { prepared } from "../../src/faircount/web/client/submission.js";
+import { laplaceTable, lookup, tableDigest } from "../../src/faircount/web/client/tables.js";
+
+/** Files of which a person's client in the `servers` topology needs nothing. */
+export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users"];
+
+const ONE = 1n << 128n;
+
+function equal(found, wanted, what) {
+  const [left, right] = [found, wanted].map((value) => JSON.stringify(value));
+  if (left !== right) throw new Error(`${what}: ${left.slice(0, 80)} instead of ${right.slice(0, 80)}`);
+}
+
+async function refused(action, what) {
+  try {
+    await action();
+  } catch (problem) {
+    if (problem instanceof Refusal) return problem.code;
+    throw problem;
+  }
+  throw new Error(`${what} was not refused`);
+}
+
+/** Bytes 00, 01, 02, ... in the order in which they are asked for. */
+function listed() {
+  let next = 0;
+  return (size) => Uint8Array.from({ length: size }, () => next++ % 256);
+}
+
+const decimal = (values) => values.map(String);
+const bigs = (values) => values.map((value) => BigInt(value));
+
+export const REPLAYS = {
+  async known_answer(one) {
+    const publicB = await publicOf(one.secret_b);
+    const shared = await agree(await secretKey(unhex(one.secret_a)), publicB);
+    const key = await deriveKey(shared, unhex(one.salt), unhex(one.info));
+    equal(hex(key), one.key, "key");
+    const row = await expand(key, BigInt(one.q), one.count);
+    equal(decimal(row.slice(0, 4)), one.first, "elements");
+    equal(hex(await sha256(pack(row, BigInt(one.q)))), one.packed_sha256, "packed");
+  },
+
+  async key_derivation(one) {
+    const parts = [unhex(one.survey), one.attempt, one.sender, one.receiver, unhex(one.context)];
+    const info = keyInfo(one.purpose, ...parts);
+    equal(hex(info), one.info, "info");
+    const shared = await agree(await secretKey(unhex(one.secret)), unhex(one.public));
+    equal(hex(await deriveKey(shared, unhex(one.salt), info)), one.key, "key");
+  },
+
+  async bad_keys(one) {
+    const secret = await secretKey(unhex(one.secret));
+    equal(await refused(() => agree(secret, unhex(one.public)), one.why), "key", "reason");
+  },
+
+  async expansion(one) {
+    const row = await expand(unhex(one.key), BigInt(one.q), one.elements.length);
+    equal(decimal(row), one.elements, "elements");
+    equal(hex(pack(row, BigInt(one.q))), one.packed, "packed");
+  },
+
+  async packing(one) {
+    equal(hex(pack(bigs(one.elements), BigInt(one.q))), one.packed, "packed");
+    equal(decimal(unpack(unhex(one.packed), BigInt(one.q), one.elements.length)), one.elements, "elements");
+  },
+
+  bad_packing: (one) => refused(() => unpack(unhex(one.packed), BigInt(one.q), one.count), one.why),
+
+  async sealing(one) {
+    const shared = await agree(await secretKey(unhex(one.secret)), unhex(one.public));
+    equal(hex(shared), one.shared, "shared");
+    const [salt, info] = [unhex(one.salt), unhex(one.info)];
+    equal(hex(await seal(shared, salt, info, unhex(one.plaintext), () => unhex(one.nonce))), one.blob, "blob");
+    equal(hex(await open(shared, salt, info, unhex(one.blob))), one.plaintext, "opened");
+  },
+
+  async bad_sealing(one) {
+    equal(await open(unhex(one.shared), unhex(one.salt), unhex(one.info), unhex(one.blob)), null, one.why);
+  },
+
+  async draws(one) {
+    const table =
+      one.table === "laplace"
+        ? laplaceTable(ONE, 1, 9)
+        : { values: one.table_values, cumulative: bigs(one.cumulative) };
+    equal(await tableDigest(table), one.digest, "digest");
+    equal(one.bits.map((bits) => lookup(table, BigInt(bits))), one.values, "values");
+  },
+
+  exact_delta(one) {
+    const found =
+      one.mechanism === "decoys"
+        ? decoysDelta(one.decoys, one.epsilon)
+        : samplingDelta(one.floor, Number(one.p), one.epsilon);
+    const wanted = Number(one.delta_replace);
+    if (Math.abs(found - wanted) > 1e-11 * wanted) throw new Error(`delta ${found} instead of ${wanted}`);
+  },
+
+  async params(one) {
+    const published = textBytes(one.published);
+    equal(bytesText(encodeJson(decodeJson(published))), one.published, "canonical form");
+    equal(hex(await paramsDigest(published)), one.digest, "digest");
+    if (JSON.parse(one.published).topology === "servers") {
+      equal((await believed(published, unhex(one.digest))).question, "What do you drink?", "question");
+      equal(await refused(() => believed(published, new Uint8Array(32)), "another digest"), "digest", "reason");
+    } else {
+      equal(await refused(() => parse(published), "several visits"), "topology", "reason");
+    }
+  },
+
+  bad_params: (one) => refused(() => parse(textBytes(one.published)), one.why),
+
+  async rosters(one) {
+    const at = one.lines.length - 1;
+    const leaf = await entryLeaf(at, ...one.lines[at].map(unhex));
+    equal(hex(leaf), one.leaves[at], "leaf");
+    const path = one.proof_of_last.map(unhex);
+    equal(hex(await rootOfPath(at, at + 1, path, leaf)), one.root, "root");
+    equal(await rootOfPath(at, at + 1, [...path, leaf], leaf), null, "a path that is too long");
+  },
+
+  async invitations(one) {
+    const guest = await invitation(unhex(one.token), unhex(one.params_digest));
+    const mac = await entryMac(guest.token, guest.params, unhex(one.public_key));
+    const found = [guest.access, guest.user, await sealingKey(guest.token), mac].map(hex);
+    equal(found, [one.access, one.user, one.sealing_key, one.mac], "invitation");
+  },
+
+  async servers_upload(one) {
+    const params = await parse(textBytes(one.published));
+    const guest = await invitation(unhex(one.token), params.digest);
+    const pair = { secret: await secretKey(unhex(one.secret)), public: await publicOf(one.secret) };
+    const made = await prepared(params, guest, bigs(one.response), unhex(one.seed), pair, listed());
+    const found = [made.share, made.commitment, made.blob, made.body].map(hex);
+    equal(found, [one.share, one.commitment, one.blob, one.body], "body");
+  },
+
+  async messages(one) {
+    if (!KNOWN.includes(one.name)) {
+      equal(await refused(() => decode(unhex(one.bytes)), one.name), "malformed", "reason");
+      return;
+    }
+    const { name, ...fields } = await decode(unhex(one.bytes));
+    equal([name, hex(await encode(name, fields))], [one.name, one.bytes], "message");
+  },
+
+  bad_messages: (one) => refused(() => decode(unhex(one.bytes)), one.why),
+
+  async requests(one) {
+    const label = "faircount/1/statement\0";
+    const place = "by" in one ? [u32Hex(one.by), "00".repeat(36), one.payload].join("") : "";
+    const data = "by" in one ? unhex(hex(textBytes(label)) + place) : unhex(one.signed);
+    equal(await verify(unhex(one.public), unhex(one.signature), data), true, "signature");
+    data[data.length - 1] ^= 1;
+    equal(await verify(unhex(one.public), unhex(one.signature), data), false, "signature of other bytes");
+  },
+
+  async bad_requests(one) {
+    const { name, ...signed } = await decode(unhex(one.statement));
+    equal([name, await statementOf(unhex(one.public), signed)], ["Signed", null], one.why);
+  },
+
+  async acknowledgements(one) {
+    equal(await acknowledged(one), true, "acknowledgement");
+  },
+
+  async bad_acknowledgements(one) {
+    equal(await acknowledged(one), false, one.why);
+  },
+};
+
+async function acknowledged(one) {
+  const survey = Uint8Array.from({ length: 16 }, (_, at) => at);
+  const accepted = await decode(unhex(one.accepted));
+  return acknowledges({ s1: unhex(one.s1) }, survey, accepted, unhex(one.body));
+}
+
+const u32Hex = (value) => value.toString(16).padStart(8, "0");
+
+/** The public half of an X25519 secret: the secret times the base point 9. */
+async function publicOf(secret) {
+  const base = Uint8Array.from({ length: 32 }, (_, at) => (at ? 0 : 9));
+  return agree(await secretKey(unhex(secret)), base);
+}
+
+/** Replay all cases of all files; the problems, and how many cases there were. */
+export async function replayAll(files) {
+  const problems = [];
+  let cases = 0;
+  for (const [name, file] of Object.entries(files)) {
+    if (NOT_OURS.includes(name)) continue;
+    for (const [at, one] of file.cases.entries()) {
+      cases += 1;
+      try {
+        await REPLAYS[name](one);
+      } catch (problem) {
+        problems.push(`${name} ${at}: ${problem.message}`);
+      }
+    }
+  }
+  return { cases, problems };
+}

@@ -1,0 +1,166 @@
+"""The browser's client: known answers in Node and in Chromium, and its bodies in the Python protocol."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.sampling import DPDS
+from faircount.protocol import SERVERS
+from faircount.protocol.play import converse, result_of, set_up
+from faircount.protocol.roles.coordinate import coordinate
+from faircount.protocol.roles.coordinator import end_phase
+from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.messages import Accepted
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+REPLAY = "files => import('/tests/browser/replay.mjs').then(replay => replay.replayAll(files))"
+ITEMS = ("tea", "coffee", "water")
+
+
+def in_node(*arguments: str, stdin: str = "") -> str:
+    done = subprocess.run(["node", *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S607 - Node is where the system has it
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def answers(*surveys: dict) -> list[dict]:
+    """What the client does with each survey: bodies, or a refusal."""
+    return json.loads(in_node(str(HERE / "answer.mjs"), stdin=json.dumps({"surveys": surveys})))
+
+
+def published(mechanism, **terms) -> str:
+    return set_up(mechanism, SERVERS, SystemEntropy(), **terms).params.published.decode()
+
+
+def test_known_answers_and_the_clients_own_tests_in_node() -> None:
+    said = in_node("--test", "--test-reporter=tap", str(HERE / "client.test.mjs"))
+    assert "# fail 0" in said
+    assert "# skipped 0" in said
+    assert said.count("known answers: ") >= 20
+
+
+def test_known_answers_in_chromium_under_a_strict_policy(library_page) -> None:
+    files = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "test_vectors").glob("*.json")}
+    found = library_page.evaluate(REPLAY, files)
+    assert found["problems"] == []
+    assert found["cases"] >= 120
+
+
+def test_a_changed_answer_is_noticed_by_the_replay(library_page) -> None:
+    packing = json.loads((ROOT / "test_vectors" / "packing.json").read_text(encoding="utf-8"))
+    packing["cases"][1]["packed"] = "00" + packing["cases"][1]["packed"][2:]
+    found = library_page.evaluate(REPLAY, {"packing": packing})
+    assert [each.split(":")[0] for each in found["problems"]] == ["packing 1"]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(items=ITEMS, users=12, epsilon=50.0),  # no noise but once in 10^9 surveys
+        Laplace(items=ITEMS, users=12, epsilon=50.0, spare_bits=40),
+    ],
+    ids=["small field", "large field"],
+)
+def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
+    survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
+    held = [at % 3 for at in range(11)]
+    people = [[each.token.hex(), at] for each, at in zip(survey.invitations, held, strict=False)]
+    (said,) = answers({"published": survey.params.published.decode(), "people": people})
+    s1, s2 = survey.s1, survey.s2
+    for body in said["bodies"]:
+        s1, (answer,) = coordinate(s1, parse(bytes.fromhex(body)))
+        assert isinstance(answer, Accepted)
+    s1, out = end_phase(s1)
+    s1, s2 = converse(s1, s2, out)
+    result = result_of(s1)
+    assert result.included == 11
+    assert np.rint(result.estimates * 11).tolist() == np.bincount(held).tolist()
+
+
+def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
+    decoys = Decoys(items=ITEMS, users=40, epsilon=1.0, delta=1e-3)
+    survey = set_up(decoys, SERVERS, SystemEntropy())
+    people = [[each.token.hex(), 1] for each in survey.invitations]
+    (said,) = answers({"published": survey.params.published.decode(), "people": people})
+    s1, s2 = survey.s1, survey.s2
+    for body in said["bodies"]:
+        s1, _ = coordinate(s1, parse(bytes.fromhex(body)))
+    s1, s2 = converse(s1, s2, end_phase(s1)[1])
+    counts = s1.final.says.counts
+    coins = survey.params.mechanism.D
+    assert sum(counts) - 40 <= 3 * coins  # heads of D coins for each of three items
+    for at, count in enumerate(counts):
+        heads = count - 40 * (at == 1)
+        assert abs(heads - coins / 2) <= 5.2 * np.sqrt(coins) / 2  # 6e-7 for three items, two-sided
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 3.7, 20.0])
+@pytest.mark.parametrize("users", [10, 333])
+def test_laplace_parameters_of_many_kinds_are_computed_alike(epsilon, users) -> None:
+    one = Laplace(items=5, users=users, epsilon=epsilon, insiders=2)
+    other = Laplace(items=2, users=users, epsilon=epsilon, dropouts=users // 5, spare_bits=10)
+    said = answers(*({"published": published(each), "people": []} for each in (one, other)))
+    assert said == [{"bodies": []}, {"bodies": []}]
+
+
+def test_other_mechanisms_are_computed_alike() -> None:
+    kinds = [
+        Decoys(items=4, users=30, epsilon=1.0, delta=1e-6),
+        Decoys(items=4, users=30, epsilon=0.1, delta=1e-9, insiders=3),
+        Decoys(items=2, users=10, epsilon=1.0, coins=500),
+        DPDS(items=30, users=1000, p=0.39, floor=23, epsilon=0.5),
+        DPDS(items=2, users=200, epsilon=1.0, delta=1e-4, floor=60, dropouts=10),
+        DPDS(items=2, users=900, epsilon=1.0, delta=1e-4, floor=200, dropouts=45),
+    ]
+    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [{"bodies": []}] * len(kinds)
+
+
+def changed(text: str, **change) -> str:
+    """The same parameters with something else in them, in canonical form."""
+    plain = {**json.loads(text), **change}
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
+    """Parameters that the Python client refuses, because a little more is promised than they keep."""
+    laplace = published(Laplace(items=4, users=30, epsilon=1.0, dropouts=3), minimum=27)
+    decoys = published(Decoys(items=4, users=30, epsilon=1.0, delta=1e-6))
+    dpds = published(DPDS(items=3, users=100, epsilon=1.0, delta=1e-3, floor=30, dropouts=5))
+    less = {
+        name: str(int(json.loads(text)[name]) * 999 // 1000) for name, text in (("epsilon", laplace), ("delta", dpds))
+    }
+    worse = [
+        changed(laplace, epsilon=less["epsilon"]),
+        changed(laplace, minimum=26),
+        changed(laplace, delta="0"),
+        changed(decoys, minimum=json.loads(decoys)["minimum"] - 5),
+        changed(dpds, delta=less["delta"]),
+        changed(dpds, minimum=json.loads(dpds)["minimum"] - 1),
+    ]
+    assert answers(*({"published": each, "people": []} for each in worse)) == [{"refused": "promise"}] * len(worse)
+
+
+def test_values_that_do_not_follow_are_refused() -> None:
+    laplace = published(Laplace(items=4, users=30, epsilon=1.0))
+    plain = json.loads(laplace)
+    derived = plain["derived"]
+    bad = {
+        "derived": [
+            changed(laplace, derived={**derived, "tables": "00" * 32}),
+            changed(laplace, derived={**derived, "h": derived["h"] + 1}),
+            changed(laplace, derived={**derived, "q": "1009"}),
+            changed(laplace, derived={**derived, "allocation": "first more"}),
+            changed(laplace, phi=0),
+        ],
+        "mechanism": [changed(laplace, mechanism="dpdg")],
+        "malformed": [changed(laplace, settings={**plain["settings"], "noise": 0}), changed(laplace, proof=1)],
+    }
+    for code, texts in bad.items():
+        assert answers(*({"published": each, "people": []} for each in texts)) == [{"refused": code}] * len(texts)
