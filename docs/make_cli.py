@@ -4,6 +4,7 @@ import click
 from page import write
 
 from faircount.cli import COMMANDS, main
+from faircount.cli.survey import SUBCOMMANDS
 
 HEAD = """# The command line
 
@@ -12,7 +13,8 @@ Made by `python docs/make_cli.py` from the commands' own help; a test fails when
 
 With `--json` a command prints one JSON object on standard output and nothing else. Errors are told on standard error,
 with exit code 2; `audit` exits with 1 when it refutes a claim, `reproduce` when its runs contradict the theory, `plan`
-with 3 when it says not to run it.
+with 3 when it says not to run it, `answer` with 3 while the answer is kept on the device and not yet with the server, `survey result`
+with 4 when the survey ended without one.
 
 ## Completion in the shell
 
@@ -32,7 +34,8 @@ def helped(*names: str) -> str:
     command: click.Command = main
     context = click.Context(main, info_name="faircount", **wide)
     for name in names:
-        found = main.get_command(context, name)
+        assert isinstance(command, click.Group)
+        found = command.get_command(context, name)
         assert found is not None
         command, context = found, click.Context(found, info_name=name, parent=context, **wide)
     return command.get_help(context)
@@ -40,7 +43,10 @@ def helped(*names: str) -> str:
 
 def render() -> str:
     parts = [HEAD, f"```text\n{helped()}\n```\n"]
-    parts += [f"## faircount {name}\n\n```text\n{helped(name)}\n```\n" for name in COMMANDS]
+    for name in COMMANDS:
+        parts.append(f"## faircount {name}\n\n```text\n{helped(name)}\n```\n")
+        if name == "survey":
+            parts += [f"### faircount {name} {each}\n\n```text\n{helped(name, each)}\n```\n" for each in SUBCOMMANDS]
     return "\n".join(parts)
 
 

@@ -9,6 +9,8 @@ COMMANDS = {
     "plan": "What is possible with so many users: every mechanism at equal privacy.",
     "run": "A private histogram of a column of a table, every row acting as a user.",
     "budget": "A budget in a file, which runs on the same people share: create it, show it.",
+    "survey": "Run a survey over the network: plan, invite, watch, read the result.",
+    "answer": "Take part in a survey: the other end of an invitation.",
     "privacy": "The exact guarantee of given parameters, the paper's bounds beside it.",
     "audit": "Run a mechanism's own code and try to refute its privacy claim.",
     "costs": "Table I of the paper: formulas beside counters of running code.",

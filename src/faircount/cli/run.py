@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA
+from faircount.cli.options import DELTA, listed
 from faircount.mechanisms.registry import frequency_names
 
 if TYPE_CHECKING:
@@ -170,41 +170,21 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
     from faircount.core.errors import ParameterError
 
     domain, levels = terms.pop("domain"), terms.pop("levels")
-    terms["domain"] = None if domain is None else _listed("--domain a,b,c", domain)
+    terms["domain"] = None if domain is None else listed("--domain a,b,c", domain)
     spellings = terms.pop("missing_spellings")
-    terms["missing_spellings"] = () if spellings is None else _listed("--missing-spellings NA,n/a", spellings)
+    terms["missing_spellings"] = () if spellings is None else listed("--missing-spellings NA,n/a", spellings)
     terms["outside"] = terms["outside"] or ("refuse" if terms["other"] is None else "other")
     if terms["groups"] is not None and terms["epsilon"] is not None:
         raise ParameterError("with --groups every level has its own epsilon: leave --epsilon out, or see --levels")
     if levels is not None:
         if terms["groups"] is None:
             raise ParameterError("--levels says what the values of --groups COLUMN mean: give --groups too")
-        terms["epsilon"] = dict(map(_pair, _listed("--levels a=0.5,b=2", levels)))
+        terms["epsilon"] = dict(map(_pair, listed("--levels a=0.5,b=2", levels)))
     elif terms["groups"] is None and terms["epsilon"] is None:
         raise ParameterError("give --epsilon, the privacy loss of the release; 1 is a common choice")
     with progress(f"users of {table.name}") as done:
         entropy = None if seed is None else SeededStream(seed)
         return histogram(table, terms.pop("column"), entropy=entropy, progress=done, **terms)
-
-
-def _listed(option: str, given: str) -> list[str]:
-    """Entries between commas, in quotes where an entry has a comma itself, or the lines of @FILE."""
-    import csv
-
-    from faircount.analysis.prepare import lines_of
-    from faircount.core.errors import ParameterError
-
-    try:
-        entries = lines_of(Path(given[1:])) if given.startswith("@") else next(csv.reader([given], **_QUOTED), [])
-    except csv.Error:
-        raise ParameterError(f"{option.split()[0]}: a quote is opened and not closed") from None
-    found = [each.strip() for each in entries if each.strip()]
-    if not found:
-        raise ParameterError(f"{option.split()[0]} lists nothing: write {option}, or name a file with one entry a line")
-    return found
-
-
-_QUOTED: dict[str, Any] = {"skipinitialspace": True, "strict": True}
 
 
 def _pair(entry: str) -> tuple[str, float]:

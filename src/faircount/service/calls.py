@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BUSY = frozenset({408, 429, 500, 502, 503, 504})
 """Answers of a server, or of a proxy before it, after which the same request may fare better."""
 
+BYTES = "application/octet-stream"
 ANSWER_SECONDS = 30.0
 """How long one answer may take."""
 
@@ -60,7 +61,7 @@ class Reply:
             raise RemoteError("the server's answer is not JSON: is this the address of a faircount server?") from None
 
 
-class Server:
+class RemoteServer:
     """One server: its address, the token with which to ask, and the connection. `name` is what errors call it.
 
     `verify` is a file with the certificates to believe, for a server whose certificate no public authority has signed.
@@ -81,19 +82,23 @@ class Server:
         self._http = http or _connection(verify)
 
     def __repr__(self) -> str:
-        return f"Server({self.address!r})"
+        return f"RemoteServer({self.address!r})"
 
     def close(self) -> None:
         """Give the connection back."""
         self._http.close()
 
-    def call(self, method: str, path: str, content: bytes | None = None, *, given: Any = None) -> Reply:
+    def call(
+        self, method: str, path: str, content: bytes | None = None, *, given: Any = None, accept: str = "*/*"
+    ) -> Reply:
         """The answer to a request with these bytes, or with `given` as JSON; tried again while the server is busy."""
         body = json.dumps(given).encode() if given is not None else content
-        kind = "application/json" if given is not None else "application/octet-stream"
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = BYTES if given is None else "application/json"
         pauses = self._patience.pauses()
         while True:
-            found, problem = self._try(method, path, body, kind)
+            found, problem = self._try(method, path, body, headers)
             if found is not None and found.status_code not in BUSY:
                 return _reply(self.name, found)
             pause = next(pauses, None)
@@ -101,10 +106,11 @@ class Server:
                 raise UnreachableError(f"{self.name} at {self.address} {problem}: nothing is lost, try again later")
             self._patience.sleep(max(pause, _asked_pause(found)))
 
-    def _try(self, method: str, path: str, body: bytes | None, kind: str) -> "tuple[httpx.Response | None, str]":
+    def _try(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> "tuple[httpx.Response | None, str]":
         import httpx
 
-        headers = {} if body is None else {"Content-Type": kind}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         try:

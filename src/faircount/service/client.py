@@ -22,7 +22,7 @@ from faircount.core.errors import AnswerError, MalformedError, ProtocolError, Re
 from faircount.protocol import Client, Device, Message, SurveyParameters, decode, encode, goes_on
 from faircount.protocol.wire.messages import Reason, Rejected, Wait, rejected
 from faircount.protocol.wire.sealing import RealSealing
-from faircount.service.calls import Server
+from faircount.service.calls import RemoteServer
 from faircount.service.codes import Code, read_invitation
 from faircount.service.device_file import DeviceFile, Kept, usual_file
 from faircount.service.standing import Standing, standing_of, took_back
@@ -39,7 +39,7 @@ def connect(
     server: str | None = None,
     state: str | Path | None = None,
     certificates: str | None = None,
-    connection: Server | None = None,
+    connection: RemoteServer | None = None,
 ) -> "Participation":
     """A person's part in the survey to which this link, or code, invites; nothing is sent yet.
 
@@ -51,7 +51,9 @@ def connect(
     """
     address, code = read_invitation(invitation, server)
     kept = usual_file(code) if state is None else DeviceFile(Path(state))
-    return Participation(code, connection or Server(address, name="the survey's server", verify=certificates), kept)
+    return Participation(
+        code, connection or RemoteServer(address, name="the survey's server", verify=certificates), kept
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Participation:
     """
 
     code: Code = field(repr=False)
-    server: Server
+    server: RemoteServer
     file: DeviceFile
 
     @cached_property

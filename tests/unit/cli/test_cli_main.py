@@ -11,23 +11,29 @@ from click.testing import CliRunner
 
 from faircount.cli import COMMANDS, main
 from faircount.cli.show import number
+from faircount.cli.survey import SUBCOMMANDS
 
 
 def test_commands_come_in_the_order_in_which_they_are_needed() -> None:
-    assert list(COMMANDS) == ["plan", "run", "budget", "privacy", "audit", "costs", "reproduce", "demo"]
+    first = ["plan", "run", "budget", "survey", "answer"]
+    assert list(COMMANDS)[: len(first)] == first
+    assert list(COMMANDS)[-5:] == ["privacy", "audit", "costs", "reproduce", "demo"]
     shown = CliRunner().invoke(main, ["--help"]).output
     places = [shown.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"survey {each}" for each in SUBCOMMANDS)])
 def test_every_command_and_option_has_help(name: str) -> None:
-    command = main.get_command(click.Context(main), name)
+    command: click.Command | None = main
+    for each in name.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), each)
     assert command is not None
     assert command.help
     for each in command.params:
         assert isinstance(each, click.Argument) or each.help, each.name  # type: ignore[attr-defined] # options have it
-    shown = CliRunner().invoke(main, [name, "--help"])
+    shown = CliRunner().invoke(main, [*name.split(), "--help"])
     assert shown.exit_code == 0
     assert max(map(len, shown.output.splitlines())) <= 80
 

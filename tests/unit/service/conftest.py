@@ -14,7 +14,7 @@ from faircount.protocol.survey.states import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.topologies import SERVERS
 from faircount.protocol.wire.messages import Rejected
-from faircount.service.calls import Patience, Server
+from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import Code
 
 ADDRESS = "https://count.example.org"
@@ -41,9 +41,9 @@ class InMemory:
     def codes(self) -> list[Code]:
         return [Code(self.params.survey, each) for each in self.setup.invitations]
 
-    def server(self) -> Server:
+    def server(self) -> RemoteServer:
         http = httpx.Client(transport=httpx.MockTransport(self._handle))
-        return Server(ADDRESS, name="the survey's server", patience=AT_ONCE, http=http)
+        return RemoteServer(ADDRESS, name="the survey's server", patience=AT_ONCE, http=http)
 
     def end_phase(self) -> None:
         self.s1, out = end_phase(self.s1)

@@ -1,0 +1,103 @@
+"""Which mechanism a survey should run, with room for those who will not answer: the planner's advice for one topology.
+
+The planner compares mechanisms where each of them is cheapest; a survey has one topology. So the options are looked at
+again as they run there, and the best of those is taken.
+"""
+
+from dataclasses import dataclass
+
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.mechanisms.base import Collected, FrequencyMechanism
+from faircount.mechanisms.secret_shared import makes_shares
+from faircount.planning.option import Option
+from faircount.planning.plan import Plan, percent, plan
+from faircount.protocol import SERVERS, Topology
+
+AUTO = "auto"
+ABSENT = 0.2
+"""Share of the invited who may be missing, unless the owner says otherwise."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the owner asks for. `absent` is the share of the invited who may be missing without ending the survey."""
+
+    items: tuple[str, ...]
+    users: int
+    epsilon: float
+    delta: float = 1e-6
+    mechanism: str = AUTO
+    topology: Topology = SERVERS
+    absent: float = ABSENT
+    floor: int = 0
+    colluding: float = 0.0
+
+    def plan(self) -> Plan:
+        """Every mechanism for those who are expected to stay."""
+        return plan(
+            self.users, len(self.items), self.epsilon, self.delta, floor=self.floor, dropout=self.absent,
+            colluding=self.colluding,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The mechanism to run, ready for the survey, and what to expect of it."""
+
+    wishes: Wishes
+    mechanism: FrequencyMechanism
+    standard_error: float
+    half_width_95: float
+    condition: str | None
+
+    @property
+    def tells_something(self) -> bool:
+        """Whether the 95% error stays below the frequency of an average item."""
+        return self.half_width_95 < 1 / len(self.wishes.items)
+
+    @property
+    def words(self) -> str:
+        """What to expect, in a sentence."""
+        wished, stay = self.wishes, self.mechanism.n - self.mechanism.dropouts
+        needs = "whatever the answers are" if self.condition is None else f"provided that {self.condition}"
+        return (
+            f"{self.mechanism.name} in {wished.topology}, for {wished.users:,} invited people of whom {stay:,} must "
+            f"answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}"
+        )
+
+
+def advise(wishes: Wishes) -> Advice:
+    """The mechanism with the smallest error in this topology, or the one asked for; refused if there is none."""
+    found = [_as_advice(wishes, each) for each in _candidates(wishes)]
+    sound = [each for each in found if isinstance(each, Advice)]
+    if not sound:
+        reasons = "; ".join(dict.fromkeys(each for each in found if isinstance(each, str)))
+        raise RefusedError(f"no mechanism keeps this promise in {wishes.topology}: {reasons}")
+    return min(sound, key=lambda each: each.standard_error)
+
+
+def _candidates(wishes: Wishes) -> tuple[Option, ...]:
+    options = wishes.plan().options
+    if wishes.mechanism == AUTO:
+        return tuple(each for each in options if each.mechanism is None or _makes_shares(each.mechanism))
+    chosen = tuple(each for each in options if each.name == wishes.mechanism)
+    if not chosen:
+        names = ", ".join(each.name for each in options)
+        raise ParameterError(f"mechanism must be {AUTO} or one of {names}, not {wishes.mechanism!r:.40}")
+    return chosen
+
+
+def _makes_shares(mechanism: FrequencyMechanism) -> bool:
+    return mechanism.collected in (Collected.SUM, Collected.SETS)
+
+
+def _as_advice(wishes: Wishes, option: Option) -> Advice | str:
+    """An option as it runs in the topology, or why it does not."""
+    if option.mechanism is None:
+        return f"{option.name}: {option.reason}"
+    try:
+        runs = wishes.topology.runs(makes_shares(option.mechanism).for_survey())
+    except (ParameterError, RefusedError) as refusal:
+        return f"{option.name}: {refusal}"
+    error, half = runs.expected_errors(runs.n - runs.dropouts)
+    return Advice(wishes, option.mechanism, error, half, runs.condition(runs.participants))

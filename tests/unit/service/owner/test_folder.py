@@ -1,0 +1,54 @@
+"""The owner's folder: secrets that nobody else reads, one survey in each."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS
+from faircount.protocol.play import set_up
+from faircount.service.owner.folder import Access, OwnerFile, SurveyFolder, read_servers
+
+OWNER = OwnerFile(Access("https://s1", "secret one"), Access("https://s2", "secret two"), "https://s1", (1.0, 1e-6))
+
+
+def test_what_is_written_reads_back_and_is_private(tmp_path: Path) -> None:
+    params = set_up(Laplace(items=["x", "y"], epsilon=1.0).bind(12), SERVERS, SystemEntropy()).params
+    folder = SurveyFolder(tmp_path / "survey")
+    folder.create(params, OWNER)
+    assert folder.owner() == OWNER
+    assert folder.parameters() == params
+    assert folder.parameters_file.read_bytes() == params.published
+    assert stat.S_IMODE((folder.path / "owner.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    with pytest.raises(RefusedError, match="holds a survey already"):
+        folder.create(params, OWNER)
+    assert "secret" not in repr(OWNER)
+
+
+def test_files_that_are_missing_or_damaged_say_what_to_do(tmp_path: Path) -> None:
+    folder = SurveyFolder(tmp_path)
+    with pytest.raises(FaircountError, match="make a survey there first"):
+        folder.owner()
+    (tmp_path / "owner.json").write_text("{}")
+    with pytest.raises(FaircountError, match=r"owner\.json is damaged"):
+        folder.owner()
+
+
+def test_the_file_of_both_servers(tmp_path: Path) -> None:
+    path = tmp_path / "servers.json"
+    with pytest.raises(FaircountError, match="or start a trial with faircount serve"):
+        read_servers(path)
+    path.write_text(
+        '{"s1": {"address": "https://one/", "token": "a"}, "s2": {"address": "http://two:81", "token": "b"}}'
+    )
+    assert read_servers(path) == (Access("https://one", "a"), Access("http://two:81", "b"))
+    path.write_text('{"s1": {}}')
+    with pytest.raises(FaircountError, match="must be JSON"):
+        read_servers(path)
+    path.write_text('{"s1": {"address": "one", "token": "a"}, "s2": {"address": "http://two:81", "token": "b"}}')
+    with pytest.raises(ParameterError, match="the address of a server looks like"):
+        read_servers(path)
