@@ -10,6 +10,8 @@
     +-- ContradictionError               what was measured contradicts the theory beside it
     +-- UnreachableError                 a server does not answer now: the same again later is safe
     +-- RemoteError                      a server answered that it will not do what was asked
+    +-- StorageError                     a database, a key or an anchor cannot be used now: nothing was changed
+    |   +-- SchemaError                  a database has a schema or a role that this program does not know
     +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
         +-- IllegalTransitionError       the survey is not in a state from which this step exists
         +-- StaleLedgerError             a ledger was changed by somebody else meanwhile: do the step again
@@ -62,6 +64,14 @@ class RemoteError(FaircountError):
     def __init__(self, message: str, status: int = 0, reason: int = 0) -> None:
         super().__init__(message)
         self.status, self.reason = status, reason
+
+
+class StorageError(FaircountError):
+    """A database, a key or an anchor cannot be used now; nothing was changed, and the same may be tried again."""
+
+
+class SchemaError(StorageError):
+    """A database has a schema, or belongs to a role, that this program does not know; it was not touched."""
 
 
 class ProtocolError(FaircountError):

@@ -53,6 +53,10 @@ Upload = tuple[int, int | bytes, int]
 """Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place in the roster."""
 
 
+Place = tuple[str, bytes]
+"""A row of S1's stores: the name of the store, and the row's key as it is stored."""
+
+
 class TopologyState(StoredState):
     """What S1 keeps of one topology alone; a topology that needs something subclasses it."""
 
@@ -176,6 +180,10 @@ def _nothing(_: Coordinator) -> bytes:
     return bytes(32)
 
 
+def _all_rows(_: Message) -> tuple[Place, ...] | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a topology adds to S1: handlers by message class, what ends each phase, and what it has to say to S2."""
@@ -191,6 +199,7 @@ class Rules:
     included: Callable[[Coordinator], tuple[int, ...]] = _members_of  # places in the roster that the result counts
     entries: Callable[[Coordinator], tuple[Entry, ...]] = _included_lines  # how the result names them, in its order
     scrubbed: Callable[[Coordinator], Coordinator] = _without_uploads  # the survey is over: what users sent goes
+    reads: Callable[[Message], tuple[Place, ...] | None] = _all_rows  # rows that a user's message concerns; None: all
     sent_once: Callable[[Coordinator], bytes] = _nothing  # hash of what S1 hands over once, and no other after it
 
 

@@ -12,12 +12,15 @@ from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
+SEED = 32
+"""Bytes of the seed that a user seals where a share is expanded from one: more than a short vector has."""
+
 
 def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a user of this survey sends."""
     elements = params.n_max * params.N if params.topology.numbers_users else params.n_max
     blob = max(packed_size(params.q, params.N), params.n_max * SHARE_BYTES if params.k else 0) + OVERHEAD
-    return most_bytes(kind, elements, blob)
+    return most_bytes(kind, elements, max(blob, SEED + OVERHEAD))
 
 
 def decode_upload(params: SurveyParameters, data: bytes) -> Message:

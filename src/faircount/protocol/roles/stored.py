@@ -101,6 +101,13 @@ def add_row(state: StoredState, row: Row) -> None:
         raise MalformedError(f"two rows of {row.store} have the same key: restore a copy")
 
 
+def held_elsewhere(state: StoredState, store: str, count: int) -> None:
+    """Say of a state that was given the rows of one step alone how many further ones its storage holds."""
+    written = getattr(state, store, None)
+    if isinstance(written, WriteOnce):
+        written.held_elsewhere(count)
+
+
 _STORES: dict[type[StoredState], Mapping[str, RowStore]] = {}
 
 

@@ -16,10 +16,15 @@ class WriteOnce(Generic[K, V]):
     A role looks before it writes and writes last, so a message that is not accepted leaves no trace.
     """
 
-    __slots__ = ("_written",)
+    __slots__ = ("_elsewhere", "_written")
 
     def __init__(self, written: dict[K, V] | None = None) -> None:
         self._written: dict[K, V] = {} if written is None else written
+        self._elsewhere = 0
+
+    def held_elsewhere(self, count: int) -> None:
+        """Say how many further writes storage holds: of a store that was filled with the rows of one step alone."""
+        self._elsewhere = count
 
     def fits(self, key: K, value: V) -> bool:
         """Whether this value may stand under this key: nothing or the same is there."""
@@ -42,7 +47,7 @@ class WriteOnce(Generic[K, V]):
         return key in self._written
 
     def __len__(self) -> int:
-        return len(self._written)
+        return len(self._written) + self._elsewhere
 
     def keys(self) -> list[K]:
         """Keys in the order of writing."""
@@ -146,7 +151,7 @@ class Acknowledged(WriteOnce[K, Any]):
         return key in self._hashes
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._hashes) + self._elsewhere
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Acknowledged) and self._all() == other._all()

@@ -4,10 +4,14 @@ import tracemalloc
 
 import pytest
 
-from faircount.protocol import EXPLICIT, SERVERS, encode, known_topologies
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import EXPLICIT, SERVERS, Device, encode, known_topologies
+from faircount.protocol.play import set_up
 from faircount.protocol.roles.limits import decode_upload, longest_upload
 from faircount.protocol.topologies.explicit.messages import Complaint
 from faircount.protocol.wire.messages import Reason, Rejected, Visit, rejected
+from faircount.protocol.wire.sealing import RealSealing
 from faircount.testing.world import World
 
 
@@ -19,6 +23,14 @@ def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
     assert sent
     for message in sent:
         assert decode_upload(world.setup.params, encode(message)) == message
+
+
+def test_a_sealed_seed_may_be_longer_than_the_vector() -> None:
+    """Three items and few users: the vector has 2 bytes, and every honest submission was refused as too long."""
+    survey = set_up(Laplace(items=["a", "b", "c"], epsilon=20.0, users=12), SERVERS, SeededStream(0))
+    device = SERVERS.client.begin(survey.params, Device(survey.invitations[0], 1), RealSealing(), SeededStream(1))
+    body = SERVERS.client.ask(device)
+    assert decode_upload(survey.params, encode(body)) == body
 
 
 def test_a_complaint_of_millions_is_refused_unread(stage) -> None:

@@ -15,7 +15,17 @@ from faircount.protocol.topologies.two_servers.messages import Included, Servers
 from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Batch, Concluded, Inquiry, Published, Reason, Rejected, Wait, rejected
+from faircount.protocol.wire.messages import (
+    Batch,
+    Concluded,
+    Inquiry,
+    Published,
+    Reason,
+    Rejected,
+    Wait,
+    Withdraw,
+    rejected,
+)
 from faircount.protocol.wire.packed_rows import is_vector, sum_packed
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
@@ -182,6 +192,17 @@ def _claimed_line(s: Coordinator, user: bytes) -> Submitter | None:
     return entries[at] if at < len(entries) and entries[at].user == user else None
 
 
+def reads(message: Message) -> tuple[coordinator.Place, ...] | None:
+    """A user's message concerns the rows of that user alone, so a service need not read the others."""
+    if isinstance(message, Inquiry):
+        return ()
+    if not isinstance(message, Submission | Withdraw):
+        return None
+    user = user_id(message.access)
+    mine = (("bodies", user), ("withdrawn", user))
+    return (*mine, ("keys", message.public_key)) if isinstance(message, Submission) else mine
+
+
 S1 = Rules(
     users={Submission: take, Inquiry: inquire},
     s2={Included: on_included, Published: on_published},
@@ -190,5 +211,6 @@ S1 = Rules(
     adopt=adopt,
     complete=complete,
     scrubbed=scrubbed,
+    reads=reads,
     sent_once=sent_once,
 )

@@ -1,0 +1,190 @@
+"""S2 around the protocol: it answers S1's signed requests, each step with the ledger of its population.
+
+A step is read, made and written in one transaction that holds the survey and the population; the anchor is moved before
+the commit. S2 draws nothing, so a step that was lost in a crash is made again with the same bytes.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faircount.protocol import Aggregator, Ledger, Message, Row, aggregate_with, decode, rows_of, swapped
+from faircount.protocol.roles import aggregator
+from faircount.protocol.roles.anchor import anchored_s2
+from faircount.protocol.survey import stored_ledger
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Reason, Refused, Rejected, Signed
+from faircount.protocol.wire.sealing import KeyPair
+from faircount.protocol.wire.signing import SigningKey, unwrap
+from faircount.service import offers
+from faircount.service.problems import ProblemError, conflict, unknown
+from faircount.service.server import Server, new_part, new_row, own_survey, parameters_for, parsed, same_survey
+from faircount.service.signed_requests import checked_nonce, use_once
+from faircount.service.tokens import Caller
+from faircount.storage import states
+from faircount.storage.database import Transaction
+from faircount.storage.keys import offer_key
+from faircount.storage.states import States, SurveyRow
+
+USER, SEALING_KEY = 16, 32
+"""Bytes of the two halves of a line about a person."""
+
+
+@dataclass(frozen=True)
+class AggregatorService:
+    """S2."""
+
+    server: Server
+    states: States[Aggregator]
+
+    @classmethod
+    def of(cls, server: Server) -> "AggregatorService":
+        """S2 in these surroundings."""
+        return cls(server, States(Aggregator, server.keys))
+
+    # --- the owner
+
+    async def offer(self, caller: Caller) -> offers.Offer:
+        """Fresh keys for a survey to come."""
+        async with self.server.database.write() as tx:
+            return await offers.make(tx, self.server.keys, caller)
+
+    async def create(self, caller: Caller, survey: bytes, published: bytes) -> bool:
+        """A survey with these parameters; whether it is new."""
+        params = parameters_for(survey, published)
+        async with self.server.database.write() as tx:
+            if await same_survey(tx, params, caller):
+                return False
+            ledger = await _ledger(tx, params.population, caller)
+            offer = await offers.take(tx, self.server.keys, caller, params, params.keys.s2)
+            if offer.public()["box_key"] != params.keys.box.hex():
+                raise conflict("these parameters name another box key than this server has offered")
+            row = new_row(self.server, caller, params)
+            await states.insert(tx, row)
+            await self.states.begin(tx, row, Aggregator(params, offer.key, offer.box, {}, ledger, offer.value))
+        await asyncio.to_thread(self.server.keys.destroy, offer_key(params.keys.s2))
+        return True
+
+    async def add_people(self, caller: Caller, survey: bytes, part: int, lines: Sequence[bytes]) -> int:
+        """A part of the list of invited people, each as user id and sealing key; how many are known now."""
+        async with self.server.database.write() as tx:
+            row = await own_survey(tx, survey, caller)
+            if not await new_part(tx, survey, part, b"".join(lines), None):
+                return row.people
+            await self._before_first_step(tx, row)
+            await self.states.add(tx, row, _people_rows(row, lines))
+            people = row.people + len(lines)
+            await states.update(tx, survey, people=people, version=row.version + 1)
+        return people
+
+    async def _before_first_step(self, tx: Transaction, row: SurveyRow) -> None:
+        """Refuse changes to the list once S2 has signed something about the survey."""
+        ledger = await _ledger(tx, parsed(row.params).population)
+        if (await self.states.load(tx, row, ledger, wanted=())).state.statements:
+            raise conflict("S2 has begun with this survey: its list of people cannot be changed any more")
+
+    # --- S1
+
+    async def receive(
+        self, survey: bytes, body: bytes, headers: Mapping[str, str], method: str, path: str
+    ) -> tuple[Message, ...]:
+        """S2's answers to a request that S1 signed."""
+        params = await self.server.params(survey)
+        nonce = checked_nonce(params, headers, method, path, body, self.server.clock())
+        message = decode(body)
+        async with self.server.database.write() as tx:
+            await use_once(tx, nonce, self.server.clock())
+            out = await self._step(tx, survey, message)
+        await self.destroy_old_key(survey)
+        self._note_refusals(survey, params.keys.s2, out)
+        return out
+
+    async def _step(self, tx: Transaction, survey: bytes, message: Message) -> tuple[Message, ...]:
+        row = await states.find(tx, survey, change=True)
+        if row is None:
+            raise unknown("survey")
+        population = parsed(row.params).population
+        ledger = await _ledger(tx, population)
+        before = await self.states.load(tx, row, ledger)
+        after, out = await asyncio.to_thread(self._stepped, ledger, before.state, message)
+        await _write_ledger(tx, ledger, after.ledger)
+        await self.states.save(tx, before, after)
+        return out
+
+    def _stepped(self, ledger: Ledger, s: Aggregator, message: Message) -> aggregator.Step:
+        return anchored_s2(self.server.anchor, s, aggregate_with(ledger, s, message)[1])
+
+    async def destroy_old_key(self, survey: bytes) -> None:
+        """Once the last word is committed, what was sealed to S2 can be opened by nobody any more."""
+        async with self.server.database.read() as tx:
+            row = await states.find(tx, survey)
+        if row is not None:
+            await asyncio.to_thread(self.states.forget_old_key, row)
+
+    def _note_refusals(self, survey: bytes, key: bytes, out: Sequence[Message]) -> None:
+        for each in out:
+            said = unwrap(key, Party.S2, each) if isinstance(each, Signed) else each
+            if isinstance(said, Refused | Rejected):
+                known = said.reason in set(Reason)
+                self.server.note_rejection(survey, Reason(said.reason) if known else Reason.MALFORMED)
+
+    # --- budgets
+
+    async def open_population(self, caller: Caller, name: str, opened: Ledger) -> bool:
+        """A budget that is never raised; whether it is new."""
+        async with self.server.database.write() as tx:
+            found = await tx.held("SELECT owner, ledger FROM populations WHERE name = ?", name)
+            if found is None:
+                await tx.run(
+                    "INSERT INTO populations (name, owner, ledger) VALUES (?, ?, ?)",
+                    name, caller.id, stored_ledger.encode(opened),
+                )  # fmt: skip
+                return True
+        known = stored_ledger.decode(bytes(found["ledger"]))
+        same = (known.epsilon, known.delta, known.adaptive) == (opened.epsilon, opened.delta, opened.adaptive)
+        if bytes(found["owner"]) != caller.id or not same:
+            raise conflict("there is another budget of this name, and a budget is not raised")
+        return False
+
+    async def ledger(self, caller: Caller, name: str) -> Ledger:
+        """The budget of a population of this owner."""
+        async with self.server.database.read() as tx:
+            return await _ledger(tx, name, caller, change=False)
+
+    async def status(self, caller: Caller, survey: bytes) -> dict[str, Any]:
+        """Where a survey of this owner stands at S2."""
+        async with self.server.database.read() as tx:
+            row = await states.find(tx, survey)
+            if row is None or row.owner != caller.id:
+                raise unknown("survey")
+            refused = await self.server.rejected(tx, survey)
+        return {"survey": survey.hex(), "state": row.state, "people": row.people, "rejections": refused}
+
+
+def _people_rows(row: SurveyRow, lines: Sequence[bytes]) -> list[Row]:
+    """The rows of these people, as the state's own stored form makes them."""
+    params = parsed(row.params)
+    people = {each[:USER]: each[USER:] for each in lines}
+    if len(people) != len(lines):
+        raise ProblemError(400, "malformed", "a person is on this part of the list twice")
+    no_key, no_box = SigningKey(bytes(32)), KeyPair(b"", bytes(32))
+    return list(rows_of(Aggregator(params, no_key, no_box, people, Ledger(params.population, 1.0, 0.0))))
+
+
+async def _ledger(tx: Transaction, population: str, caller: Caller | None = None, *, change: bool = True) -> Ledger:
+    """The ledger of a population; with `change` nobody else changes it before this transaction ends."""
+    look = tx.held if change else tx.one
+    found = await look("SELECT owner, ledger FROM populations WHERE name = ?", population)
+    if found is None or (caller is not None and bytes(found["owner"]) != caller.id):
+        raise ProblemError(409, "no-population", "this population has no budget here: open one first")
+    return stored_ledger.decode(bytes(found["ledger"]))
+
+
+async def _write_ledger(tx: Transaction, before: Ledger, after: Ledger) -> None:
+    if after is before:
+        return
+    found = await tx.one("SELECT ledger FROM populations WHERE name = ?", before.population)
+    stored = before if found is None else stored_ledger.decode(bytes(found["ledger"]))
+    data = stored_ledger.encode(swapped(stored, before, after))
+    await tx.run("UPDATE populations SET ledger = ? WHERE name = ?", data, before.population)

@@ -1,0 +1,140 @@
+"""S1 talks to S2 and keeps its deadlines: what is due is in the database, so that it survives a restart.
+
+Several workers may run this: a deadline is kept by whoever holds the survey's line when it is due, and a conversation
+belongs to whoever has the lease. What fails is tried again after 1, 2, 4, ... seconds, at most five minutes.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from secrets import randbelow
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import FaircountError, ProtocolError
+from faircount.protocol import resume
+from faircount.protocol.play import MOST_MESSAGES
+from faircount.service.coordinator import CoordinatorService
+from faircount.service.s2_link import S2Link
+from faircount.storage import states
+from faircount.storage.database import Transaction
+
+LEASE = 60_000
+"""Milliseconds that a worker has for one exchange with S2 before another one may try."""
+LONGEST_PAUSE = 300_000
+IDLE_SECONDS = 1.0
+"""How often a worker looks for what other workers have left."""
+MOST_AT_ONCE = 16
+"""Surveys that one worker takes up together."""
+
+_log = logging.getLogger("faircount.s1")
+
+
+def pause(tries: int) -> int:
+    """Milliseconds before the next try: twice as long each time, less up to a half."""
+    whole = min(LONGEST_PAUSE, 1000 << min(tries, 20))
+    return whole // 2 + randbelow(whole // 2 + 1)
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """One worker's scheduler."""
+
+    service: CoordinatorService
+    link: S2Link
+    name: bytes = field(default_factory=lambda: SystemEntropy().bytes(8))
+
+    async def run(self) -> None:
+        """Do what is due, for ever."""
+        while True:
+            try:
+                busy = await self.once()
+                await self.service.server.flush_rejections()
+            except FaircountError as problem:
+                _log.warning("the scheduler will try again", extra={"problem": str(problem)})
+                busy = False
+            if not busy:
+                self.service.changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.service.changed.wait(), IDLE_SECONDS)
+
+    async def once(self) -> bool:
+        """Everything that is due now, once; whether there was anything."""
+        ended = await self._deadlines()
+        leased = await self._lease()
+        for survey in leased:
+            await self.talk(survey)
+        return bool(ended or leased)
+
+    async def _deadlines(self) -> int:
+        """End the phases whose time is up. A line that another worker holds is left to it."""
+        server = self.service.server
+        ended = 0
+        async with server.database.read() as tx:
+            due = await tx.all("SELECT id FROM surveys WHERE due_at <= ? ORDER BY due_at", server.clock())
+        for each in due[:MOST_AT_ONCE]:
+            async with server.database.write() as tx:
+                still = await tx.free("SELECT id FROM surveys WHERE id = ? AND due_at <= ?", each["id"], server.clock())
+                row = None if not still else await states.find(tx, each["id"], change=True)
+                if row is not None:
+                    await self.service.end(tx, row)
+                    ended += 1
+        return ended
+
+    async def _lease(self) -> list[bytes]:
+        """Surveys that have something to say to S2 and that nobody else takes care of now."""
+        now = self.service.server.clock()
+        async with self.service.server.database.write() as tx:
+            found = await tx.free(
+                "SELECT survey FROM outbox WHERE next_at <= ? AND lease_until <= ? ORDER BY next_at LIMIT ?",
+                now, now, MOST_AT_ONCE,
+            )  # fmt: skip
+            surveys = [bytes(each["survey"]) for each in found]
+            for survey in surveys:
+                await self._hold(tx, survey, now + LEASE)
+        return surveys
+
+    async def _hold(self, tx: Transaction, survey: bytes, until: int) -> None:
+        await tx.run("UPDATE outbox SET lease = ?, lease_until = ? WHERE survey = ?", self.name, until, survey)
+
+    async def talk(self, survey: bytes) -> None:
+        """Say what is to be said until S2 and S1 have nothing more to say, or something fails."""
+        problem = ""
+        try:
+            await self._exchange(survey)
+        except FaircountError as trouble:
+            problem = str(trouble)
+            _log.warning("S2 was not reached or refused", extra={"survey": survey.hex(), "problem": problem})
+        await self._release(survey, problem)
+
+    async def _exchange(self, survey: bytes) -> None:
+        s1 = await self.service.current(survey)
+        if s1 is None:
+            return
+        waiting, left = list(resume(s1)), MOST_MESSAGES
+        while waiting:
+            if (left := left - 1) < 0:
+                raise ProtocolError(f"S1 and S2 exchanged {MOST_MESSAGES} messages without coming to an end")
+            answers = await self.link.send(s1.key, survey, waiting.pop(0))
+            if answers is None:  # S2 is at work on it: ask again later
+                return
+            for answer in answers:
+                waiting += await self.service.hear(survey, answer)
+            await self._renew(survey)
+
+    async def _renew(self, survey: bytes) -> None:
+        async with self.service.server.database.write() as tx:
+            await self._hold(tx, survey, self.service.server.clock() + LEASE)
+
+    async def _release(self, survey: bytes, problem: str) -> None:
+        """Give the lease back; what is not answered yet is tried again after a pause."""
+        server = self.service.server
+        async with server.database.write() as tx:
+            found = await tx.one("SELECT tries, lease FROM outbox WHERE survey = ?", survey)
+            if found is None or bytes(found["lease"]) != self.name:
+                return
+            tries = int(found["tries"]) + 1
+            await tx.run(
+                "UPDATE outbox SET lease_until = 0, tries = ?, next_at = ?, problem = ? WHERE survey = ?",
+                tries, server.clock() + pause(tries), problem, survey,
+            )  # fmt: skip

@@ -1,0 +1,124 @@
+"""Where a survey stands at S1, for anybody: what it waits for, since when, and what comes next."""
+
+from base64 import b64encode
+from typing import Any
+
+from faircount.protocol import SurveyParameters, encode
+from faircount.protocol.survey.states import FINAL
+from faircount.protocol.wire.canonical_json import unscaled
+from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.messages import Aborted, Published, Signed
+from faircount.service.clock import written
+from faircount.service.coordinator import CoordinatorService
+from faircount.service.problems import ProblemError, unknown
+from faircount.service.server import DRAFT, parsed
+from faircount.service.tokens import Caller
+from faircount.storage import states
+from faircount.storage.database import Record
+from faircount.storage.states import SurveyRow
+
+
+async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
+    """State, times and counts, without anything about one person."""
+    async with s1.server.database.read() as tx:
+        row = await states.find(tx, survey)
+        if row is None:
+            raise unknown("survey")
+        waiting = await tx.one("SELECT since, next_at, tries, problem FROM outbox WHERE survey = ?", survey)
+        refused = await s1.server.rejected(tx, survey)
+    return _plain(row, parsed(row.params), waiting, refused)
+
+
+def _plain(row: SurveyRow, params: SurveyParameters, waiting: Record | None, refused: dict[str, int]) -> dict[str, Any]:
+    words, following = _waits_for(row, params, waiting)
+    return {
+        "survey": row.id.hex(),
+        "digest": params.digest.hex(),
+        "topology": str(params.topology),
+        "state": row.state,
+        "attempt": row.attempt,
+        "users": row.users,
+        "people": row.people,
+        "minimum": params.minimum,
+        "n_max": params.n_max,
+        "opened_at": written(row.opened_at),
+        "since": written(row.since),
+        "closes_at": written(row.due_at),
+        "extended_seconds": row.extended,
+        "waits_for": words,
+        "next": following,
+        "tries": 0 if waiting is None else int(waiting["tries"]),
+        "tries_again_at": None if waiting is None else written(waiting["next_at"]),
+        "problem": "" if waiting is None else str(waiting["problem"]),
+        "rejections": refused,
+    }
+
+
+def _waits_for(row: SurveyRow, params: SurveyParameters, waiting: Record | None) -> tuple[str, str]:
+    """What a survey waits for, and what comes next, in words."""
+    if row.state in FINAL:
+        return "nothing: the survey is over", "nothing"
+    if row.state == DRAFT:
+        return "its owner, who opens it", "users answer"
+    if waiting is not None:
+        return "an answer of S2", "the next phase, or the result"
+    if row.state in params.topology.phases:
+        until = "its owner, who closes it" if row.due_at is None else f"the closing time {written(row.due_at)}"
+        return f"users, until {until}", "S1 closes this phase and turns to S2"
+    return "S1, which is about to turn to S2", "the result"
+
+
+async def last_word(s1: CoordinatorService, survey: bytes) -> Signed:
+    """What S2 signed when the survey ended; refused while it goes on."""
+    async with s1.server.database.read() as tx:
+        row = await states.find(tx, survey)
+        if row is None:
+            raise unknown("survey")
+        if row.state not in FINAL:
+            raise ProblemError(425, "early", "this survey is not over yet: ask for its status", 6, {"Retry-After": "5"})
+        state = (await s1.states.load(tx, row, wanted=())).state
+    if state.final is None:
+        raise unknown("result")
+    return state.final.signed
+
+
+async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
+    """The result, or how the survey ended without one, with S2's signed words beside it."""
+    signed = await last_word(s1, survey)
+    params = await s1.server.params(survey)
+    plain = {"survey": survey.hex(), "signed": b64encode(encode(signed)).decode()}
+    said = _said(signed)
+    if isinstance(said, Aborted):
+        return {**plain, "state": "aborted", "reason": said.reason.decode(errors="replace"), "spent": bool(said.spent)}
+    labels = params.mechanism.domain.labels
+    scale = params.mechanism.steps_per_count
+    return {
+        **plain,
+        "state": "published",
+        "included": said.included,
+        "counts": [{"item": item, "count": step / scale} for item, step in zip(labels, said.counts, strict=True)],
+        "promised": {"epsilon": _amount(said.epsilon), "delta": _amount(said.delta)},
+        "realized": {"epsilon": _amount(said.realized_epsilon), "delta": _amount(said.realized_delta)},
+    }
+
+
+def _said(signed: Signed) -> Published | Aborted:
+    said = parse(signed.payload)
+    if not isinstance(said, Published | Aborted):
+        raise unknown("result")
+    return said
+
+
+def _amount(text: bytes) -> float:
+    return unscaled(text.decode())
+
+
+async def receipts(s1: CoordinatorService, caller: Caller, population: str) -> list[str]:
+    """S2's receipts of this owner's surveys of a population that S1 has heard, in base64, the first one first."""
+    async with s1.server.database.read() as tx:
+        found = await tx.all(
+            "SELECT receipts.signed FROM receipts JOIN surveys ON surveys.id = receipts.survey "
+            "WHERE receipts.population = ? AND surveys.owner = ? ORDER BY receipts.number",
+            population, caller.id,
+        )  # fmt: skip
+    return [b64encode(bytes(each["signed"])).decode() for each in found]

@@ -1,0 +1,114 @@
+"""SQLite: one thread writes, another one reads; write-ahead log, every commit forced to the disk."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from faircount.core.errors import StorageError
+from faircount.storage.database import Database, Record, Transaction
+
+T = TypeVar("T")
+BUSY_SECONDS = 30
+"""How long a statement waits for another process that writes."""
+
+
+class _Connection:
+    """A connection and the one thread that uses it."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"sqlite-{name}")
+        self._path = path
+        self._open: sqlite3.Connection | None = None
+
+    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do something with the connection in its thread."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._with, work)
+        except sqlite3.Error as problem:
+            raise StorageError(f"the database does not work now: {problem}; nothing was changed") from problem
+
+    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._open is None:
+            self._open = opened(self._path)
+        return work(self._open)
+
+    async def close(self) -> None:
+        if self._open is not None:
+            await self.call(sqlite3.Connection.close)
+        self._thread.shutdown(wait=False)
+
+
+def opened(path: str) -> sqlite3.Connection:
+    """A connection as this package uses it: transactions are begun and ended by us."""
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+class SqliteTransaction(Transaction):
+    """A transaction of one connection. The writer is alone, so that no line needs a lock."""
+
+    for_update = ""
+    skip_locked = ""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    async def all(self, statement: str, *values: Any) -> Sequence[Record]:
+        """All lines of an answer."""
+        return await self._connection.call(lambda open_: open_.execute(statement, values).fetchall())
+
+    async def run(self, statement: str, *values: Any) -> int:
+        """Change something; how many lines were changed."""
+        return await self._connection.call(lambda open_: open_.execute(statement, values).rowcount)
+
+    async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
+        """The same change for many lines."""
+        await self._connection.call(lambda open_: open_.executemany(statement, lines))
+
+
+class SqliteDatabase(Database):
+    """A file."""
+
+    def __init__(self, path: str) -> None:
+        self._writer, self._reader = _Connection(path, "writer"), _Connection(path, "reader")
+        self._writes, self._reads = asyncio.Lock(), asyncio.Lock()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Transaction]:
+        """A block that sees the database as it is at its first statement."""
+        async with self._reads, _ended(self._reader, "BEGIN"):
+            yield SqliteTransaction(self._reader)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Transaction]:
+        """A block with nobody else writing."""
+        async with self._writes, _ended(self._writer, "BEGIN IMMEDIATE"):
+            yield SqliteTransaction(self._writer)
+
+    async def close(self) -> None:
+        """Close both connections."""
+        await self._writer.close()
+        await self._reader.close()
+
+
+@asynccontextmanager
+async def _ended(connection: _Connection, begin: str) -> AsyncIterator[None]:
+    """Begin, and commit or take back: whatever happens, the next block finds no transaction open."""
+    await connection.call(lambda open_: open_.execute(begin))
+    try:
+        yield
+        await connection.call(lambda open_: open_.execute("COMMIT"))
+    except BaseException:
+        await asyncio.shield(connection.call(_take_back))
+        raise
+
+
+def _take_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
