@@ -24,7 +24,7 @@ from faircount.protocol.wire.messages import Reason, Rejected, Wait, rejected
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.service.calls import RemoteServer
 from faircount.service.codes import Code, read_invitation
-from faircount.service.device_file import DeviceFile, Kept, usual_file
+from faircount.service.device_file import DeviceFile, Kept, parameters_of, usual_file
 from faircount.service.standing import Standing, standing_of, took_back
 
 MOST_EXCHANGES = 12
@@ -145,7 +145,7 @@ class Participation:
         return self.parameters.topology.client
 
     def _fetched(self) -> SurveyParameters:
-        found = SurveyParameters.parse(self.server.call("GET", f"{self._path}/params").body)
+        found = parameters_of(self.server.call("GET", f"{self._path}/params").body)
         if found.digest != self.code.invitation.params or found.survey != self.code.survey:
             raise RefusedError(
                 "the server shows other parameters than those of your invitation: do not answer, ask the inviting owner"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from faircount.core.errors import FaircountError, MalformedError
@@ -17,6 +18,12 @@ from faircount.protocol import Device, SurveyParameters, decode_state, encode_st
 from faircount.service.codes import Code
 
 HEAD = b"faircount device 1"
+
+
+@lru_cache(maxsize=64)
+def parameters_of(published: bytes) -> SurveyParameters:
+    """Cached: parsing computes every derived number again, and one program may take part many times."""
+    return SurveyParameters.parse(published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class Kept:
     @property
     def parameters(self) -> SurveyParameters:
         """What the person agreed to take part in."""
-        return SurveyParameters.parse(self.published)
+        return parameters_of(self.published)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,126 @@
+"""A process that plays many people's devices, each with its own file; it may be killed at any time and started again.
+
+    python -m faircount.service.demo.crowd FILE
+
+In every round each device visits once. After a round one line of JSON is printed: which phase all of them have seen.
+"""
+
+import json
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faircount.core.errors import UnreachableError
+from faircount.protocol.survey.states import FINAL
+from faircount.service.calls import Patience, RemoteServer, Reply
+from faircount.service.client import Participation, connect
+
+PAUSE = 0.1
+"""Seconds between two rounds."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """One person: its invitation, its answer, and when it vanishes for good.
+
+    visits: how often it comes before it vanishes; None if it stays
+    unsent: it vanishes in its first visit, after its device has written its state and before anything is sent
+    """
+
+    link: str = field(repr=False)
+    item: str = field(repr=False)
+    visits: int | None = None
+    unsent: bool = False
+
+
+@dataclass(frozen=True)
+class CrowdPlan:
+    """What a crowd plays: its survey at S1, where its devices are kept, and the people."""
+
+    address: str
+    survey: str
+    folder: str
+    people: tuple[Person, ...]
+
+    def write(self, path: Path) -> None:
+        """As JSON, for the process to read."""
+        path.write_text(json.dumps(asdict(self)))
+        path.chmod(0o600)
+
+    @classmethod
+    def read(cls, path: Path) -> "CrowdPlan":
+        """From JSON."""
+        said = json.loads(path.read_text())
+        people = tuple(Person(**each) for each in said.pop("people"))
+        return cls(people=people, **said)
+
+
+class Unplugged(RemoteServer):
+    """A connection over which nothing is sent: its device has everything on disk, and nobody hears of it."""
+
+    def call(self, method: str, path: str, content: bytes | None = None, **given: Any) -> Reply:
+        """Read what can be read; send nothing."""
+        if method != "GET":
+            raise UnreachableError("this device was switched off before it could send")
+        return super().call(method, path, content, **given)
+
+
+class Crowd:
+    """All devices of a process."""
+
+    def __init__(self, plan: CrowdPlan) -> None:
+        patience = Patience(tries=12, first=0.1, longest=1.0)
+        self.server = RemoteServer(plan.address, name="S1", patience=patience)
+        self._off, self._status = Unplugged(plan.address, name="S1"), f"/v1/surveys/{plan.survey}/status"
+        self.people, folder = plan.people, Path(plan.folder)
+        self.parts = [self._part(each, folder / f"{number}.device") for number, each in enumerate(plan.people)]
+        self.visits = Counter[int]()
+
+    def _part(self, person: Person, path: Path) -> Participation:
+        return connect(person.link, state=path, connection=self._off if person.unsent else self.server)
+
+    def round(self) -> dict[str, Any]:
+        """Every device visits once; what phase they have all seen."""
+        seen = self.server.call("GET", self._status).json()
+        for number, person in enumerate(self.people):
+            if person.visits is None or self.visits[number] < person.visits:
+                self._visit(number, person)
+        return {"phase": [seen["state"], seen["attempt"]], "over": seen["state"] in FINAL}
+
+    def _visit(self, number: int, person: Person) -> None:
+        self.visits[number] += 1
+        part = self.parts[number]
+        try:
+            if not part.standing().over:
+                part.answer(person.item)
+        except UnreachableError:
+            if not person.unsent:
+                raise
+
+    def ended(self) -> dict[str, Any]:
+        """How it ended for everybody: stages, and the places of those who saw that they were counted."""
+        stages = [str(part.standing().stage) for part in self.parts]
+        counted = [number for number, each in enumerate(stages) if each == "counted"]
+        return {"stages": dict(Counter(stages)), "counted": counted}
+
+
+def main(path: str) -> None:
+    """Rounds until the survey is over."""
+    crowd = Crowd(CrowdPlan.read(Path(path)))
+    while not (said := crowd.round())["over"]:
+        _print(said)
+        time.sleep(PAUSE)
+    crowd.round()
+    _print({**said, **crowd.ended()})
+
+
+def _print(said: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

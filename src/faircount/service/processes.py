@@ -1,0 +1,104 @@
+"""Processes that we start, watch and stop: each by its own id, and none of them outlives us by accident."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faircount.core.errors import FaircountError
+
+STOP_SECONDS = 10.0
+"""How long a process may take to end when it is asked to."""
+
+
+@dataclass
+class Process:
+    """A running program of ours; its messages go to a file."""
+
+    arguments: tuple[str, ...]
+    log: Path
+    running: "subprocess.Popen[bytes]"
+    pipe: bool = False
+
+    @classmethod
+    def start(cls, arguments: Sequence[str], log: Path, *, pipe: bool = False) -> "Process":
+        """Start `python -m ARGUMENTS`; with `pipe` its standard output is ours to read, else it is in the file."""
+        with log.open("ab") as target:
+            running = subprocess.Popen(  # noqa: S603 - our own program with our own arguments
+                [sys.executable, "-m", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if pipe else target,
+                stderr=target,
+            )
+        return cls(tuple(arguments), log, running, pipe)
+
+    def again(self) -> "Process":
+        """The same program, started anew."""
+        return Process.start(self.arguments, self.log, pipe=self.pipe)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.running.poll() is None
+
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        self.running.kill()
+        self._wait()
+
+    def stop(self) -> None:
+        """Ask it to end, and end it if it does not."""
+        if not self.alive:
+            self._wait()
+            return
+        self.running.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.running.wait(STOP_SECONDS)
+        if self.alive:
+            self.running.kill()
+        self._wait()
+
+    def _wait(self) -> None:
+        self.running.wait()
+        if self.running.stdout is not None:
+            self.running.stdout.close()
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait until it is ready; a process that ends instead is told with its last words."""
+        end = time.monotonic() + seconds
+        while not ready():
+            if not self.alive:
+                raise FaircountError(f"{what} has ended instead of starting: {self.last_words()}")
+            if time.monotonic() > end:
+                raise FaircountError(f"{what} is not ready after {seconds:.0f} seconds: {self.last_words()}")
+            time.sleep(0.05)
+
+    def last_words(self) -> str:
+        """The last line of its messages."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+
+def free_port() -> int:
+    """A port on this machine that nobody uses now."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
+
+
+def process_exists(number: int) -> bool:
+    """Whether a process of this id runs."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
