@@ -1,11 +1,16 @@
 """S1 and S2 in memory behind HTTP's own types, so that clients are tested without sockets."""
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from starlette.applications import Starlette
 
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
@@ -14,8 +19,11 @@ from faircount.protocol.survey.states import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.topologies import SERVERS
 from faircount.protocol.wire.messages import Rejected
+from faircount.service.aggregator_app import aggregator_app
 from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import Code
+from faircount.service.coordinator_app import coordinator_app
+from faircount.service.in_process import Pair, in_process
 
 ADDRESS = "https://count.example.org"
 AT_ONCE = Patience(tries=4, sleep=lambda seconds: None)
@@ -80,3 +88,54 @@ def in_memory() -> MakeServers:
         return InMemory(set_up(mechanism, topology, SystemEntropy(), **agreed))
 
     return make
+
+
+class Bridge(httpx.BaseTransport):
+    """Requests of this thread, answered by applications in the thread of a portal; each by the name of its host."""
+
+    def __init__(self, portal: BlockingPortal, apps: dict[str, Starlette]) -> None:
+        self._portal, self._apps = portal, apps
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._portal.call(self._send, request)
+
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        copy = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._apps[request.url.host])) as client:
+            found = await client.send(copy)
+        return httpx.Response(found.status_code, headers=found.headers, content=found.content)
+
+
+@dataclass(frozen=True)
+class BothApps:
+    """The real servers with their databases in a folder, in this process; every connection of ours ends at them."""
+
+    folder: Path
+    pair: Pair
+
+    @property
+    def servers_file(self) -> Path:
+        return self.folder / "servers.json"
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[Pair]:
+    async with in_process(folder) as pair:
+        scheduler = asyncio.create_task(pair.scheduler.run())
+        yield pair
+        scheduler.cancel()
+        with suppress(asyncio.CancelledError):
+            await scheduler
+
+
+@pytest.fixture
+def both_apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BothApps]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(running(tmp_path / "servers")) as pair:
+        apps = {"s1": coordinator_app(pair.s1), "s2": aggregator_app(pair.s2)}
+        tokens = dict(zip(apps, pair.owner_tokens, strict=True))
+        known = {name: {"address": f"http://{name}", "token": token} for name, token in tokens.items()}
+        made = BothApps(tmp_path, pair)
+        made.servers_file.write_text(json.dumps(known))
+        connection = httpx.Client(transport=Bridge(portal, apps))
+        monkeypatch.setattr("faircount.service.calls._connection", lambda verify: connection)
+        yield made

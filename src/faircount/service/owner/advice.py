@@ -4,8 +4,9 @@ The planner compares mechanisms where each of them is cheapest; a survey has one
 again as they run there, and the best of those is taken.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.mechanisms.secret_shared import makes_shares
@@ -96,8 +97,9 @@ def _as_advice(wishes: Wishes, option: Option) -> Advice | str:
     if option.mechanism is None:
         return f"{option.name}: {option.reason}"
     try:
-        runs = wishes.topology.runs(makes_shares(option.mechanism).for_survey())
+        named = replace(makes_shares(option.mechanism), items=Domain(wishes.items))
+        runs = wishes.topology.runs(named.for_survey())
     except (ParameterError, RefusedError) as refusal:
         return f"{option.name}: {refusal}"
     error, half = runs.expected_errors(runs.n - runs.dropouts)
-    return Advice(wishes, option.mechanism, error, half, runs.condition(runs.participants))
+    return Advice(wishes, named, error, half, runs.condition(runs.participants))

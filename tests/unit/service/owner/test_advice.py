@@ -13,6 +13,7 @@ def test_the_best_mechanism_of_two_servers_leaves_room_for_the_absent() -> None:
     advice = advise(Wishes(CITIES, 300, 1.0, absent=0.2))
     assert advice.mechanism.name == "laplace"
     assert (advice.mechanism.n, advice.mechanism.dropouts) == (300, 60)
+    assert advice.mechanism.domain.labels == CITIES
     assert advice.tells_something
     assert "300 invited people of whom 240 must answer" in advice.words
 
