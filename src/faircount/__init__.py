@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from faircount.mechanisms.local_frequency import OUE as OUE
     from faircount.mechanisms.local_mean import PM as PM
     from faircount.mechanisms.local_mean import Duchi as Duchi
+    from faircount.mechanisms.placed_coins import PlacedCoins as PlacedCoins
     from faircount.mechanisms.registry import register as register
     from faircount.mechanisms.sampling import DPCS as DPCS
     from faircount.mechanisms.sampling import DPDS as DPDS
+    from faircount.mechanisms.server_noise import ServerCoins as ServerCoins
+    from faircount.mechanisms.server_noise import ServerLaplace as ServerLaplace
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
     from faircount.planning.compose import compose as compose

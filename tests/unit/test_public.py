@@ -20,8 +20,8 @@ def test_every_public_name_is_there() -> None:
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "Result", "SeededStream", "TSS", "TSSPrime", "audit", "compose", "connect", "costs", "histogram", "plan",
-        "privacy", "register", "run", "statement",
+        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "TSS", "TSSPrime",
+        "audit", "compose", "connect", "costs", "histogram", "plan", "privacy", "register", "run", "statement",
     }  # fmt: skip
 
 

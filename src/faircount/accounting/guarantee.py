@@ -24,6 +24,9 @@ class Relation(StrEnum):
             raise ParameterError(f"relation must be one of {', '.join(cls)}") from None
 
 
+PARTICIPANTS = "participants"
+
+
 @dataclass(frozen=True, slots=True)
 class Adversary:
     """Who is looking. Everybody also reads the published result."""
@@ -35,10 +38,10 @@ class Adversary:
         object.__setattr__(self, "insiders", integer("insiders", self.insiders))
 
     def __str__(self) -> str:
-        if self.insiders:
-            plural = "s" if self.insiders > 1 else ""
-            return f"{self.insiders} colluding participant{plural} reading the result"
-        return self.who
+        if not self.insiders:
+            return self.who
+        users = f"{self.insiders} colluding participant{'s' if self.insiders > 1 else ''}"
+        return f"{users} reading the result" if self.who == PARTICIPANTS else f"{self.who}, with {users}"
 
 
 OUTSIDER = Adversary("a reader of the published result")
@@ -49,7 +52,7 @@ COLLECTOR = Adversary("anybody who sees the user's own report")
 
 def insiders(count: int) -> Adversary:
     """`count` users who pool what they know; 0 is an outsider."""
-    return Adversary("participants", count) if integer("insiders", count) else OUTSIDER
+    return Adversary(PARTICIPANTS, count) if integer("insiders", count) else OUTSIDER
 
 
 def known(adversary: object) -> Adversary:

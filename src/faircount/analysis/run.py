@@ -136,7 +136,7 @@ def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None
         if parties is not None and asked != "shares":
             raise ParameterError(f"parties is for topology='shares': in {asked!r} the parties are who they are")
         return asked
-    alike = survey.collected is Collected.SUM and survey.every_user_alike
+    alike = survey.collected is Collected.SUM and survey.every_user_alike and not survey.proven
     promised = survey.promise[0] is not None
     return "servers" if alike and promised and parties is None and 2 <= survey.n <= EVERY_USER_UP_TO else "shares"
 

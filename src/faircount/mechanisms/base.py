@@ -7,9 +7,9 @@
 `variance` is the theory for `estimate`, `guarantee` the privacy of publishing the aggregate.
 
 A mechanism also says of itself what others need to know: its name and parameters, what a server sees of the responses
-(`collected`), whether all users do the same (`every_user_alike`), whom it protects from (`adversaries`), what is left
-of the guarantee when users vanish (`stated`, `realized`), and which of its kind spends a given budget (`calibrated`).
-It knows no topology and no command.
+(`collected`), whether all users do the same (`every_user_alike`), whether reports are proven (`proven`), whom it
+protects from (`adversaries`), what is left of the guarantee when users vanish (`stated`, `realized`), and which of its
+kind spends a given budget (`calibrated`). It knows no topology and no command.
 """
 
 from abc import ABC, abstractmethod
@@ -58,6 +58,9 @@ class Mechanism(ABC):
     collected: ClassVar[Collected]
     needs: ClassVar[tuple[str, ...]] = ("epsilon",)
     """Parameters that must be given before its privacy can be tested; epsilon may be that of the claim."""
+
+    proven: ClassVar[bool] = False
+    """Whether a report comes with a proof that it is one vote, as those of every `VerifiedMechanism` do."""
 
     users: int | None = None
 
@@ -126,6 +129,10 @@ class Mechanism(ABC):
         """Everybody a complete statement of privacy speaks about."""
         return (self.default_adversary,)
 
+    def accounted(self, adversary: object) -> Adversary:
+        """An adversary whose view is accounted for; anybody else is refused."""
+        return known(adversary)
+
     @property
     def participants(self) -> Adversary:
         """The colluding participants that the parameters were made for; else who reads the result."""
@@ -174,7 +181,7 @@ class Mechanism(ABC):
             epsilon = self.promise[0]
         if adversary is None:
             return self.guarantees(epsilon=epsilon, delta=delta, relation=relation)[0]
-        against, relation = known(adversary), Relation.of(relation)
+        against, relation = self.accounted(adversary), Relation.of(relation)
         if epsilon is None:
             if delta is None:
                 raise ParameterError(f"{self.name}: give epsilon= or delta=, the other one is computed")

@@ -36,11 +36,11 @@ _MOST_WRITTEN = 10**8  # coins whose law is written out: fewer than there are hi
 MANY_COINS = 10**5
 """More coins than this are normal to four digits, and their law is not written out to plan a survey."""
 
-_coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
+coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
 
 
 @lru_cache(64)
-def _total_delta(coins: int, epsilon: float, releases: int) -> float:
+def coins_delta(coins: int, epsilon: float, releases: int) -> float:
     """Delta of all releases together when the adversary knows nothing of so many coins in each."""
     if releases == 1:
         return decoys_delta(coins, epsilon)
@@ -49,7 +49,8 @@ def _total_delta(coins: int, epsilon: float, releases: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _decoys_noise(coins: int) -> NoiseLaw:
+def coin_noise(coins: int) -> NoiseLaw:
+    """The law of the heads among so many fair coins."""
     pmf = np.exp(log_binomial(coins, 0.5))
     return NoiseLaw(0, pmf / pmf.sum())
 
@@ -82,23 +83,16 @@ class Decoys(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.delta is None) == (self.coins is None) or (self.delta is not None and self.epsilon is None):
-            raise ParameterError("decoys: give epsilon and delta, or else coins, the number of fair coins per item")
-        if self.coins is not None:
-            keep(self, coins=integer("coins", self.coins, least=1, most=MOST_COINS))
-        if self.epsilon is not None:
-            keep(self, epsilon=positive("epsilon", self.epsilon))
-        if self.delta is not None:
-            keep(self, delta=fraction("delta", self.delta))
+        keep(self, **coin_terms(self.name, self.epsilon, self.delta, self.coins))
 
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """As many fair coins as the composed privacy loss asks for."""
-        needed = _coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
+        needed = coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
         counted_on = wanted.users - wanted.dropouts - wanted.insiders
         coins = {} if wanted.releases == 1 else {"coins": total_coins(needed, wanted.users, counted_on)}
         made = cls(**wanted.crowd, **wanted.promise, **coins)
-        return Calibrated(made, lambda: _total_delta(needed, wanted.epsilon, wanted.releases))
+        return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
@@ -203,14 +197,7 @@ class Decoys(NoiseMechanism):
 
     def decode(self, total: Residues, included: int) -> Ints:
         """Counts with their decoys; refused where impossible, or where the total happens but once in 2^60."""
-        fewest, most = self.coins_between(included)
-        spread = math.sqrt(
-            self.N * most / 2 * math.log(2 / OVERFLOW_PROBABILITY)
-        )  # Hoeffding's inequality for N D' fair coins
-        low = max(0, math.floor(self.N * fewest / 2 - spread))
-        high = min(self.N * most, math.ceil(self.N * most / 2 + spread))
-        values = to_signed(self.opened(total), self.modulus, 0)
-        return check_range(values, 0, included + most, included + low, included + high)
+        return check_coins(to_signed(self.opened(total), self.modulus, 0), included, *self.coins_between(included))
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator, coins: int | None = None) -> Ints:
         """Counts with decoys for the counts of those who took part."""
@@ -219,7 +206,7 @@ class Decoys(NoiseMechanism):
 
     def channel(self, included: int, coins: int | None = None) -> Channel:
         """Every holder counts; the noise is Bin(D', 1/2) for the D' coins that went in."""
-        return Channel(1.0, noise=_decoys_noise(self.coins_in(included, coins)))
+        return Channel(1.0, noise=coin_noise(self.coins_in(included, coins)))
 
     def estimate(self, aggregate: NDArray[Any], included: int, coins: int | None = None) -> Floats:
         """(s_j - D'/2) / n'."""
@@ -248,11 +235,7 @@ class Decoys(NoiseMechanism):
 
     def losses(self, adversary: Adversary) -> Losses | None:
         """A count up and another one down, both hidden by the same number of coins."""
-        coins = self._hidden(adversary)
-        if coins < 1:
-            return None
-        pair = shift_pair(binomial_window(min(coins, _MOST_WRITTEN), 0.5)[1])
-        return Losses((pair, pair.swapped()))
+        return coin_losses(self._hidden(adversary))
 
     def realized(
         self,
@@ -272,6 +255,34 @@ class Decoys(NoiseMechanism):
             raise ParameterError("decoys: made from coins, so give epsilon=; delta is computed")
         left = self._without(included - unknown, included, self.coins_in(included, coins))
         return Guarantee(at, decoys_delta(left, at), Relation.REPLACE_ONE, adversary)
+
+
+def coin_terms(name: str, epsilon: object, delta: object, coins: object) -> dict[str, Any]:
+    """What coins are made for, checked: epsilon and delta, or their number (and an epsilon to state a delta at)."""
+    if (delta is None) == (coins is None) or (delta is not None and epsilon is None):
+        raise ParameterError(f"{name}: give epsilon and delta, or else coins, the number of fair coins per item")
+    return {
+        "epsilon": None if epsilon is None else positive("epsilon", epsilon),
+        "delta": None if delta is None else fraction("delta", delta),
+        "coins": None if coins is None else integer("coins", coins, least=1, most=MOST_COINS),
+    }
+
+
+def check_coins(values: Ints, included: int, fewest: int, most: int) -> Ints:
+    """Counts with this many coins per item; refused where impossible, or where the total happens but once in 2^60."""
+    items = values.size
+    spread = math.sqrt(items * most / 2 * math.log(2 / OVERFLOW_PROBABILITY))  # Hoeffding's inequality
+    low = max(0, math.floor(items * fewest / 2 - spread))
+    high = min(items * most, math.ceil(items * most / 2 + spread))
+    return check_range(values, 0, included + most, included + low, included + high)
+
+
+def coin_losses(coins: int) -> Losses | None:
+    """A count up and another one down, each hidden by so many coins; None where there are none."""
+    if coins < 1:
+        return None
+    pair = shift_pair(binomial_window(min(coins, _MOST_WRITTEN), 0.5)[1])
+    return Losses((pair, pair.swapped()))
 
 
 def total_coins(needed: int, users: int, counted_on: int) -> int:

@@ -74,9 +74,35 @@ _epsilon_for_releases = lru_cache(64)(laplace_epsilon_for_releases)  # the same 
 
 
 @lru_cache(maxsize=64)
-def _laplace_noise(epsilon: float, share: float) -> NoiseLaw:
+def laplace_noise(epsilon: float, share: float) -> NoiseLaw:
+    """The law of a fraction `share` of the noise that is made for epsilon; 2 is the sum of two whole ones."""
     pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), share))
     return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
+
+
+def servable_epsilon(value: object) -> float:
+    """An epsilon that a table can serve."""
+    epsilon = positive("epsilon", value)
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ParameterError(f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}")
+    return epsilon
+
+
+def laplace_bound(epsilon: float, share: float, tail: float) -> int:
+    """B with P(|a fraction `share` of the noise made for epsilon| > B) <= tail."""
+    a, top = math.exp(-epsilon / 2), 2 * math.log(-math.expm1(-epsilon / 2))
+
+    def log_mgf(t: Floats) -> Floats:
+        return np.asarray(share * (top - np.log1p(-a * np.exp(t)) - np.log1p(-a * np.exp(-t))))
+
+    return noise_bound(log_mgf, epsilon / 2, tail)
+
+
+def epsilon_of_each(wanted: Requirements) -> float:
+    """The epsilon of each release, so that all of them together keep the budget."""
+    if wanted.releases == 1:
+        return wanted.epsilon
+    return _epsilon_for_releases(wanted.epsilon, wanted.delta * (1 - 1e-9), wanted.releases)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,19 +126,12 @@ class Laplace(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        epsilon = positive("epsilon", self.epsilon)
-        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-            raise ParameterError(
-                f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}"
-            )
-        keep(self, epsilon=epsilon)
+        keep(self, epsilon=servable_epsilon(self.epsilon))
 
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """Over R releases exactly a 2R-fold randomized response."""
-        each = wanted.epsilon
-        if wanted.releases > 1:
-            each = _epsilon_for_releases(wanted.epsilon, wanted.delta * (1 - 1e-9), wanted.releases)
+        each = epsilon_of_each(wanted)
         made = cls(**wanted.crowd, epsilon=each)
 
         def total_delta() -> float:
@@ -156,13 +175,7 @@ class Laplace(NoiseMechanism):
 
     def _bound(self, entries: int, tail: float) -> int:
         """B with P(|noise of all n users in `entries` entries together| > B) <= tail."""
-        a, share = math.exp(-self.epsilon / 2), entries * self.n / self.h
-        top = 2 * math.log(-math.expm1(-self.epsilon / 2))
-
-        def log_mgf(t: Floats) -> Floats:
-            return np.asarray(share * (top - np.log1p(-a * np.exp(t)) - np.log1p(-a * np.exp(-t))))
-
-        return noise_bound(log_mgf, self.epsilon / 2, tail)
+        return laplace_bound(self.epsilon, entries * self.n / self.h, tail)
 
     def side_by_side(self, copies: int) -> Self:
         """A user's noise depends on epsilon and h alone."""
@@ -208,7 +221,7 @@ class Laplace(NoiseMechanism):
 
     def channel(self, included: int) -> Channel:
         """Every holder counts; the noise is that of all included users."""
-        return Channel(1.0, noise=_laplace_noise(self.epsilon, self.takes_part(included) / self.h))
+        return Channel(1.0, noise=laplace_noise(self.epsilon, self.takes_part(included) / self.h))
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact delta of the ideal law plus what the table may add."""

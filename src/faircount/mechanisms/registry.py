@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FREQUENCY = {
     "laplace": ("laplace", "Laplace"),
     "decoys": ("decoys", "Decoys"),
+    "server-laplace": ("server_noise", "ServerLaplace"),
+    "server-coins": ("server_noise", "ServerCoins"),
+    "placed-coins": ("placed_coins", "PlacedCoins"),
     "dpdg": ("gaussian", "DPDG"),
     "dpds": ("sampling", "DPDS"),
     "tss-prime": ("two_stage", "TSSPrime"),

@@ -76,6 +76,11 @@ class FieldMechanism(FrequencyMechanism):
         """The smallest honest sum of an item."""
         return 0
 
+    @property
+    def least_elements(self) -> int:
+        """Elements that the field must have, however small the sums are."""
+        return 2
+
     @abstractmethod
     def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
         """The response of the one user at place `user` of the roster: what a device computes on its own."""
@@ -124,7 +129,7 @@ class FieldMechanism(FrequencyMechanism):
     @cached_property
     def modulus(self) -> int:
         """The prime q: the smallest that holds every honest sum, or 2^spare_bits times as many."""
-        q = smallest_prime_above(((self.reach + 1) << self.spare_bits) - 1)
+        q = smallest_prime_above(max((self.reach + 1) << self.spare_bits, self.least_elements) - 1)
         if q.bit_length() > MOST_BITS:
             raise ParameterError(
                 f"{self.name}: sums reach over {self.reach} values, and {self.spare_bits} spare bits make the field "

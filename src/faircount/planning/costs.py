@@ -32,12 +32,14 @@ _SUMS = {
 """How sums travel: in which words, and who sees what."""
 
 
-def cost(mechanism: FrequencyMechanism) -> Cost:
-    """The cheapest form that needs no trusted party and changes nothing of the noise.
+def cost(mechanism: FrequencyMechanism) -> Cost | None:
+    """The cheapest form that needs no trusted party and changes nothing of the noise; None where nothing carries it.
 
     That is two servers for sums, but users with places in a roster where they do not all draw alike; helpers for TSS, a
     report for local mechanisms.
     """
+    if mechanism.proven:
+        return _proven(mechanism)
     if mechanism.collected is Collected.SUM:
         return _of_sum(SERVERS, mechanism) if mechanism.every_user_alike else _with_places(mechanism)
     if mechanism.collected is Collected.SETS:
@@ -53,6 +55,15 @@ def cost(mechanism: FrequencyMechanism) -> Cost:
 def _of_sum(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
     form, sees = _SUMS[topology]
     return Cost(form, str(topology), topology.bytes_sent(makes_shares(mechanism)), len(topology.phases), sees)
+
+
+def _proven(mechanism: FrequencyMechanism) -> Cost | None:
+    """Two servers that check the proofs; None where they cannot."""
+    try:
+        SERVERS.runs(makes_shares(mechanism))
+    except ParameterError:
+        return None
+    return _of_sum(SERVERS, mechanism)
 
 
 def _with_places(mechanism: FrequencyMechanism) -> Cost:

@@ -61,6 +61,11 @@ class Option:
         """Whether a server sees every answer in the clear."""
         return self.mechanism is not None and self.mechanism.collected is Collected.ANSWERS
 
+    @property
+    def proven(self) -> bool:
+        """Whether every report is proven to be one vote, so that users who lie have no more than theirs."""
+        return self.mechanism is not None and self.mechanism.proven
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         keys = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
@@ -100,7 +105,7 @@ def option(name: str, family: Family, q: Question) -> Option:
         users_needed(family, q, target) if target is not None else None,
         condition,
         cost(mechanism),
-        paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM else None,
+        paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM and not mechanism.proven else None,
         mechanism,
         in_servers(mechanism, q.staying),
     )

@@ -113,7 +113,8 @@ class Plan:
 
     def _compared(self, best: Option) -> str:
         """Beside the next one that needs no trusted server."""
-        others = [o for o in self.options if o is not best and o.mechanism is not None and not o.needs_trust]
+        others = [o for o in self.options if o.mechanism is not None and not o.needs_trust and o.proven == best.proven]
+        others.remove(best)
         if not others:
             return "the smallest"
         second = min(others, key=lambda o: o.standard_error or 0.0)
@@ -256,8 +257,9 @@ def _otherwise(best: Option) -> str:
 def _ordered(options: list[Option]) -> tuple[Option, ...]:
     """Sound ones by error, but first among equals the one that the families prefer; then those that are not."""
     sound = sorted((o for o in options if o.sound), key=lambda o: o.standard_error or 0.0)
-    if sound:
-        limit = TIE_FACTOR * (sound[0].standard_error or 0.0)
-        first = next(o for o in options if o.sound and (o.standard_error or 0.0) <= limit)
+    trusting = [o for o in sound if not o.proven]
+    if trusting:
+        limit = TIE_FACTOR * (trusting[0].standard_error or 0.0)
+        first = next(o for o in options if o.sound and not o.proven and (o.standard_error or 0.0) <= limit)
         sound = [first, *(o for o in sound if o is not first)]
     return (*sound, *(o for o in options if not o.sound))

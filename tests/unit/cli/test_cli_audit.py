@@ -18,6 +18,8 @@ EXAMPLES = {
     "tss-prime": "--p 0.6 --alpha 0.5 --items 4 --floor 20 --epsilon 0.5",
     "decoys": "--epsilon 1 --delta 1e-3",
     "dpdg": "--epsilon 1 --delta 1e-3",
+    "server-coins": "--epsilon 1 --delta 1e-3",
+    "placed-coins": "--epsilon 1 --delta 1e-3",
 }
 
 

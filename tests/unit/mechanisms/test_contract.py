@@ -40,6 +40,9 @@ MECHANISMS: dict[str, FrequencyMechanism] = {
     "dpdg-classical": fc.DPDG(items=N, users=USERS, epsilon=0.9, delta=1e-3, calibration="classical"),
     "laplace": fc.Laplace(items=N, users=USERS, epsilon=0.8),
     "decoys": fc.Decoys(items=N, users=USERS, epsilon=1.0, delta=1e-3),
+    "server-laplace": fc.ServerLaplace(items=N, users=USERS, epsilon=0.8),
+    "server-coins": fc.ServerCoins(items=N, users=USERS, epsilon=1.0, delta=1e-3),
+    "placed-coins": fc.PlacedCoins(items=N, users=USERS, coins=25, dropouts=3),
     "grr": fc.GRR(items=N, users=USERS, epsilon=1.2),
     "oue": fc.OUE(items=N, users=USERS, epsilon=1.2),
 }
@@ -135,7 +138,8 @@ def test_shares_add_up_to_the_sum(mechanism: SharedMechanism, parties: int) -> N
 def test_the_order_of_users_does_not_matter(mechanism: FrequencyMechanism) -> None:
     responses = mechanism.respond(ANSWERS, SeededStream(15))
     order = np.random.default_rng(16).permutation(USERS)
-    mixed = replace_rows(responses, order) if isinstance(mechanism, TSS) else responses[order]
+    servers = np.arange(USERS, USERS + 2 * mechanism.proven)  # what they add comes after the users' rows
+    mixed = replace_rows(responses, order) if isinstance(mechanism, TSS) else responses[np.append(order, servers)]
     first, second = (mechanism.decode(mechanism.total(each), USERS) for each in (responses, mixed))
     assert np.array_equal(first, second)
 
@@ -412,10 +416,13 @@ def test_tss_claims_nothing_against_participants_and_tss_prime_up_to_phi() -> No
         prime.guarantee(epsilon=1.0, adversary=insiders(3))
 
 
-@pytest.mark.parametrize("name", ["dpds", "laplace", "decoys", "dpdg"])
+@pytest.mark.parametrize(
+    "name", ["dpds", "laplace", "decoys", "dpdg", "server-laplace", "server-coins", "placed-coins"]
+)
 def test_a_corrupt_sum_is_refused(name: str) -> None:
     mechanism = MECHANISMS[name]
-    far = mechanism.modulus - 1 if name == "decoys" else mechanism.modulus // 2  # outside what honest users reach
+    coins = name in ("decoys", "server-coins", "placed-coins")
+    far = mechanism.modulus - 1 if coins else mechanism.modulus // 2  # outside what honest users reach
     wild = np.full(N, far, dtype=mechanism.respond(ANSWERS, SeededStream(1)).dtype)
     with pytest.raises(CorruptSumError):
         mechanism.decode(wild, USERS)

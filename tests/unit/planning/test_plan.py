@@ -36,10 +36,11 @@ def named(made: Plan, name: str) -> Any:
     return next(each for each in made.options if each.name == name)
 
 
-def test_all_nine_mechanisms_are_listed_with_the_promised_keys() -> None:
+def test_all_twelve_mechanisms_are_listed_with_the_promised_keys() -> None:
     said = plan(800, 12, 1.0, 1e-6).to_dict()
     assert {each["name"] for each in said["mechanisms"]} == {
         "dpcs", "dpds", "tss", "tss-prime", "dpdg", "laplace", "decoys", "grr", "oue",
+        "server-laplace", "server-coins", "placed-coins",
     }  # fmt: skip
     assert all(set(each) == KEYS for each in said["mechanisms"])
     assert said["recommended"] == "laplace"

@@ -9,4 +9,6 @@ def runs(mechanism: FieldMechanism) -> FieldMechanism:
     """A mechanism of which only the sum of all vectors is opened runs as it is; anything else is refused."""
     if mechanism.collected is not Collected.SUM:
         raise ParameterError(f"{mechanism.name} is no sum of everybody's vectors: choose 'two-stage', or 'shares'")
+    if mechanism.proven:
+        raise ParameterError(f"{mechanism.name} needs proofs, which only servers check: choose 'shares' to try it")
     return mechanism

@@ -1,0 +1,133 @@
+"""Coins that users flip and cannot bias: proven to be coins, then turned over and placed by values nobody knew before.
+
+Every report holds m coins. Once it is fixed whose reports count, values that the servers reveal only then decide for
+each coin whether it is turned over (b counts as 1 - b) and which item it goes to. A sender who did not know the values
+has a fair coin then, whatever it sent; and an honest one's coin stays secret, because only sums are opened.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, Guarantee, insiders
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.decoys import coin_noise
+from faircount.mechanisms.secret_shared import Derived
+from faircount.mechanisms.verified import Placement, VerifiedCoins, fair_bits
+from faircount.mechanisms.worst_pair import Part, WorstPair
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedCoins(VerifiedCoins):
+    """D fair coins per item, of D different users: unconditional, and no user can bias them.
+
+    D = D0 + t: D0 coins protect enough, and t insiders know at most t of an item's coins, wherever they are placed and
+    whoever is left out. A user's m = ceil(D N / n_min) coins are enough when n_min = users - dropouts remain; that
+    needs n_min >= D. Variance of a count D/4, however many users take part.
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
+    insiders: colluding participants, whose own coins do not count
+    dropouts: users who may be missing in the sum
+    epsilon: privacy loss it is made for
+    delta: probability with which more than epsilon may be lost
+    coins: D, fair coins per item in all, instead of delta
+    """
+
+    name: ClassVar[str] = "placed-coins"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.users is not None and self.fewest < self.D:
+            raise ParameterError(
+                f"{self.name}: each of an item's {self.D} coins comes from another user, and {self.fewest} of "
+                f"{self.users} users may be left: invite {self.D + self.dropouts} or more, or choose server-laplace"
+            )
+
+    @classmethod
+    def made_of(cls, needed: int, insiders: int) -> int:
+        """One more for every insider."""
+        return needed + insiders
+
+    @property
+    def fewest(self) -> int:
+        """n_min: users who are left when all expected dropouts are missing."""
+        return self.n - self.dropouts
+
+    @property
+    def coins_per_user(self) -> int:
+        """m: enough for D coins of every item from n_min users. At most N, because n_min is at least D."""
+        return -(-self.D * self.N // self.fewest)
+
+    @property
+    def coins_added(self) -> int:
+        """D."""
+        return self.D
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """m comes with those of all coins."""
+        return {**super().parameters, "m": self.coins_per_user}
+
+    @property
+    def derived(self) -> Derived:
+        """D."""
+        return Derived(D=self.D)
+
+    @property
+    def default_adversary(self) -> Adversary:
+        """The insiders that the parameters were made for."""
+        return insiders(self.insiders)
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """The insiders, alone or with one server: a server's shares of the coins are uniform."""
+        return self.default_adversary, replace(S1, insiders=self.insiders), replace(S2, insiders=self.insiders)
+
+    def hidden(self, adversary: Adversary) -> int:
+        """All but one per insider; who sees a user's own report needs no coins to read it."""
+        return 0 if adversary == COLLECTOR else self.D - adversary.insiders
+
+    def suffices(self, members: int) -> bool:
+        """Whether the coins of so many members are enough: D different users for an item, and D N coins in all."""
+        return members >= self.D and members * self.coins_per_user >= self.D * self.N
+
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """As promised while there are coins enough for every item; without them no sum is opened."""
+        self._enough(included)
+        at = self.promise[0] if epsilon is None else epsilon
+        return self.guarantee(epsilon=at, adversary=self.default_adversary)
+
+    def _enough(self, members: int) -> int:
+        if not self.suffices(self.takes_part(members)):
+            raise RefusedError(
+                f"{members} users with {self.coins_per_user} coins each cannot give {self.D} coins of different users "
+                f"to each of {self.N} items: wait for more users"
+            )
+        return members
+
+    def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
+        """The members in random order, again and again, D of them for every item; half of the coins turned over.
+
+        D members in a row are different because there are at least D; a member's next coin goes to a later item.
+        """
+        order = np.argsort(entropy.words(self._enough(members), np.uint64), kind="stable")
+        slots = np.arange(self.D * self.N).reshape(self.N, self.D).T
+        turned = fair_bits(slots.size, entropy).reshape(slots.shape).astype(np.bool_)
+        return Placement(order[slots % members], slots // members, turned)
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """Any data will do: the others hold item 0. With D users each has a coin at every item, insiders too."""
+        small = replace(self, users=self.D, dropouts=0, items=self.domain.labels[:2])
+        known = 0 if reader else self.insiders
+        others, holders = np.zeros(self.D - 1, dtype=np.int64), self.D - known
+        channel = Channel(1.0, noise=coin_noise(self.D - known))
+        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
+        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small, known)

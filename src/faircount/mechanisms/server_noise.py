@@ -1,0 +1,255 @@
+"""Noise that both servers add, each the whole noise of one release; users prove their votes and make no noise at all.
+
+A server knows its own noise, so what protects from it is the other one's; who only reads the result is protected by
+either. Users have no part in the noise: however many collude, lie or vanish, the guarantee stays what it is, and no set
+of users is too small for it. The price is a variance twice that of noise which users make together.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.accounting.composition import Losses, compose_randomized_response, randomized_response
+from faircount.accounting.exact import laplace_delta
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation
+from faircount.core.arrays import Ints, Residues
+from faircount.core.entropy import Entropy
+from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.decoys import coin_noise, heads
+from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.laplace import epsilon_of_each, laplace_bound, laplace_noise, laplace_table, servable_epsilon
+from faircount.mechanisms.secret_shared import AUDITED_USERS, OVERFLOW_PROBABILITY, Derived
+from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
+from faircount.mechanisms.worst_pair import Part, WorstPair
+from faircount.sharing.field import sum_rows, to_signed
+
+S1_AND_USERS = Adversary("S1, the coordinator, with any number of users, reading the result")
+S2_AND_USERS = Adversary("S2, the aggregator, with any number of users, reading the result")
+
+ADDS = "adds its noise and keeps it secret"
+
+_RELIED_ON = {S1: "S2", S1_AND_USERS: "S2", S2: "S1", S2_AND_USERS: "S1"}
+"""Which server protects from whom."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerNoise(VerifiedMechanism):
+    """What both forms have in common: who protects whom, and what an audit looks at."""
+
+    @property
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """Each server, with any number of users, and who reads the result."""
+        return S1_AND_USERS, S2_AND_USERS, OUTSIDER
+
+    @property
+    def default_adversary(self) -> Adversary:
+        """A server, who knows its own noise; both are alike."""
+        return S1_AND_USERS
+
+    @property
+    def participants(self) -> Adversary:
+        """A participant makes no noise, so it knows no more than who reads the result."""
+        return OUTSIDER
+
+    def condition(self, adversary: Adversary) -> str | None:
+        """The server on which the guarantee relies."""
+        return None if adversary == COLLECTOR else f"{_RELIED_ON.get(adversary, 'S1 or S2')} {ADDS}"
+
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """As promised, whoever is missing: the servers' noise does not depend on the users."""
+        self.takes_part(included)
+        at = self.promise[0] if epsilon is None else epsilon
+        return self.guarantee(epsilon=at, adversary=self.default_adversary)
+
+    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+        """Any data will do: the others hold item 0. A server knows its own noise, a reader neither one's."""
+        users = self.users or AUDITED_USERS
+        small = replace(self, users=users, dropouts=0, items=self.domain.labels[:2])
+        others, channel = np.zeros(users - 1, dtype=np.int64), small.channel(users) if reader else small.one_server
+        law = Part.noisy(channel, users, users - 1), Part.noisy(channel, 0, 1)
+        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small)
+
+    @property
+    @abstractmethod
+    def one_server(self) -> Channel:
+        """The law of one item's sum for a server, who takes its own noise off."""
+
+    def seen(self, responses: Residues, copies: int, insiders: int) -> Ints:
+        """The sums of the first two items as S1 sees them: without its own noise, the row after the users'."""
+        others = np.delete(responses[:, :2], self.n, axis=0)
+        return to_signed(sum_rows(others, self.modulus), self.modulus, self.lowest).reshape(copies, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerLaplace(ServerNoise):
+    """Both servers add discrete Laplace noise: pure epsilon against each of them, up to about 2^-118 of a finite table.
+
+    Each adds to every count a draw of law (1-a)/(1+a) a^|z|, a = e^(-epsilon/2). Variance of a count 4a/(1-a)^2.
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
+    insiders: colluding participants; any number leaves the guarantee as it is
+    dropouts: users who may be missing in the sum; any number leaves the guarantee as it is
+    epsilon: privacy loss it is made for
+    """
+
+    name: ClassVar[str] = "server-laplace"
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        keep(self, epsilon=servable_epsilon(self.epsilon))
+        super().__post_init__()
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """As for Laplace noise of the users: over R releases exactly a 2R-fold randomized response."""
+        each = epsilon_of_each(wanted)
+        made = cls(**wanted.crowd, epsilon=each)
+
+        def total_delta() -> float:
+            ideal = compose_randomized_response(each / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
+            return ideal + made.table_delta(wanted.epsilon, wanted.releases)
+
+        return Calibrated(made, total_delta)
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, None): what delta there is comes from the table alone."""
+        return self.epsilon, None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The epsilon of one release comes with those of all shared mechanisms."""
+        return {**super().parameters, "epsilon": self.epsilon}
+
+    @property
+    def derived(self) -> Derived:
+        """The table of the noise."""
+        return Derived(table=self.table)
+
+    @property
+    def table(self) -> DrawTable:
+        """The law that a server draws from for each item; public, the same for both."""
+        return laplace_table(self.epsilon, 1)[0]
+
+    def table_delta(self, epsilon: float, releases: int) -> float:
+        """What one server's finite table costs over all releases at the total epsilon, two counts being moved."""
+        return releases * self._distance(Relation.REPLACE_ONE) * (1 + math.exp(min(epsilon, 700.0)))
+
+    def _distance(self, relation: Relation) -> float:
+        """Total variation distance of the draws that hide a user from the ideal ones."""
+        return (2 if relation is Relation.REPLACE_ONE else 1) * laplace_table(self.epsilon, 1)[1]
+
+    @cached_property
+    def bound(self) -> int:
+        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
+        return laplace_bound(self.epsilon, 2, OVERFLOW_PROBABILITY / self.N)
+
+    @property
+    def lowest(self) -> int:
+        """-B."""
+        return -self.bound
+
+    @property
+    def reach(self) -> int:
+        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
+        return self.n + 2 * self.bound
+
+    def server_noise(self, entropy: Entropy) -> Ints:
+        """A draw from the table for every item."""
+        return self.table.draw(self.N, entropy)
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
+        present, spread = self.takes_part(included), laplace_bound(self.epsilon, 2 * self.N, OVERFLOW_PROBABILITY)
+        values = to_signed(self.opened(total), self.modulus, self.lowest)
+        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Noisy counts for the counts of those who took part."""
+        stop = -math.expm1(-self.epsilon / 2)
+        noise = rng.negative_binomial(2, stop, self.N) - rng.negative_binomial(2, stop, self.N)
+        return np.asarray(self.present(population) + noise)
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts; the noise is that of both servers, however many users took part."""
+        self.takes_part(included)
+        return Channel(1.0, noise=laplace_noise(self.epsilon, 2))
+
+    @property
+    def one_server(self) -> Channel:
+        """The noise of one server alone."""
+        return Channel(1.0, noise=laplace_noise(self.epsilon, 1))
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact delta of one server's ideal noise plus what the table may add."""
+        if adversary == COLLECTOR:
+            return 1.0
+        pure = self.epsilon if relation is Relation.REPLACE_ONE else self.epsilon / 2
+        lost = (1 + math.exp(min(epsilon, pure))) * self._distance(relation)
+        return min(1.0, laplace_delta(self.epsilon, 1, epsilon, relation) + lost)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, each a randomized response of epsilon / 2."""
+        if adversary == COLLECTOR:
+            return None
+        return Losses((randomized_response(self.epsilon / 2),) * 2, self._distance(Relation.REPLACE_ONE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCoins(ServerNoise, VerifiedCoins):
+    """Both servers add the heads of D fair coins to every count: for many releases, where coins cost less than Laplace.
+
+    Give epsilon and delta (D is then the smallest number that is enough against one server), or D itself as `coins`
+    (with an epsilon, if the guarantee is to be stated there). Variance of a count D/2.
+
+    users: number of users who take part; may be left out until the survey runs
+    items: number of items, or the public list of labels
+    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
+    insiders: colluding participants; any number leaves the guarantee as it is
+    dropouts: users who may be missing in the sum; any number leaves the guarantee as it is
+    epsilon: privacy loss it is made for
+    delta: probability with which more than epsilon may be lost
+    coins: D, fair coins per item of each server, instead of delta
+    """
+
+    name: ClassVar[str] = "server-coins"
+
+    @classmethod
+    def made_of(cls, needed: int, insiders: int) -> int:
+        """All that are needed come from one server."""
+        return needed
+
+    @property
+    def coins_added(self) -> int:
+        """D of each server."""
+        return 2 * self.D
+
+    @property
+    def derived(self) -> Derived:
+        """D."""
+        return Derived(D=self.D)
+
+    def server_noise(self, entropy: Entropy) -> Ints:
+        """The heads of D coins for every item."""
+        return heads(self.D, self.N, entropy)
+
+    @property
+    def one_server(self) -> Channel:
+        """The coins of one server alone."""
+        return Channel(1.0, noise=coin_noise(self.D))
+
+    def hidden(self, adversary: Adversary) -> int:
+        """Those of one server; who sees a user's own report needs no coins to read it."""
+        return 0 if adversary == COLLECTOR else self.D

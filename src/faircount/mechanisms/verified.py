@@ -1,0 +1,246 @@
+"""Mechanisms whose reports are proven: every counted user adds exactly one to exactly one item, and cannot add more.
+
+A report is N + m bits: a one-hot answer and m fair coins (m may be 0). Its sender proves to both servers that these are
+bits and that the answer is one vote; neither sees one of them. What hides the answers must then be something that no
+sender can bias: noise that the servers make (`server_noise.py`), or coins of the users that values which nobody knew
+before turn over and give to the items (`placed_coins.py`).
+
+    user      report_bits                                       shared, and proven
+    servers   add_up of their shares over the members, coins turned over and placed, plus server_noise of each
+    opened    the sum of both: counts and noise, of which `channel` is the exact law
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.accounting.composition import Losses
+from faircount.accounting.exact import decoys_delta, decoys_needed
+from faircount.accounting.guarantee import Adversary, Relation
+from faircount.core.arrays import Ints, Marks, Residues
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ParameterError
+from faircount.core.validation import integer
+from faircount.mechanisms.base import keep
+from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.mechanisms.count_law import Channel, normal_errors
+from faircount.mechanisms.decoys import (
+    MANY_COINS,
+    check_coins,
+    coin_losses,
+    coin_noise,
+    coin_terms,
+    coins_delta,
+    coins_for_releases,
+)
+from faircount.mechanisms.secret_shared import SharedMechanism, element_bits, one_hot
+from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows, to_signed
+
+_BLOCK = 1 << 17  # entries made at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Which coins count, and how: row d, column j is the d-th coin of item j; every table has D rows and N columns.
+
+    user:   whose coin it is, as a place among the members; all D of an item are different
+    coin:   which of that user's m coins; each is used once at most
+    turned: whether it is turned over, so that a head counts as a tail
+    """
+
+    user: Ints
+    coin: Ints
+    turned: Marks
+
+    @classmethod
+    def none(cls, items: int) -> "Placement":
+        """Where users flip no coins."""
+        nothing = np.zeros((0, items), dtype=np.int64)
+        return cls(nothing, nothing, nothing.astype(np.bool_))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedMechanism(SharedMechanism):
+    """Every user has one vote, proven; the noise cannot be biased by any user.
+
+    `insiders` users may pool what they know with each other or with one server; `dropouts` users may be missing, or
+    refused, in the sum.
+    """
+
+    proven: ClassVar[bool] = True
+    error_power: ClassVar[float] = 1.0
+
+    insiders: int = 1
+    dropouts: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keep(self, insiders=integer("insiders", self.insiders), dropouts=integer("dropouts", self.dropouts))
+        if self.users is not None and self.users <= self.dropouts:
+            raise ParameterError(
+                f"{self.name}: of {self.users} users {self.dropouts} may be missing, so that nobody is left: invite "
+                "more users or expect fewer to be missing"
+            )
+
+    @property
+    def coins_per_user(self) -> int:
+        """m: fair coins in a user's report."""
+        return 0
+
+    @property
+    def proven_bits(self) -> tuple[int, int]:
+        """(N, m): a report is N bits of an answer, of which exactly one is 1, and m coins."""
+        return self.N, self.coins_per_user
+
+    @property
+    def least_elements(self) -> int:
+        """A proof has a point of the field for every bit."""
+        return max(2, sum(self.proven_bits))
+
+    @property
+    def response_bits(self) -> int:
+        """N + m packed field elements, without the proof."""
+        return sum(self.proven_bits) * element_bits(self.modulus)
+
+    def accounted(self, adversary: object) -> Adversary:
+        """Those that it states guarantees against, besides all that are usual."""
+        return next((each for each in self.adversaries if each == adversary), None) or super().accounted(adversary)
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """The bits of these users' reports: one-hot answers, then m fair coins each."""
+        m = self.coins_per_user
+        return np.hstack([one_hot(answers, self.N), fair_bits(users.size * m, entropy).reshape(users.size, m)])
+
+    def report_bits(self, position: int, entropy: Entropy) -> Ints:
+        """w, the N + m bits that one user shares and proves; `position` is its answer's place in the item list."""
+        bits: Ints = self.contribute(self.positions(np.array([position]), 1), np.zeros(1, dtype=np.int64), entropy)[0]
+        return bits
+
+    def server_noise(self, entropy: Entropy) -> Ints:
+        """What one server adds to its own sum: nothing where the users make the noise."""
+        return np.zeros(self.N, dtype=np.int64)
+
+    def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
+        """Which coins of so many members count for which item; `entropy` is what no member knew when it reported."""
+        self.takes_part(members)
+        return Placement.none(self.N)
+
+    def add_up(self, rows: Residues, placement: Placement, *, constants: bool) -> Residues:
+        """One server's part of the opened sum, from its shares of the members' N + m bits, one row each.
+
+        A coin b that is turned over counts 1 - b: both servers take their share of b away, and the one with `constants`
+        adds the 1.
+        """
+        q, coins = self.modulus, rows[placement.user, self.N + placement.coin]
+        turned = subtract(np.full_like(coins, int(constants)), coins, q)
+        placed = np.where(placement.turned, turned, coins)
+        return add(sum_rows(rows[:, : self.N], q), sum_rows(placed, q), q)
+
+    def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
+        """Row i is what user i adds to the opened sum, coins turned and placed; two more are what the servers add."""
+        held, q = self.positions(answers), self.modulus
+        rows = np.empty((self.n + 2, self.N), dtype=dtype_for(q))
+        coins = np.empty((self.n, self.coins_per_user), dtype=dtype_for(q))
+        for users in np.array_split(np.arange(self.n), 1 + self.n * sum(self.proven_bits) // _BLOCK):
+            bits = self._vectors(held[users], users, entropy)
+            rows[users], coins[users] = bits[:, : self.N], bits[:, self.N :]
+        placement = self.turn_and_place(entropy, self.n)
+        flipped = coins[placement.user, placement.coin] ^ placement.turned
+        rows[placement.user, np.arange(self.N)] += flipped  # each user once per item at most, so that none is lost
+        for server in (self.n, self.n + 1):
+            rows[server] = from_signed(self.server_noise(entropy), q)
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedCoins(VerifiedMechanism):
+    """Noise of fair coins, given as epsilon and delta or as their number, in a survey whose reports are proven."""
+
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    epsilon: float | None = None
+    delta: float | None = None
+    coins: int | None = None
+
+    def __post_init__(self) -> None:
+        keep(self, **coin_terms(self.name, self.epsilon, self.delta, self.coins))
+        super().__post_init__()
+
+    @classmethod
+    @abstractmethod
+    def made_of(cls, needed: int, insiders: int) -> int:
+        """D, so that `needed` coins are unknown to whomever the guarantee is stated against."""
+
+    @abstractmethod
+    def hidden(self, adversary: Adversary) -> int:
+        """Coins per item that the adversary does not know; 0 or less for none."""
+
+    @property
+    @abstractmethod
+    def coins_added(self) -> int:
+        """Coins per item in the opened sum."""
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """As many fair coins as the composed privacy loss asks for."""
+        needed = coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
+        coins = {} if wanted.releases == 1 else {"coins": cls.made_of(needed, wanted.insiders)}
+        made = cls(**wanted.crowd, **wanted.promise, **coins)
+        return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, delta) as given; coins leave delta open."""
+        return self.epsilon, self.delta
+
+    @property
+    def D(self) -> int:  # noqa: N802 - the name used on paper
+        """Fair coins per item: of each server, or of the users together."""
+        if self.epsilon is None or self.delta is None:
+            return self.coins or 0  # never 0: __post_init__ saw to it
+        return self.made_of(decoys_needed(self.epsilon, self.delta), self.insiders)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """D comes with those of all shared mechanisms."""
+        return {**super().parameters, "D": self.D}
+
+    @property
+    def reach(self) -> int:
+        """n users and every coin a head at most."""
+        return self.n + self.coins_added
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Counts with their coins; refused where impossible, or where the total happens but once in 2^60."""
+        present, coins = self.takes_part(included), self.coins_added
+        return check_coins(to_signed(self.opened(total), self.modulus, 0), present, coins, coins)
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Counts with coins for the counts of those who took part."""
+        return np.asarray(self.present(population) + rng.binomial(self.coins_added, 0.5, self.N))
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts; the noise is binomial, however many users took part."""
+        self.takes_part(included)
+        return Channel(1.0, noise=coin_noise(self.coins_added))
+
+    def expected_errors(self, included: int) -> tuple[float, float]:
+        """The law of very many coins is not written out."""
+        if self.coins_added > MANY_COINS:
+            return normal_errors(self.coins_added / 4, included)
+        return super().expected_errors(included)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact delta of the coins that the adversary does not know."""
+        return decoys_delta(max(0, self.hidden(adversary)), epsilon, relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, both hidden by the same number of coins."""
+        return coin_losses(self.hidden(adversary))
+
+
+def fair_bits(size: int, entropy: Entropy) -> Ints:
+    """`size` fair coins as 0 and 1."""
+    return np.unpackbits(entropy.words(-(-size // 8), np.uint8), count=size).astype(np.int64)
