@@ -32,6 +32,9 @@ SECTIONS: dict[str, list[str]] = {
     "Mechanisms": [
         "Laplace",
         "Decoys",
+        "ServerLaplace",
+        "ServerCoins",
+        "PlacedCoins",
         "DPDG",
         "DPDS",
         "DPCS",

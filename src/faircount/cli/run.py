@@ -28,8 +28,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--mechanism",
     type=click.Choice(MECHANISMS),
     default="auto",
+    metavar="NAME",
     show_default=True,
-    help="auto takes the one that plan recommends.",
+    help=f"One of {', '.join(MECHANISMS)}; auto takes the one that plan recommends.",
 )
 @click.option("--encoding", help="Encoding of a CSV file, such as cp1252.  [default: UTF-8]")
 @click.option(

@@ -92,7 +92,7 @@ class ServerNoise(VerifiedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLaplace(ServerNoise):
-    """Both servers add discrete Laplace noise: pure epsilon against each of them, up to about 2^-118 of a finite table.
+    """Both servers add discrete Laplace noise: pure epsilon against each of them, up to about 2^-119 of a finite table.
 
     Each adds to every count a draw of law (1-a)/(1+a) a^|z|, a = e^(-epsilon/2). Variance of a count 4a/(1-a)^2.
 
