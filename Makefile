@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 
-.PHONY: demo reproduce test browser faults mutants lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test browser browsers faults mutants lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -31,6 +31,9 @@ browser:  ## find Chromium and Node for the tests of the page, or install Debian
 	  echo "Chromium or Node is missing: installing Debian's packages chromium and nodejs"; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs; \
 	fi
+
+browsers: $(STAMP) browser  ## a survey of 20 browsers and 30 Python clients, instead of the 4 and 8 of make test
+	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 $(BIN)/python -m pytest tests/browser/test_page.py -k together
 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py

@@ -1,16 +1,28 @@
-"""A real Chromium, the system's own; `make test` finds or installs it."""
+"""A real Chromium, the system's own (`make browser` finds or installs it), and a trial survey on loopback."""
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
+from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.service.codes import Code
+from faircount.service.coordinator_app import coordinator_app
+from faircount.service.in_process import Pair, in_process
 
 ROOT = Path(__file__).parents[2]
 ORIGIN = "http://localhost:9"  # nothing listens there: every request is answered by the test
 POLICY = "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +57,130 @@ def _from_disk(route: Route) -> None:
     body = (ROOT / path).read_bytes() if path else b"<!doctype html><title>empty</title>"
     kind = "text/javascript" if path else "text/html"
     route.fulfill(body=body, headers={"content-type": kind, "content-security-policy": POLICY})
+
+
+@dataclass
+class Trial:
+    """S1 on loopback and S2 behind it, in a thread of their own; the methods are for the test's thread."""
+
+    loop: asyncio.AbstractEventLoop
+    pair: Pair
+    address: str
+    params: list[SurveyParameters] = field(default_factory=list)
+
+    def does(self, action: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(action, self.loop).result(60)
+
+    def create(self, users: int = 6, *, opened: bool = True, **terms: Any) -> list[str]:
+        """A new survey; the links of its invitations. Its noise is nothing but once in 10^9 surveys."""
+        return self.does(self._create(users, opened, terms))
+
+    async def _create(self, users: int, opened: bool, terms: dict[str, Any]) -> list[str]:
+        mechanism = terms.pop("mechanism", None) or Laplace(items=ITEMS, epsilon=50.0, users=users, dropouts=users // 2)
+        entropy = SystemEntropy()
+        params = propose(
+            mechanism, await self._keys(), survey=entropy.bytes(16), topology=SERVERS, **{**WORDS, **terms}
+        )
+        invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
+        self.params.append(params)
+        await self.pair.to_s2.put("/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5})
+        for client in (self.pair.to_s1, self.pair.to_s2):
+            (await client.put(self.path, content=params.published)).raise_for_status()
+        access = b"".join(each.access for each in invitations)
+        guests = b"".join(each.user + each.sealing_key for each in invitations)
+        (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
+        (await self.pair.to_s2.put(f"{self.path}/guests/0", content=guests)).raise_for_status()
+        if opened:
+            await self._open()
+        return [Code(params.survey, each).link(self.address) for each in invitations]
+
+    async def _keys(self) -> Keys:
+        first = (await self.pair.to_s1.post("/v1/offers")).json()
+        second = (await self.pair.to_s2.post("/v1/offers")).json()
+        named = (
+            first["signing_key"],
+            second["signing_key"],
+            second["box_key"],
+            first["commitment"],
+            second["commitment"],
+        )
+        return Keys(*(bytes.fromhex(each) for each in named))
+
+    @property
+    def path(self) -> str:
+        return f"/v1/surveys/{self.params[-1].survey.hex()}"
+
+    def open(self) -> None:
+        self.does(self._open())
+
+    async def _open(self) -> None:
+        (await self.pair.to_s1.post(f"{self.path}/open", json={})).raise_for_status()
+
+    def close(self) -> dict[str, Any]:
+        """End the survey; its result in JSON."""
+        return self.does(self._close())
+
+    async def _close(self) -> dict[str, Any]:
+        (await self.pair.to_s1.post(f"{self.path}/close", json={})).raise_for_status()
+        await self.pair.scheduler.once()
+        return (await self.pair.to_s1.get(f"{self.path}/result")).json()
+
+    def status(self) -> dict[str, Any]:
+        return self.does(self.pair.to_s1.get(f"{self.path}/status")).json()
+
+
+WORDS = {
+    "question": "Where do you live?",
+    "owner": "Aldmoor Council",
+    "purpose": "to plan the buses",
+    "contact": "buses@example.org",
+    "s1_operator": "Aldmoor Council",
+    "s2_operator": "Count & Sons",
+    "population": "customers",
+    "phases": (3600,),
+}
+
+
+@pytest.fixture(scope="session")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
+    """Both servers, for as many surveys as the tests like."""
+    ready: list[Trial] = []
+    told, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(tmp_path_factory.mktemp("trial"), ready, told, done)))
+    thread.start()
+    if not told.wait(60):
+        raise FaircountError("the trial's servers do not start")
+    yield ready[0]
+    done.set()
+    thread.join(30)
+
+
+async def _serve(folder: Path, ready: list[Trial], told: threading.Event, done: threading.Event) -> None:
+    async with in_process(folder) as pair:
+        config = uvicorn.Config(coordinator_app(pair.s1), host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        ready.append(Trial(asyncio.get_running_loop(), pair, f"http://localhost:{port}"))
+        told.set()
+        while not done.is_set():
+            await asyncio.sleep(0.05)
+        server.should_exit = True
+        await serving
+
+
+@pytest.fixture
+def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """Makes browser contexts: one for each person, with storage of its own."""
+    made: list[BrowserContext] = []
+
+    def make(**settings: Any) -> BrowserContext:
+        made.append(chromium.new_context(**{"locale": "en", **settings}))
+        made[-1].set_default_timeout(15_000)
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

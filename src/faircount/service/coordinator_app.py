@@ -19,6 +19,7 @@ from faircount.protocol.wire.messages import Rejected
 from faircount.service import status, survey_setup
 from faircount.service.coordinator import CoordinatorService
 from faircount.service.outbox import Scheduler
+from faircount.service.participant_page import page_routes
 from faircount.service.problems import ProblemError, of_rejected
 from faircount.service.settings import MOST_EXTENSION
 from faircount.service.survey_setup import ACCESS
@@ -194,6 +195,7 @@ def coordinator_app(s1: CoordinatorService, scheduler: Scheduler | None = None) 
         Route(f"{survey}/close", calls.close, methods=["POST"]),
         Route(f"{survey}/extend", calls.extend, methods=["POST"]),
         Route(f"{survey}/abort", calls.abort, methods=["POST"]),
+        *page_routes(),
     ]
     return Starlette(routes=routes, exception_handlers=handlers(), lifespan=_life(s1, scheduler))
 

@@ -4,10 +4,13 @@
 //   prepare(params)   what is drawn from: derived values are computed here and must be the published ones
 //   promiseHolds(params, drawn, size)   whether the promise holds with this many people in the sum
 //   noise(drawn, items, answer, random) the vector of one person, as whole numbers
+//   counted(drawn, size)                with which probability a holder is counted, and the law of what is added then
 
 import { big, unscaled } from "./canonical_json.js";
 import { smallestPrimeAbove } from "./field.js";
-import { decoysDelta, keeps, laplaceBound, laplaceEpsilon, samplingDelta, samplingDeltaTwoItems } from "./privacy.js";
+import {
+  binomial, decoysDelta, keeps, laplaceBound, laplaceEpsilon, laplaceLaw, samplingDelta, samplingDeltaTwoItems,
+} from "./privacy.js";
 import { insist } from "./refusal.js";
 import { coinTable, draw, laplaceTable, tableDigest } from "./tables.js";
 
@@ -57,6 +60,8 @@ const laplace = {
 
   noise: ({ table }, items, answer, random) =>
     oneHot(items, answer).map((count) => count + BigInt(draw(table, random))),
+
+  counted: ({ epsilon, h }, size) => ({ p: 1, noise: laplaceLaw(epsilon, size / h) }),
 };
 
 const decoys = {
@@ -82,6 +87,8 @@ const decoys = {
 
   noise: ({ each }, items, answer, random) =>
     oneHot(items, answer).map((count) => count + BigInt(heads(each, random))),
+
+  counted: ({ each }, size) => ({ p: 1, noise: binomial(size * each, 0.5) }),
 };
 
 /** Heads among exactly so many fair coins. */
@@ -120,6 +127,8 @@ const dpds = {
     const counted = BigInt(draw(coin, random));
     return oneHot(items, answer).map((count) => count * counted);
   },
+
+  counted: ({ p }) => ({ p, noise: null }),
 };
 
 export const MECHANISMS = { laplace, decoys, dpds };

@@ -80,13 +80,28 @@ function spread([low, law], size) {
 
 /** Pure epsilon left when a share of the Laplace noise meant for `epsilon` is unknown to the adversary. */
 export function laplaceEpsilon(epsilon, share) {
-  if (share >= 1) return epsilon;
+  return share >= 1 ? epsilon : -2 * Math.log(laplaceRatios(epsilon, share, 1)[0]);
+}
+
+/** g[z+1] / g[z] for z = 0..reach-1, g the law of a share of the noise: downward from where the start is forgotten. */
+function laplaceRatios(epsilon, share, reach) {
   const a = Math.exp(-epsilon / 2);
-  let ratio = a; // g[z] / g[z-1], downward from where the start is forgotten
-  for (let z = Math.ceil(20 / -Math.log(a)) + 21; z > 0; z -= 1) {
+  const ratios = new Array(reach);
+  let ratio = a;
+  for (let z = reach + Math.ceil(20 / -Math.log(a)) + 20; z > 0; z -= 1) {
     ratio = (a * (z - 1 + share)) / ((1 + a * a) * z - a * (z + 1 - share) * ratio);
+    if (z <= reach) ratios[z - 1] = ratio;
   }
-  return -2 * Math.log(ratio);
+  return ratios;
+}
+
+/** [first point, probabilities] of a share of the Laplace noise meant for `epsilon`. */
+export function laplaceLaw(epsilon, share) {
+  const reach = laplaceBound(epsilon, share, 1e-12);
+  const side = [];
+  laplaceRatios(epsilon, share, reach).reduce((weight, ratio) => (side.push(weight * ratio), weight * ratio), 1);
+  const whole = 1 + 2 * side.reduce((total, each) => total + each, 0);
+  return [-reach, [...side.slice().reverse(), 1, ...side].map((each) => each / whole)];
 }
 
 /** A bound of the noise of all users in one entry, but for a probability of `tail`: Chernoff over a grid. */

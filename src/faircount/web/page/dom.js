@@ -1,0 +1,37 @@
+// Elements from plain values. Text is only ever set as text: nothing that a survey says is read as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element. `settings`: attributes, and functions as listeners under the name of their event. */
+export const element = (tag, settings = {}, ...children) => filled(document.createElement(tag), settings, children);
+
+/** The same for drawings. */
+export const drawn = (tag, settings = {}, ...children) => filled(document.createElementNS(SVG, tag), settings, children);
+
+function filled(made, settings, children) {
+  for (const [name, value] of Object.entries(settings)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...present(children));
+  return made;
+}
+
+/** Children in one list, without those that are not there. */
+const present = (children) => children.flat().filter((child) => child !== null && child !== undefined);
+
+/** Words of a survey's owner: in whatever language and direction they are. */
+export const foreign = (tag, text, settings = {}) => element(tag, { dir: "auto", ...settings }, String(text));
+
+/** Put a new content on the page, and the reader's place at its heading. */
+export function show(...content) {
+  const main = document.querySelector("main");
+  main.replaceChildren(...present(content));
+  const heading = main.querySelector("h1");
+  if (heading) {
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  }
+  window.scrollTo(0, 0);
+}

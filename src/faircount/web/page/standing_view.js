@@ -1,0 +1,112 @@
+// After a person has answered: where things stand, and what can still be done.
+
+import { bytesText } from "../client/bytes.js";
+import { element, foreign, show } from "./dom.js";
+import { isOver, outcomeOf, receiptOf } from "./participation.js";
+import { resultSection } from "./result_view.js";
+import { language, say, written } from "./strings.js";
+
+const CONFLICT = 2;
+const REFUSALS = { 2: "refusedConflict", 3: "refusedUnknown", 5: "refusedLate", 13: "refusedLate" };
+
+/**
+ * Show a record. `news`: {status, unreachable, early}; `actions`: {check, withdraw, forget}. Returns a function that
+ * brings only the progress up to date.
+ */
+export async function showStanding(record, params, news, actions) {
+  const outcome = await outcomeOf(record, params);
+  const progress = element("div", { role: "status" });
+  show(
+    element("h1", {}, say(titleOf(record, news))),
+    foreign("p", params.question, { class: "quiet" }),
+    sentences(record, news, outcome).map((words) => foreign("p", words)),
+    record.disbelieved ? warning(say("disbelieved", { times: written(record.disbelieved) })) : null,
+    progress,
+    outcome?.name === "Published" ? resultSection(params, outcome) : null,
+    buttons(record, params, actions),
+    element("p", { class: "quiet" }, say("kept")),
+    params.contact ? foreign("p", say("contact", { contact: params.contact }), { class: "quiet" }) : null,
+  );
+  const bring = (status) => progress.replaceChildren(...progressOf(record, status));
+  bring(news.status);
+  return bring;
+}
+
+const warning = (words) => element("p", { class: "warning", role: "alert" }, words);
+
+function titleOf(record, news) {
+  if (record.stage === "waiting" && !news.unreachable && !news.early && !record.disbelieved) return "sendingTitle";
+  return `${record.stage}Title`;
+}
+
+function sentences(record, news, outcome) {
+  const { stage } = record;
+  if (stage === "waiting") return news.unreachable ? [say("waitingWords")] : news.early ? [say("earlyWords")] : [];
+  if (stage === "leaving") return news.unreachable ? [say("leavingWords")] : [];
+  if (stage === "refused") return [say(REFUSALS[record.reason] ?? "refusedOther", { words: record.words })];
+  if (stage === "ended") return [say("endedWords", { reason: outcome ? bytesText(outcome.reason) : "" })];
+  const late = record.tooLate ? [say("tooLateWords")] : [];
+  return [say(`${stage}Words`), ...late];
+}
+
+function progressOf(record, status) {
+  if (!status || isOver(record) || !Number.isInteger(status.users)) return [];
+  const counts = { users: written(status.users), people: written(status.people) };
+  const open = ["draft", "submitting"].includes(status.state);
+  const label = say(open ? "progress" : "progressClosed", counts);
+  return [
+    element("h2", {}, say("progressTitle")),
+    element("p", {}, label),
+    element("progress", { max: status.people, value: status.users, "aria-label": label }),
+    open && status.closes_at ? element("p", {}, say("closes", { when: moment(status.closes_at) })) : null,
+  ].filter((each) => each !== null);
+}
+
+const moment = (text) =>
+  new Intl.DateTimeFormat(language(), { dateStyle: "long", timeStyle: "short" }).format(new Date(text));
+
+function buttons(record, params, actions) {
+  const button = (words, click) => element("button", { type: "button", click }, say(words));
+  const said = element("p", { role: "status" });
+  const check = async () => (said.textContent = (await actions.check()) ? "" : say("checkedNothing"));
+  return element(
+    "div",
+    {},
+    element(
+      "div",
+      { class: "buttons" },
+      record.stage === "sent" ? button("checkButton", check) : null,
+      record.acknowledgements.length ? button("receiptButton", () => saveReceipt(record, params)) : null,
+      ["waiting", "sent"].includes(record.stage) ? button("withdrawButton", () => askWithdrawal(actions)) : null,
+      button("forgetButton", actions.forget),
+    ),
+    said,
+    record.acknowledgements.length ? element("p", { class: "quiet" }, say("receiptWords")) : null,
+    isOver(record) && record.reason !== CONFLICT ? null : element("p", { class: "quiet" }, say("forgetWords")),
+  );
+}
+
+function askWithdrawal(actions) {
+  const answer = (words, settings, act) =>
+    element("button", { type: "button", ...settings, click: () => (dialog.remove(), act()) }, say(words));
+  const dialog = element(
+    "dialog",
+    { "aria-labelledby": "withdraw-question", cancel: () => dialog.remove() },
+    element("p", { id: "withdraw-question" }, say("withdrawSure")),
+    element(
+      "div",
+      { class: "buttons" },
+      answer("withdrawNo", { class: "main", autofocus: true }, () => {}),
+      answer("withdrawYes", {}, actions.withdraw),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function saveReceipt(record, params) {
+  const text = `${JSON.stringify(receiptOf(record, params), null, 1)}\n`;
+  const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  element("a", { href: address, download: "faircount-receipt.json" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

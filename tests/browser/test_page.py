@@ -1,0 +1,248 @@
+"""The participant's page in a real browser, with real servers: what a person does, and what may go wrong."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from faircount.mechanisms.decoys import Decoys
+from faircount.service.client import connect
+
+BROWSERS = int(os.environ.get("FAIRCOUNT_BROWSERS", "4"))
+CLIENTS = int(os.environ.get("FAIRCOUNT_CLIENTS", "8"))
+ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
+TITLES = {
+    "asked": "Aldmoor Council asks",
+    "sent": "Thank you. Your answer has arrived",
+    "waiting": "Kept on this device, not sent yet",
+    "counted": "You were counted",
+    "uncounted": "You were not counted",
+    "withdrawn": "Your answer is taken back",
+    "refusal": "Do not answer here",
+}
+
+
+def sees(page: Page, stage: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(TITLES[stage])
+
+
+def opened(context, link: str) -> Page:
+    page = context.new_page()
+    page.goto(link)
+    return page
+
+
+def choose(page: Page, item: str) -> None:
+    page.get_by_role("radio", name=item).check()
+    page.get_by_role("button", name="Continue").click()
+
+
+def answer(context, link: str, item: str) -> Page:
+    """Answer, and see that it has arrived."""
+    page = opened(context, link)
+    choose(page, item)
+    page.get_by_role("button", name="Send").click()
+    sees(page, "sent")
+    return page
+
+
+def refused(page: Page) -> str:
+    """Why the page refuses, after it said that nothing was sent."""
+    sees(page, "refusal")
+    expect(page.get_by_text("Nothing was sent.")).to_be_visible()
+    return page.get_by_role("alert").get_attribute("data-refusal")
+
+
+def sent_bodies(page: Page) -> list[bytes]:
+    """Collects what the page posts from now on."""
+    bodies: list[bytes] = []
+    page.on("request", lambda request: bodies.append(request.post_data_buffer) if request.method == "POST" else None)
+    return bodies
+
+
+def answer_in_python(link: str, state: Path, position: int) -> None:
+    part = connect(link, state=state)
+    assert part.answer(part.items[position]).stage == "sent"
+    part.server.close()
+
+
+def test_browsers_and_python_clients_together_give_the_right_sum(trial, visitor, tmp_path) -> None:
+    links = trial.create(BROWSERS + CLIENTS + 2)  # two do not come
+    held = [at % 3 for at in range(BROWSERS + CLIENTS)]
+    contexts = [visitor() for _ in range(BROWSERS)]
+    for context, link, at in zip(contexts, links, held, strict=False):
+        answer(context, link, ITEMS[at]).close()
+    for number, at in enumerate(held[BROWSERS:], BROWSERS):
+        answer_in_python(links[number], tmp_path / str(number), at)
+    result = trial.close()
+    assert result["included"] == len(held)
+    assert [each["count"] for each in result["counts"]] == [held.count(at) for at in range(3)]
+    page = opened(contexts[0], links[0])
+    sees(page, "counted")
+    expect(page.get_by_role("row", name=re.compile("Carrow"))).to_contain_text("33.3 %")
+
+
+def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = opened(context, link)
+    first = sent_bodies(page)
+    page.route("**/messages", lambda route: route.fulfill(status=503))
+    choose(page, "Carrow")
+    page.get_by_role("button", name="Send").click()
+    sees(page, "waiting")
+    address = page.url
+    page.close()
+    assert "#" not in address  # the token has left the address bar
+    page = context.new_page()
+    again = sent_bodies(page)
+    page.goto(address)
+    page.get_by_role("button", name="Show: Where do you live?").click()
+    sees(page, "sent")
+    assert again[0] == first[0]
+    assert trial.status()["users"] == 1
+    link_again = opened(context, link)  # the link, opened again, asks no second time
+    sees(link_again, "sent")
+
+
+def test_offline_the_answer_waits_and_goes_out_by_itself(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = opened(context, link)
+    choose(page, "Aldmoor")
+    context.set_offline(True)
+    page.get_by_role("button", name="Send").click()
+    sees(page, "waiting")
+    assert trial.status()["users"] == 0
+    context.set_offline(False)
+    sees(page, "sent")
+    assert trial.status()["users"] == 1
+
+
+def test_a_slow_network_sends_once(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = opened(context, link)
+    page.route("**/messages", lambda route: (page.wait_for_timeout(700), route.continue_()))
+    choose(page, "Aldmoor")
+    page.get_by_role("button", name="Send").dblclick()
+    sees(page, "sent")
+    assert trial.status()["users"] == 1
+
+
+def test_two_tabs_keep_one_draw(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    pages = [opened(context, link), opened(context, link)]
+    bodies = [sent_bodies(page) for page in pages]
+    for page, item in zip(pages, ("Aldmoor", "Carrow"), strict=True):
+        choose(page, item)
+    for page in pages:
+        page.get_by_role("button", name="Send").click()
+        sees(page, "sent")
+    submissions = {body for each in bodies for body in each if body[1] == 16}
+    assert len(submissions) == 1
+    assert trial.status()["rejections"] == {}
+
+
+def test_a_survey_that_is_not_open_yet_takes_the_answer_when_it_is(trial, visitor) -> None:
+    (link, *_), context = trial.create(opened=False), visitor()
+    page = opened(context, link)
+    choose(page, "Aldmoor")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("The survey is not open yet.")).to_be_visible()
+    trial.open()
+    sees(page, "sent")
+
+
+def test_taken_back_in_time_and_too_late(trial, visitor) -> None:
+    links = trial.create(6)
+    for link in links[:3]:
+        answer(visitor(), link, "Carrow")
+    page = answer(visitor(), links[3], "Aldmoor")
+    page.get_by_role("button", name="Take my answer back").click()
+    page.get_by_role("button", name="No, keep it").click()
+    sees(page, "sent")
+    page.get_by_role("button", name="Take my answer back").click()
+    page.get_by_role("button", name="Yes, take it back").click()
+    sees(page, "withdrawn")
+    late = answer(visitor(), links[4], "Carrow")
+    result = trial.close()
+    assert [each["count"] for each in result["counts"]] == [0, 0, 4]
+    late.get_by_role("button", name="Take my answer back").click()
+    late.get_by_role("button", name="Yes, take it back").click()
+    sees(late, "counted")
+
+
+def test_an_invitation_used_elsewhere_is_told(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    answer(visitor(), link, "Aldmoor")
+    other = opened(visitor(), link)
+    choose(other, "Carrow")
+    other.get_by_role("button", name="Send").click()
+    expect(other.get_by_text("With this invitation something else was sent before")).to_be_visible()
+
+
+def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    page = answer(visitor(), link, "Brackwater")
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save receipt").click()
+    text = saving.value.path().read_text(encoding="utf-8")
+    receipt, params = json.loads(text), trial.params[-1]
+    assert receipt["parameters"] == params.digest.hex()
+    assert receipt["server_key"] == params.keys.s1.hex()
+    assert len(receipt["written"]) == 1
+    assert "Brackwater" not in text
+
+
+def test_forgetting_leaves_nothing(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = answer(context, link, "Aldmoor")
+    page.get_by_role("button", name="Forget this survey on this device").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your invitation")
+    page.reload()
+    expect(page.get_by_role("button", name="Open")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Show"))).to_have_count(0)
+
+
+def test_somebody_who_comes_too_late_reads_the_result(trial, visitor, tmp_path) -> None:
+    links = trial.create(4)
+    for number, link in enumerate(links[:3]):
+        answer_in_python(link, tmp_path / str(number), 2)
+    trial.close()
+    page = opened(visitor(), links[3])
+    expect(page.get_by_role("heading", level=1)).to_have_text("This survey is closed")
+    expect(page.get_by_role("row", name=re.compile("Carrow"))).to_contain_text("100 %")
+
+
+@pytest.mark.parametrize("how", ["dashes", "link", "small letters"])
+def test_a_pasted_code(trial, visitor, how) -> None:
+    (link, *_) = trial.create()
+    code = link.partition("#")[2]
+    text = {"dashes": "-".join(code[i : i + 8] for i in range(0, 136, 8)), "link": link, "small letters": code.lower()}
+    page = opened(visitor(), trial.address)
+    page.get_by_role("textbox", name="Invitation code or link").fill(text[how])
+    page.get_by_role("button", name="Open").click()
+    sees(page, "asked")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda code: code[:-1], "code"),
+        (lambda code: "AAAA" + code[4:], "code"),
+        (lambda code: code[:60] + ("A" if code[60] != "A" else "B") + code[61:], "mistyped"),
+    ],
+)
+def test_a_code_with_a_mistake(trial, visitor, spoil, why) -> None:
+    (link, *_) = trial.create()
+    page = opened(visitor(), f"{trial.address}/#{spoil(link.partition('#')[2])}")
+    assert refused(page) == why
+
+
+def test_noise_and_promise_in_words(trial, visitor) -> None:
+    (link, *_) = trial.create(40, mechanism=Decoys(items=["a", "b"], users=40, epsilon=1.0, delta=1e-6))
+    page = opened(visitor(), link)
+    expect(page.get_by_text("at most 73.2 % sure")).to_be_visible()
+    expect(page.get_by_text("In at most 1 / 1,000,000 of all cases")).to_be_visible()
+    expect(page.get_by_text("hardly any protection")).to_have_count(0)
