@@ -11,6 +11,8 @@ COMMANDS = {
     "budget": "A budget in a file, which runs on the same people share: create it, show it.",
     "survey": "Run a survey over the network: plan, invite, watch, read the result.",
     "answer": "Take part in a survey: the other end of an invitation.",
+    "coordinator": "Run S1, the server that people's answers go to.",
+    "aggregator": "Run S2, the other server: it keeps budgets and opens one sum.",
     "privacy": "The exact guarantee of given parameters, the paper's bounds beside it.",
     "audit": "Run a mechanism's own code and try to refute its privacy claim.",
     "costs": "Table I of the paper: formulas beside counters of running code.",

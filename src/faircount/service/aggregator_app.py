@@ -15,7 +15,9 @@ from faircount.core.errors import FaircountError
 from faircount.protocol import Ledger
 from faircount.service.aggregator import SEALING_KEY, USER, AggregatorService
 from faircount.service.problems import ProblemError
+from faircount.service.receipts import show_receipts
 from faircount.service.s2_link import joined
+from faircount.service.server import delete_survey
 from faircount.service.settings import MOST_BETWEEN_SERVERS
 from faircount.service.tokens import Scope
 from faircount.service.web import (
@@ -33,6 +35,7 @@ from faircount.service.web import (
 
 LONGEST_NAME = 200
 FLUSH_SECONDS = 2.0
+MOST_RECEIPTS = 8 * 1024 * 1024
 
 
 class Budget(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,6 +44,12 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True):
     epsilon: float
     delta: float
     adaptive: bool = True
+
+
+class ShownReceipts(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of `receipts`: what `GET /v1/receipts` of S1 gave, in base64."""
+
+    receipts: list[bytes]
 
 
 class AggregatorCalls:
@@ -61,6 +70,12 @@ class AggregatorCalls:
         survey = survey_of(request)
         new = await self.s2.create(caller, survey, await body_of(request, PARAMETERS))
         return json_response(await self.s2.status(caller, survey), 201 if new else 200)
+
+    async def delete(self, request: Request) -> Response:
+        """Remove a survey that is over; what it has spent stays in the budget."""
+        caller = await self.s2.server.door.admit(request, Scope.OWNER)
+        await delete_survey(self.s2.server, caller, survey_of(request))
+        return Response(status_code=204)
 
     async def guests(self, request: Request) -> Response:
         """A part of the list of people: user id and sealing key, 48 bytes together."""
@@ -95,6 +110,12 @@ class AggregatorCalls:
         caller = await self.s2.server.door.admit(request, Scope.OWNER)
         return json_response(plain_budget(await self.s2.ledger(caller, _population(request))))
 
+    async def receipts(self, request: Request) -> Response:
+        """After a restore: S2's receipts since the backup, which open the population again."""
+        await self.s2.server.door.admit(request, Scope.OPERATOR)
+        name, shown = _population(request), await json_of(request, ShownReceipts, MOST_RECEIPTS)
+        return json_response(plain_budget(await show_receipts(self.s2.server, name, shown.receipts)))
+
 
 def _population(request: Request) -> str:
     name: str = request.path_params["population"]
@@ -128,7 +149,9 @@ def aggregator_app(s2: AggregatorService) -> Starlette:
         Route("/v1/offers", calls.offer, methods=["POST"]),
         Route(population, calls.open_population, methods=["PUT"]),
         Route(population, calls.population, methods=["GET"]),
+        Route(f"{population}/receipts", calls.receipts, methods=["POST"]),
         Route(survey, calls.create, methods=["PUT"]),
+        Route(survey, calls.delete, methods=["DELETE"]),
         Route(f"{survey}/guests/{{part}}", calls.guests, methods=["PUT"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),

@@ -14,12 +14,13 @@ from faircount.protocol.roles.anchor import anchored_s1
 from faircount.protocol.roles.coordinate import coordinate_many
 from faircount.protocol.roles.coordinator import Out, Phase, Place, Step, give_up
 from faircount.protocol.roles.limits import decode_upload
+from faircount.protocol.roles.reissue import reissued
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, rejected
 from faircount.protocol.wire.signing import unwrap
 from faircount.service.group_commit import GroupCommit
-from faircount.service.problems import conflict
+from faircount.service.problems import conflict, unknown
 from faircount.service.server import Server, own_survey, parsed
 from faircount.service.tokens import Caller
 from faircount.storage import states
@@ -163,6 +164,21 @@ class CoordinatorService:
                 tx, survey, due_at=row.due_at + 1000 * seconds, extended=row.extended + seconds, version=row.version + 1
             )
         self.changed.set()
+
+    async def reissue(self, caller: Caller, survey: bytes, old: bytes, new: bytes) -> None:
+        """Admit one invitation instead of another one that was not used."""
+        async with self.server.database.write() as tx:
+            row = await _open_survey(tx, survey, caller)
+            await self.change(tx, row, lambda s: (reissued(s, old, new), ()))
+
+    async def answered(self, caller: Caller, survey: bytes) -> list[bytes]:
+        """Ids of the people who have sent their first message, for the owner, who may remind the others."""
+        async with self.server.database.read() as tx:
+            row = await states.find(tx, survey)
+            if row is None or row.owner != caller.id:
+                raise unknown("survey")
+            found = await tx.all("SELECT key FROM state_rows WHERE survey = ? AND store = ?", survey, states.USERS)
+        return sorted(bytes(each["key"]) for each in found)
 
     async def abort(self, caller: Caller, survey: bytes, reason: str) -> None:
         """Ask S2 to end the survey; it is over when S2 says so."""

@@ -21,6 +21,7 @@ from faircount.service.coordinator import CoordinatorService
 from faircount.service.outbox import Scheduler
 from faircount.service.participant_page import page_routes
 from faircount.service.problems import ProblemError, of_rejected
+from faircount.service.server import delete_survey
 from faircount.service.settings import MOST_EXTENSION
 from faircount.service.survey_setup import ACCESS
 from faircount.service.tokens import Scope
@@ -164,6 +165,26 @@ class CoordinatorCalls:
         await self.s1.extend(caller, survey, wish.seconds)
         return json_response(await status.status(self.s1, survey))
 
+    async def reissue(self, request: Request) -> Response:
+        """Another invitation instead of one that was not used: two access values of 32 bytes, the old one first."""
+        caller = await self.s1.server.door.admit(request, Scope.OWNER)
+        survey, values = survey_of(request), lines_of(await body_of(request, 2 * ACCESS), ACCESS)
+        if len(values) != 2:
+            raise ProblemError(400, "malformed", "give two access values, the old one first")
+        await self.s1.reissue(caller, survey, *values)
+        return json_response(await status.status(self.s1, survey))
+
+    async def answered(self, request: Request) -> Response:
+        """Ids of the people who have answered, 16 bytes each."""
+        caller = await self.s1.server.door.admit(request, Scope.OWNER)
+        return Response(b"".join(await self.s1.answered(caller, survey_of(request))), media_type=BYTES)
+
+    async def delete(self, request: Request) -> Response:
+        """Remove a survey that is over, or was never opened."""
+        caller = await self.s1.server.door.admit(request, Scope.OWNER)
+        await delete_survey(self.s1.server, caller, survey_of(request))
+        return Response(status_code=204)
+
     async def abort(self, request: Request) -> Response:
         """End the survey without a result."""
         caller = await self.s1.server.door.admit(request, Scope.OWNER)
@@ -185,6 +206,7 @@ def coordinator_app(s1: CoordinatorService, scheduler: Scheduler | None = None) 
         Route("/v1/offers", calls.offer, methods=["POST"]),
         Route("/v1/receipts", calls.receipts, methods=["GET"]),
         Route(survey, calls.create, methods=["PUT"]),
+        Route(survey, calls.delete, methods=["DELETE"]),
         Route(f"{survey}/params", calls.params, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
@@ -196,6 +218,8 @@ def coordinator_app(s1: CoordinatorService, scheduler: Scheduler | None = None) 
         Route(f"{survey}/extend", calls.extend, methods=["POST"]),
         Route(f"{survey}/abort", calls.abort, methods=["POST"]),
         *page_routes(),
+        Route(f"{survey}/reissue", calls.reissue, methods=["POST"]),
+        Route(f"{survey}/answered", calls.answered, methods=["GET"]),
     ]
     return Starlette(routes=routes, exception_handlers=handlers(), lifespan=_life(s1, scheduler))
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 
 from faircount.protocol import SurveyParameters
 from faircount.protocol.roles.anchor import Anchor
+from faircount.protocol.survey.states import FINAL
 from faircount.protocol.wire.messages import Reason
 from faircount.service.clock import Clock, now
 from faircount.service.problems import ProblemError, conflict, unknown
@@ -31,6 +33,7 @@ class Server:
     clock: Clock = now
     operator: str = ""
     rejections: Counter[tuple[bytes, str]] = field(default_factory=Counter)
+    on_rejection: Callable[[str], None] = field(default=lambda reason: None)
 
     @property
     def door(self) -> Doorkeeper:
@@ -48,6 +51,7 @@ class Server:
     def note_rejection(self, survey: bytes, why: Reason) -> None:
         """Count a message that was not used; `flush_rejections` writes the counts."""
         self.rejections[survey, why.name.lower()] += 1
+        self.on_rejection(why.name.lower())
 
     async def flush_rejections(self) -> None:
         """Add what was counted to what is stored."""
@@ -113,6 +117,22 @@ async def own_survey(tx: Transaction, survey: bytes, caller: Caller) -> SurveyRo
     if row is None or row.owner != caller.id:
         raise unknown("survey")
     return row
+
+
+async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
+    """Remove all that a server keeps of a survey which is over or was never opened; its keys first become useless.
+
+    What it has spent stays in the ledger, and its offer stays used: it cannot begin again.
+    """
+    async with server.database.write() as tx:
+        row = await own_survey(tx, survey, caller)
+        if row.state not in FINAL and row.state != DRAFT:
+            raise conflict(f"this survey is {row.state}: end it before you delete it")
+        for table in ("state_rows", "parts", "rejections", "outbox"):
+            await tx.run(f"DELETE FROM {table} WHERE survey = ?", survey)  # noqa: S608 - names of our own tables
+        await tx.run("DELETE FROM surveys WHERE id = ?", survey)
+    for generation in (0, 1):
+        await asyncio.to_thread(server.keys.destroy, survey_key(survey, generation))
 
 
 async def same_survey(tx: Transaction, params: SurveyParameters, caller: Caller) -> bool:

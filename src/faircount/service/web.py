@@ -41,9 +41,9 @@ def _too_long(most: int) -> ProblemError:
     return ProblemError(413, "too-long", f"this call takes at most {most} bytes")
 
 
-async def json_of(request: Request, kind: type[T]) -> T:
+async def json_of(request: Request, kind: type[T], most: int = SMALL) -> T:
     """The body as JSON of this kind; an empty body is an empty object."""
-    data = await body_of(request, SMALL) or b"{}"
+    data = await body_of(request, most) or b"{}"
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:

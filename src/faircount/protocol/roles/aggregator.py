@@ -384,10 +384,11 @@ def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
     found = [unwrap(s.key.public, Party.S2, each) for each in receipts]
     population = s.ledger.population.encode()
     mine = [each for each in found if isinstance(each, Receipt) and each.population == population]
-    return replace(s, ledger=s.ledger.reopen([_shown(each) for each in mine]))
+    return replace(s, ledger=s.ledger.reopen([shown_by(each) for each in mine]))
 
 
-def _shown(receipt: Receipt) -> Shown:
+def shown_by(receipt: Receipt) -> Shown:
+    """What a receipt shows of the ledger."""
     charge = Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
     return Shown(charge, receipt.number, receipt.ledger_version, receipt.head)
 
