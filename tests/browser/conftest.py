@@ -22,13 +22,14 @@ from faircount.service.in_process import Pair, in_process
 ROOT = Path(__file__).parents[2]
 ORIGIN = "http://localhost:9"  # nothing listens there: every request is answered by the test
 POLICY = "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP unprotected.example 127.0.0.1"]
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=found_chromium(), args=ARGUMENTS)
         yield browser
         browser.close()
 

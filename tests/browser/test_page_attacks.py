@@ -1,0 +1,250 @@
+"""The page against servers that lie, mail scanners, hostile words and scripts, and curious storage."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from faircount.core.entropy import SystemEntropy
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS, Message, decode, encode
+from faircount.protocol.play import set_up
+from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
+from faircount.service.codes import read_code
+
+MECHANISM = Laplace(items=["a", "b"], epsilon=1.0, users=10)
+SENT = "Thank you. Your answer has arrived"
+
+
+def opened(context, link: str) -> Page:
+    page = context.new_page()
+    page.goto(link)
+    return page
+
+
+def title(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+
+
+def send(page: Page, item: str = "Carrow") -> None:
+    page.get_by_role("radio", name=item).check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Send").click()
+
+
+def refused(page: Page) -> str:
+    title(page, "Do not answer here")
+    return page.get_by_role("alert").get_attribute("data-refusal")
+
+
+def other_parameters(published: bytes) -> dict[str, bytes]:
+    """What a lying S1 might show instead."""
+    plain = json.loads(published)
+
+    def changed(**change) -> bytes:
+        return json.dumps({**plain, **change}, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    own = set_up(MECHANISM, SERVERS, SystemEntropy()).params.published
+    return {
+        "another question": changed(question="Where do you hide?"),
+        "a key of its own": changed(keys={**plain["keys"], "box": json.loads(own)["keys"]["box"]}),
+        "another survey": own,
+        "less noise": changed(settings={**plain["settings"], "epsilon": str(60 << 128)}),
+    }
+
+
+@pytest.mark.parametrize("lie", ["another question", "a key of its own", "another survey", "less noise"])
+def test_other_parameters_than_those_of_the_invitation(trial, visitor, lie) -> None:
+    (link, *_) = trial.create()
+    page = visitor().new_page()
+    requests = []
+    page.on("request", lambda request: requests.append(request.method))
+    body = other_parameters(trial.params[-1].published)[lie]
+    page.route("**/params", lambda route: route.fulfill(body=body))
+    page.goto(link)
+    assert refused(page) == "digest"
+    assert set(requests) == {"GET"}
+
+
+def test_an_acknowledgement_that_nobody_signed_is_not_believed(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = opened(context, link)
+
+    def forge(route: Route) -> None:
+        answer = decode(route.fetch().body())
+        assert isinstance(answer, Accepted)
+        route.fulfill(body=encode(replace(answer, signature=bytes(64))))
+
+    page.route("**/messages", forge)
+    send(page)
+    expect(page.get_by_role("alert")).to_contain_text("could not prove")
+    title(page, "Kept on this device, not sent yet")
+    page.unroute_all()
+    title(page, SENT)
+
+
+def test_a_result_or_proof_that_is_false_is_not_believed(trial, visitor) -> None:
+    links = trial.create(4)
+    pages = [opened(visitor(), link) for link in links[:3]]
+    for page in pages:
+        send(page)
+        title(page, SENT)
+    trial.close()
+    for page, spoil in zip(pages, (_other_result, _nothing_signed, _other_path), strict=True):
+        _spoil_answers(page, spoil)
+        page.get_by_role("button", name="Was I counted?").click()
+    for page in pages[:2]:
+        expect(page.get_by_role("alert").first).to_contain_text("could not prove")
+        expect(page.get_by_role("table")).to_have_count(0)
+    title(pages[2], "You were not counted")
+
+
+def _spoil_answers(page: Page, spoil: Callable[[Message], Message]) -> None:
+    page.route("**/messages", lambda route: route.fulfill(body=encode(spoil(decode(route.fetch().body())))))
+
+
+def _other_result(answer: Inclusion) -> Inclusion:
+    signed = answer.published
+    payload = bytearray(signed.payload)
+    payload[130] ^= 1
+    return replace(answer, published=replace(signed, payload=bytes(payload)))
+
+
+def _nothing_signed(answer: Inclusion) -> Concluded:
+    return Concluded(replace(answer.published, signature=bytes(64)))
+
+
+def _other_path(answer: Inclusion) -> Inclusion:
+    return replace(answer, path=(bytes(32), *answer.path[1:]))
+
+
+def test_a_mail_scanner_that_follows_the_link_changes_nothing(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    page = visitor().new_page()
+    requests = []
+    page.on("request", lambda request: requests.append(request.method))
+    page.goto(link)
+    page.get_by_role("button", name="Continue").click()  # some even submit forms
+    expect(page.get_by_role("alert")).to_have_text("Choose one answer first.")
+    page.evaluate("document.querySelector('form').requestSubmit()")
+    assert set(requests) == {"GET"}
+    assert trial.status()["users"] == 0
+
+
+def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    urls, bodies, logged = [], [], []
+    context.on("request", lambda request: (urls.append(request.url), bodies.append(request.post_data_buffer or b"")))
+    context.on("console", lambda message: logged.append(message.text))
+    page = opened(context, link)
+    send(page, "Brackwater")
+    title(page, SENT)
+    token = read_code(link.partition("#")[2]).invitation.token
+    assert all(url.startswith(trial.address) for url in urls)
+    secret = (token, token.hex().encode(), b"Brackwater", link.partition("#")[2].encode())
+    assert not any(each in body for each in secret for body in bodies)
+    assert not any("#" in url or "?" in url or link[-20:] in url for url in urls[1:])
+    assert logged == []
+
+
+def test_the_device_keeps_neither_answer_nor_token(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    page = opened(context, link)
+    send(page, "Brackwater")
+    title(page, SENT)
+    kept = page.evaluate(DUMP)
+    invitation = read_code(link.partition("#")[2]).invitation
+    assert kept["extractable"] == [False]
+    assert invitation.access.hex() in kept["opened"]
+    assert invitation.token.hex() not in kept["opened"]
+    for text in ("stage", invitation.access.hex()):
+        assert text not in kept["stored"]  # sealed
+    plain = json.loads(kept["opened"])[0]
+    names = "access acknowledgements body disbelieved id publicKey published stage user"
+    assert sorted(plain) == names.split()
+    assert kept["elsewhere"] == 0
+    assert context.cookies() == []
+
+
+DUMP = """async () => {
+  const store = await import('/page/store.js');
+  const open = indexedDB.open('faircount', 1);
+  const base = await new Promise((done) => (open.onsuccess = () => done(open.result)));
+  const asked = base.transaction('parts').objectStore('parts').getAll();
+  const rows = await new Promise((done) => (asked.onsuccess = () => done(asked.result)));
+  base.close();
+  return {
+    extractable: rows.map((row) => row.key.extractable),
+    stored: rows.map((row) => new TextDecoder('latin1').decode(row.box)).join(),
+    opened: JSON.stringify(await store.loadAll()),
+    elsewhere: localStorage.length + sessionStorage.length,
+  };
+}"""
+
+
+def test_the_policy_blocks_scripts_and_other_origins(trial, visitor) -> None:
+    page = opened(visitor(), trial.address)
+    page.get_by_role("button", name="Open").wait_for()
+    for attack in (
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.createElement('script').textContent = 'window.ran = 1'",
+        "document.createElement('script').src = '/page/main.js'",
+        "trustedTypes.createPolicy('mine', {createHTML: (text) => text})",
+        "eval('1')",
+    ):
+        assert page.evaluate(TRIED % attack) in ("TypeError", "EvalError"), attack
+    assert page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'blocked')") == "blocked"
+    assert page.evaluate(BLOCKED_IMAGE) == "img-src"
+    framed = visitor().new_page()
+    framed.route(
+        "http://other.example/",
+        lambda route: route.fulfill(body=f"<iframe src={trial.address}></iframe>", content_type="text/html"),
+    )
+    framed.goto("http://other.example/")
+    assert framed.frames[1].evaluate("document.querySelector('main')") is None
+
+
+TRIED = """() => new Promise((done) => setTimeout(() => {
+  try { %s; done('ran'); } catch (problem) { done(problem.name); }
+}))"""
+"""In a task of the page's own: what a debugger evaluates is not under the policy."""
+
+BLOCKED_IMAGE = """() => new Promise((done) => {
+  document.addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective));
+  document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x.png'}));
+})"""
+
+
+def test_words_of_the_owner_are_only_words(trial, visitor) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    (link, *_) = trial.create(question=hostile, owner=f"<b>{hostile}</b>")
+    page = opened(visitor(), link)
+    title(page, f"<b>{hostile}</b> asks")
+    expect(page.get_by_role("group").first).to_contain_text(hostile)
+    assert page.locator("main img").count() == 0
+
+
+def test_one_organization_for_both_servers_is_a_warning(trial, visitor) -> None:
+    (link, *_) = trial.create(s1_operator="Aldmoor Council", s2_operator="Aldmoor Council")
+    page = opened(visitor(), link)
+    expect(page.get_by_text("Both servers are run by Aldmoor Council.")).to_have_class("warning")
+
+
+def test_a_browser_without_the_needed_keys_is_told(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    context.add_init_script("crypto.subtle.generateKey = () => Promise.reject(new Error('unknown'))")
+    assert refused(opened(context, link)) == "browser"
+
+
+def test_a_browser_that_keeps_nothing_is_told(trial, visitor) -> None:
+    (link, *_), context = trial.create(), visitor()
+    context.add_init_script("indexedDB.open = () => { throw new Error('blocked') }")
+    assert refused(opened(context, link)) == "storage"
+
+
+def test_an_address_without_protection_is_told(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    page = opened(visitor(), link.replace("localhost", "unprotected.example"))
+    assert refused(page) == "insecure"
