@@ -15,7 +15,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
-demo: $(STAMP)  ## private frequencies of a made-up company's 800 users
+demo: $(STAMP)  ## two surveys over a network on this machine: two servers, 300 devices, then 60 peers
 	$(BIN)/faircount demo
 
 reproduce: $(STAMP)  ## every figure and table of the paper, into out/report.html

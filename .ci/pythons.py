@@ -59,7 +59,7 @@ def tried(python: Path, wheel: Path, work: Path) -> None:
     own = str(home / "bin" / "python")
     _run(own, "-m", "pip", "install", "--quiet", str(wheel))
     _run(own, "-W", "error::DeprecationWarning:faircount", "-c", USE)
-    _run(str(home / "bin" / "faircount"), "demo")
+    _run(str(home / "bin" / "faircount"), "demo", "--in-memory")
     shutil.rmtree(home)
 
 

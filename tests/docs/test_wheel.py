@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from faircount.protocol import Invitation
+from faircount.service.codes import Code
+
 ROOT = Path(__file__).parents[2]
+CODE = Code(bytes(16), Invitation(bytes(32), bytes(32))).text
 
 
 def loaded(path: Path) -> object:
@@ -79,10 +83,17 @@ def use(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_runs_without_extras(installed: Path) -> None:
-    done = use(installed, "-m", "faircount", "demo")
+    done = use(installed, "-m", "faircount", "demo", "--in-memory")
     assert done.returncode == 0, done.stderr
     assert "Aldmoor" in done.stdout
     assert "faircount, version " in use(installed, "-m", "faircount", "--version").stdout
+
+
+def test_a_survey_over_a_network_says_which_extra_it_needs(installed: Path) -> None:
+    for arguments in (("demo",), ("answer", "https://count.example.org/#" + CODE)):
+        done = use(installed, "-m", "faircount", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert "pip install 'faircount[service]'" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["pandas", "matplotlib", "pyarrow", "dask", "pytest"])

@@ -13,11 +13,15 @@ COMMANDS = {
     "answer": "Take part in a survey: the other end of an invitation.",
     "coordinator": "Run S1, the server that people's answers go to.",
     "aggregator": "Run S2, the other server: it keeps budgets and opens one sum.",
+    "serve": "Both servers on this machine, for a trial.",
+    "backup": "Copy the database of a server while it runs.",
+    "restore": "Put a backup of a server in its place, and make it ask what it has missed.",
+    "reopen": "Show S2 its receipts after a restore, so that it goes on.",
     "privacy": "The exact guarantee of given parameters, the paper's bounds beside it.",
     "audit": "Run a mechanism's own code and try to refute its privacy claim.",
     "costs": "Table I of the paper: formulas beside counters of running code.",
     "reproduce": "The figures and tables of the paper, made again.",
-    "demo": "Private frequencies of a made-up company's 800 users, start to end.",
+    "demo": "A survey of made-up people over a network on this machine, start to end.",
 }
 """In the order in which a newcomer needs them."""
 

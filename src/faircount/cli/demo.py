@@ -1,6 +1,16 @@
 """`faircount demo`: the main job, start to end, on made-up answers."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from faircount.service.demo.scenarios import Scenario
+    from faircount.service.owner.survey import Survey
+    from faircount.service.trial import Trial
 
 CITIES = {
     "Aldmoor": 176, "Brackwater": 143, "Carrow": 118, "Dunholm": 96, "Eastmere": 74, "Fennick": 58,
@@ -9,9 +19,86 @@ CITIES = {
 
 
 @click.command()
-@click.option("--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey.")
-def demo(epsilon: float) -> None:
-    """Private frequencies of a made-up company's 800 users, start to end."""
+@click.option("--in-memory", is_flag=True, help="Without servers: 800 users in this process, beside a local mechanism.")
+@click.option("--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey in memory.")
+def demo(in_memory: bool, epsilon: float) -> None:
+    """A survey of made-up people over a network on this machine, start to end.
+
+    Two servers and 300 devices run as processes; some vanish, some are killed and come back. Then 60 people count
+    without trusting servers with shares, as in the paper.
+    """
+    if in_memory:
+        _in_memory(epsilon)
+    else:
+        _over_the_network()
+
+
+def _over_the_network() -> None:
+    import time
+    from tempfile import TemporaryDirectory
+
+    from faircount.cli.show import console
+    from faircount.service.demo.scenarios import PEERS_SURVEY, SERVERS_SURVEY
+    from faircount.service.trial import trial
+
+    out, began = console(), time.monotonic()
+    with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
+        out.print("Two servers run as processes of their own, each with its database.\n")
+        _play(out, running, SERVERS_SURVEY, "cities")
+        out.print("\nThe same servers, but shares stay among the people: Algorithm 2 of the paper.\n")
+        _play(out, running, PEERS_SURVEY, "move")
+    out.print(f"\nAll of it took {time.monotonic() - began:.0f} seconds. Both servers are stopped.")
+    out.print("A trial: whoever runs both servers can put shares together. faircount serve FOLDER starts your own.")
+
+
+def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> None:
+    from faircount.cli.show import progress
+    from faircount.service.demo.scenarios import people_of, prepare
+    from faircount.service.demo.stage import play
+
+    survey = prepare(running, scenario, name)
+    _announce(out, survey, scenario)
+    with progress("people have come", scenario.wishes.users) as done:
+        played = play(
+            running, survey, people_of(survey, scenario), scenario.crowds, lambda now: done(now["users"]),
+            kills=scenario.kills,
+        )  # fmt: skip
+    stages = ", ".join(f"{count} {stage}" for stage, count in sorted(played.stages.items(), key=lambda each: -each[1]))
+    out.print(f"Processes of devices killed and started again: {scenario.kills}. What the devices know: {stages}.\n")
+    _result(out, survey, [played.counted[str(item)] for item in survey.params.mechanism.domain.labels])
+
+
+def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
+    params = survey.params
+    out.print(
+        f"{params.question!r} {params.n_max} people are invited, {scenario.vanish} vanish on the way, at least "
+        f"{params.minimum} must stay. {params.mechanism.name} in {params.topology}, {len(params.topology.phases)} "
+        f"visit{'s' if len(params.topology.phases) > 1 else ''}, each device in a file of its own, "
+        f"{scenario.crowds} processes.",
+        markup=False,
+    )
+    condition = params.mechanism.condition(params.mechanism.participants)
+    if condition is not None:
+        out.print(f"The promise holds provided that {condition}.", markup=False)
+
+
+def _result(out: "Console", survey: "Survey", truth: list[int]) -> None:
+    import numpy as np
+
+    from faircount.cli.show import bars
+    from faircount.protocol.wire.messages import Aborted
+
+    found = survey.result(wait=True)
+    if isinstance(found, Aborted):
+        out.print(f"No result: {found.reason.decode(errors='replace')}", markup=False)
+        return
+    bars(out, found, truth=np.array(truth) / sum(truth))
+    out.print(f"\n{found.included} people are counted. The truth is theirs, known here because they are made up.")
+    out.print(f"Privacy: {found.guarantee}.", markup=False)
+
+
+def _in_memory(epsilon: float) -> None:
+    """800 users in this process."""
     import numpy as np
 
     import faircount as fc

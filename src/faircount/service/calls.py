@@ -6,6 +6,7 @@ server will not do comes back as a problem in JSON (RFC 9457), and is raised as 
 
 import json
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -80,6 +81,8 @@ class RemoteServer:
         self.address, self.name = address, name
         self._token, self._patience = token, patience or Patience()
         self._http = http or _connection(verify)
+        if http is None:
+            weakref.finalize(self, self._http.close)  # whoever takes part in one line of Python closes nothing
 
     def __repr__(self) -> str:
         return f"RemoteServer({self.address!r})"

@@ -1,13 +1,14 @@
 """Processes that we start, watch and stop: each by its own id, and none of them outlives us by accident."""
 
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class Process:
 
     @classmethod
     def start(cls, arguments: Sequence[str], log: Path, *, pipe: bool = False) -> "Process":
-        """Start `python -m ARGUMENTS`; with `pipe` its standard output is ours to read, else it is in the file."""
+        """Start `python -m ARGUMENTS`; with `pipe` its standard output is ours to read and close, else in the file."""
         with log.open("ab") as target:
             running = subprocess.Popen(  # noqa: S603 - our own program with our own arguments
                 [sys.executable, "-m", *arguments],
@@ -50,24 +51,17 @@ class Process:
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
         self.running.kill()
-        self._wait()
+        self.running.wait()
 
     def stop(self) -> None:
         """Ask it to end, and end it if it does not."""
         if not self.alive:
-            self._wait()
             return
         self.running.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             self.running.wait(STOP_SECONDS)
         if self.alive:
-            self.running.kill()
-        self._wait()
-
-    def _wait(self) -> None:
-        self.running.wait()
-        if self.running.stdout is not None:
-            self.running.stdout.close()
+            self.kill()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
         """Wait until it is ready; a process that ends instead is told with its last words."""
@@ -83,6 +77,23 @@ class Process:
         """The last line of its messages."""
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """While the block runs, being asked to end is like Ctrl-C: what stops our own processes is done first."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be taken
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def free_port() -> int:

@@ -53,7 +53,7 @@ def test_errors_of_ours_are_one_line_on_standard_error() -> None:
 
 
 def test_the_demo_refuses_before_it_says_anything() -> None:
-    done = CliRunner().invoke(main, ["demo", "--epsilon", "0"])
+    done = CliRunner().invoke(main, ["demo", "--in-memory", "--epsilon", "0"])
     assert done.exit_code == 2
     assert done.stdout == ""
     assert "epsilon must be above 0" in done.stderr

@@ -15,6 +15,7 @@ SUBCOMMANDS = {
     "close": ("control", "Take no more answers: count those that are there."),
     "result": ("outcome", "The result, checked against the parameters in the folder."),
     "abort": ("control", "End the survey without a result."),
+    "receipts": ("outcome", "What S2 has signed about the budget, for its operator after a restore."),
     "delete": ("control", "Remove a survey that is over from both servers."),
 }
 """In the order in which an owner needs them: the file, and the line of help."""

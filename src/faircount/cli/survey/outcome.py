@@ -70,6 +70,28 @@ def show_refused(out: "Console", who: str, status: dict[str, Any]) -> None:
         out.print(f"{who}: {'refused ' if refused else ''}{words}", markup=False)
 
 
+@click.command("receipts")
+@click.argument("folder", type=FOLDER)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[default: receipts.json in the folder]")
+def receipts_command(folder: Path, out: Path | None) -> None:
+    """Write what S2 has signed about the budget of the survey in FOLDER, as S1 has kept it, into a file.
+
+    S2's operator needs it after a restore (faircount reopen). Nothing in it is secret.
+    """
+    import json
+
+    from faircount.core.files import write_durably
+    from faircount.service.owner.folder import PUBLIC
+    from faircount.service.owner.survey import Survey
+
+    survey = Survey.at(folder)
+    found = survey.servers.receipts(survey.params)
+    said = {"population": survey.params.population, "receipts": found}
+    target = out or folder / "receipts.json"
+    write_durably(target, json.dumps(said, indent=2).encode() + b"\n", PUBLIC)
+    click.echo(f"{len(found)} receipts are in {target}: give it to the operator of S2.")
+
+
 @click.command("result")
 @click.argument("folder", type=FOLDER)
 @click.option("--wait", is_flag=True, help="Wait until there is one.")

@@ -2,7 +2,7 @@
 
     python -m faircount.service.demo.crowd FILE
 
-In every round each device visits once. After a round one line of JSON is printed: which phase all of them have seen.
+In every phase each device visits once. After every round one line of JSON says which phase all of them have seen.
 """
 
 import json
@@ -72,23 +72,33 @@ class Crowd:
     """All devices of a process."""
 
     def __init__(self, plan: CrowdPlan) -> None:
-        patience = Patience(tries=12, first=0.1, longest=1.0)
+        patience = Patience(tries=30, first=0.1, longest=1.0)
         self.server = RemoteServer(plan.address, name="S1", patience=patience)
         self._off, self._status = Unplugged(plan.address, name="S1"), f"/v1/surveys/{plan.survey}/status"
-        self.people, folder = plan.people, Path(plan.folder)
-        self.parts = [self._part(each, folder / f"{number}.device") for number, each in enumerate(plan.people)]
+        self.people, self.folder = plan.people, Path(plan.folder)
+        self.parts = [self._part(each, self.folder / f"{number}.device") for number, each in enumerate(plan.people)]
         self.visits = Counter[int]()
+        self.seen: list[Any] = []
 
     def _part(self, person: Person, path: Path) -> Participation:
         return connect(person.link, state=path, connection=self._off if person.unsent else self.server)
 
     def round(self) -> dict[str, Any]:
-        """Every device visits once; what phase they have all seen."""
-        seen = self.server.call("GET", self._status).json()
-        for number, person in enumerate(self.people):
-            if person.visits is None or self.visits[number] < person.visits:
+        """Every device visits once in every phase; what phase they have all seen."""
+        now = self.server.call("GET", self._status).json()
+        phase = [now["state"], now["attempt"]]
+        for number, person in enumerate(self.people if phase != self.seen else ()):
+            if not self._gone(number, person):
                 self._visit(number, person)
-        return {"phase": [seen["state"], seen["attempt"]], "over": seen["state"] in FINAL}
+        self.seen = phase
+        return {"phase": phase, "over": now["state"] in FINAL}
+
+    def _gone(self, number: int, person: Person) -> bool:
+        """Whether a person has vanished, also if this process was killed and started again since."""
+        gone = self.folder / f"{number}.gone"
+        if person.visits is not None and self.visits[number] >= person.visits:
+            gone.touch()
+        return gone.exists()
 
     def _visit(self, number: int, person: Person) -> None:
         self.visits[number] += 1
@@ -113,7 +123,6 @@ def main(path: str) -> None:
     while not (said := crowd.round())["over"]:
         _print(said)
         time.sleep(PAUSE)
-    crowd.round()
     _print({**said, **crowd.ended()})
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.core.files import private_folder, read_file, write_durably
 from faircount.protocol import SurveyParameters
-from faircount.service.calls import RemoteServer
+from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import server_address
 
 PUBLIC = 0o644
@@ -31,7 +31,9 @@ class Access:
 
     def server(self, name: str) -> RemoteServer:
         """The server, to be called with the owner's token."""
-        return RemoteServer(self.address, name=name, token=self.token, verify=self.certificates)
+        return RemoteServer(
+            self.address, name=name, token=self.token, verify=self.certificates, patience=Patience(tries=9)
+        )
 
 
 @dataclass(frozen=True)

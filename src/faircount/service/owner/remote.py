@@ -97,6 +97,11 @@ class BothServers:
         found: dict[str, Any] = self.s2.call("GET", f"{path_of(params)}/status").json()
         return found
 
+    def receipts(self, params: SurveyParameters) -> list[str]:
+        """What S2 has signed about the budget of the population, as S1 has kept it, in base64."""
+        name = quote(params.population, safe="")
+        return list(self.s1.call("GET", f"/v1/receipts?population={name}").json()["receipts"])
+
     def delete(self, params: SurveyParameters) -> None:
         """Have both servers remove a survey that is over; S2 first, because S1 can still tell people how it ended."""
         for each in (self.s2, self.s1):

@@ -1,0 +1,33 @@
+"""Writes docs/settings.md from the settings themselves. `--check` fails if the page is out of date."""
+
+from page import write
+
+from faircount.service.settings import AggregatorSettings, CoordinatorSettings, ServerSettings, settings_table
+
+HEAD = """# Settings of the servers
+
+Made by `python docs/make_settings.py`; a test fails when this page is out of date. [Running a survey](operations.md) shows them at work.
+
+A setting stands in a file (TOML, `--settings FILE`), in the environment, or among a command's options; the last one wins. A name that is not
+listed here is refused.
+"""
+
+
+def table(kind: type[ServerSettings], rows: list[tuple[str, str, str, str]]) -> str:
+    lines = [
+        f"| `{name}` | `{environment}` | {f'`{usual}`' if usual else ''} | {words} |"
+        for name, environment, usual, words in rows
+    ]
+    return "\n".join(["| setting | in the environment | unless set | |", "|---|---|---|---|", *lines]) + "\n"
+
+
+def render() -> str:
+    return "\n".join([
+        HEAD,
+        f"## faircount coordinator (S1), port {CoordinatorSettings.usual_port}\n", table(CoordinatorSettings, settings_table(CoordinatorSettings)),
+        f"## faircount aggregator (S2), port {AggregatorSettings.usual_port}\n", table(AggregatorSettings, settings_table(AggregatorSettings)),
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    write("settings.md", render())
