@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
 
-.PHONY: demo reproduce test browser browsers faults mutants lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test browser browsers faults kills mutants lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -37,6 +37,9 @@ browsers: $(STAMP) browser  ## a survey of 20 browsers and 30 Python clients, in
 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py
+
+kills: $(STAMP)  ## 100 surveys on each database while both servers are killed at random moments (make kills SEED=1: others): an hour
+	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/service/test_kills.py
 
 mutants: $(STAMP)  ## remove one security check after the other: a test must notice each
 	$(BIN)/python tests/mutants.py

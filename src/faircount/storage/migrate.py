@@ -1,39 +1,96 @@
 """The schema of a database: made, brought up to date, or refused before anything is touched.
 
-Refused are a database of a newer faircount, one of the other role, and one with tables that are not ours.
+Refused are a database of a newer faircount, one of the other role, and one with tables that are not ours. A server that
+starts with a database that is up to date reads three lines of it and loads none of the libraries for migrations.
 """
 
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircount.core.errors import SchemaError, StorageError
 
 if TYPE_CHECKING:
-    from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
 
+REVISIONS = ("0001",)
+"""Every schema that this program knows, the newest one last; `migrations/versions` has a file for each."""
+
 _LOCK = 0x66616972  # one migration at a time on a PostgreSQL server
+_VERSION = "SELECT version_num FROM alembic_version"
+_ROLE = "SELECT value FROM meta WHERE name = 'role'"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a database says about itself."""
+
+    tables: frozenset[str]
+    version: str = ""
+    role: str = ""
+
+    def is_current(self, role: str) -> bool:
+        """Whether there is nothing to do; raises `SchemaError` for a database that is not ours to touch."""
+        if not self.tables:
+            return False
+        if not {"alembic_version", "meta"} <= self.tables:
+            raise SchemaError("this database has tables that are not faircount's: give it one of its own")
+        if self.version not in REVISIONS:
+            raise SchemaError(
+                f"this database has schema {self.version}, and this faircount knows {', '.join(REVISIONS)}: use the "
+                "faircount that wrote it, or a newer one"
+            )
+        if self.role != role:
+            raise SchemaError(f"this is the database of the {self.role}: the {role} needs one of its own")
+        return self.version == REVISIONS[-1]
 
 
 async def prepare(url: str, role: str) -> None:
     """Make the schema of a role, or bring it up to date."""
-    from sqlalchemy.exc import SQLAlchemyError
+    if url.startswith("sqlite:"):
+        if not _look_sqlite(url).is_current(role):
+            _bring_up_sqlite(url, role)
+    elif not (await _look_postgresql(url)).is_current(role):
+        await _bring_up_postgresql(url, role)
+
+
+def _look_sqlite(url: str) -> Found:
+    path = Path(url.removeprefix("sqlite:///"))
+    if not path.exists():
+        return Found(frozenset())
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not {"alembic_version", "meta"} <= tables:
+                return Found(frozenset(tables))
+            (version,), (role,) = database.execute(_VERSION).fetchone(), database.execute(_ROLE).fetchone()
+    except (sqlite3.Error, TypeError) as problem:
+        raise StorageError(f"the database cannot be opened: {problem}") from problem
+    return Found(frozenset(tables), version, role)
+
+
+async def _look_postgresql(url: str) -> Found:
+    import asyncpg
 
     try:
-        if url.startswith("sqlite:"):
-            _prepare_sqlite(url, role)
-        else:
-            await _prepare_postgresql(url, role)
-    except (SQLAlchemyError, OSError) as problem:
-        raise StorageError(f"the database cannot be opened: {_first_line(problem)}") from problem
+        database = await asyncpg.connect(url)
+        try:
+            named = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            tables = frozenset(each["tablename"] for each in named)
+            if not {"alembic_version", "meta"} <= tables:
+                return Found(tables)
+            return Found(tables, await database.fetchval(_VERSION), await database.fetchval(_ROLE))
+        finally:
+            await database.close()
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as problem:
+        raise StorageError(f"the database cannot be opened: {type(problem).__name__}") from problem
 
 
-def _first_line(problem: Exception) -> str:
-    cause = getattr(problem, "orig", None) or problem
-    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__
-
-
-def _prepare_sqlite(url: str, role: str) -> None:
+def _bring_up_sqlite(url: str, role: str) -> None:
     from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
     engine = create_engine(url, poolclass=NullPool)
@@ -44,18 +101,16 @@ def _prepare_sqlite(url: str, role: str) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    reading = True
-    with engine.connect() as connection:
-        done = is_current(connection, role)
-    if not done:
-        reading = False
+    try:
         with engine.begin() as connection:
             bring_up_to_date(connection, role)
+    except SQLAlchemyError as problem:
+        raise StorageError(f"the database cannot be opened: {getattr(problem, 'orig', problem)}") from problem
 
 
-async def _prepare_postgresql(url: str, role: str) -> None:
+async def _bring_up_postgresql(url: str, role: str) -> None:
     import asyncpg
     from sqlalchemy import text
     from sqlalchemy.ext.asyncio import create_async_engine
@@ -67,39 +122,16 @@ async def _prepare_postgresql(url: str, role: str) -> None:
     engine = create_async_engine("postgresql+asyncpg://", async_creator=connection_made, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        if not await connection.run_sync(is_current, role):
-            await connection.run_sync(bring_up_to_date, role)
+        await connection.run_sync(bring_up_to_date, role)
     await engine.dispose()
 
 
-def is_current(connection: "Connection", role: str) -> bool:
-    """Whether there is nothing to do; raises `SchemaError` for a database that is not ours to touch."""
-    from sqlalchemy import inspect, text
-
-    tables = set(inspect(connection).get_table_names())
-    if not tables:
-        return False
-    if not {"alembic_version", "meta"} <= tables:
-        raise SchemaError("this database has tables that are not faircount's: give it one of its own")
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    known = {each.revision for each in _scripts().walk_revisions()}
-    if found not in known:
-        raise SchemaError(
-            f"this database has schema {found}, and this faircount knows {', '.join(sorted(known))}: use the faircount "
-            "that wrote it, or a newer one"
-        )
-    whose = connection.execute(text("SELECT value FROM meta WHERE name = 'role'")).scalar()
-    if whose != role:
-        raise SchemaError(f"this is the database of the {whose}: the {role} needs one of its own")
-    return bool(found == _scripts().get_current_head())
-
-
 def bring_up_to_date(connection: "Connection", role: str) -> None:
-    """Run the migrations that are missing, in the caller's transaction."""
+    """Run the migrations that are missing, in the caller's transaction; none, if another worker came first."""
     from alembic.command import upgrade
     from sqlalchemy import inspect, text
 
-    config = _config()
+    config = migration_config()
     config.attributes["connection"] = connection
     fresh = not inspect(connection).get_table_names()
     upgrade(config, "head")
@@ -107,15 +139,10 @@ def bring_up_to_date(connection: "Connection", role: str) -> None:
         connection.execute(text("INSERT INTO meta (name, value) VALUES ('role', :role)"), {"role": role})
 
 
-def _config() -> Any:
+def migration_config() -> Any:
+    """Where alembic finds the migrations."""
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", "faircount.storage:migrations")
     return config
-
-
-def _scripts() -> "ScriptDirectory":
-    from alembic.script import ScriptDirectory
-
-    return ScriptDirectory.from_config(_config())

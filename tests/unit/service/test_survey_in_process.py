@@ -1,88 +1,297 @@
-"""A whole survey over HTTP calls, both servers in this process."""
+"""Whole surveys over HTTP calls, both servers in this process, on both kinds of database."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from faircount.core.entropy import SeededStream
+from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS, Device, Invitation, Keys, SurveyParameters, decode, encode, propose
+from faircount.protocol import SERVERS, Device, Invitation, encode
+from faircount.protocol.wire.messages import Accepted, Reason, Rejected
 from faircount.service.in_process import Pair, in_process
+from faircount.service.outbox import Scheduler
+from faircount.service.s2_link import LinkError, S2Link
+from faircount.service.trial_survey import TrialSurvey, begun, done, inquired, set_up, told, visited
+from faircount.storage.database import Database, Transaction
 
+Fresh = Callable[[], str]
 ANSWERS = [0, 1, 1, 2, 2, 2, 0, 1, 2, 2, 1, 2]
+TOKENS = "owner-at-s1", "owner-at-s2"
 
 
-async def offered(pair: Pair) -> Keys:
-    first = (await pair.to_s1.post("/v1/offers")).json()
-    second = (await pair.to_s2.post("/v1/offers")).json()
-    named = (first["signing_key"], second["signing_key"], second["box_key"], first["commitment"], second["commitment"])
-    return Keys(*(bytes.fromhex(each) for each in named))
+@dataclass
+class World:
+    """Both databases, a clock that stands still unless it is moved, and randomness that repeats itself."""
+
+    folder: Path
+    databases: tuple[str, str]
+    entropy: SeededStream
+    time: int = 1_800_000_000_000
+
+    def start(self) -> Any:
+        """Both servers, as after a restart: everything comes from what they have written."""
+        return in_process(self.folder, lambda: self.time, self.databases, TOKENS)
+
+    async def survey(self, pair: Pair, users: int = len(ANSWERS), **terms: Any) -> TrialSurvey:
+        mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=users, dropouts=4)  # noise with chance 1e-8
+        return await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, self.entropy, **{"phases": (60,), **terms})
+
+    def devices(self, survey: TrialSurvey) -> list[Device]:
+        return [begun(survey, at, answer, self.entropy) for at, answer in enumerate(ANSWERS)]
+
+    async def answered(self, pair: Pair, survey: TrialSurvey, devices: list[Device]) -> list[Device]:
+        visits = (visited(pair.to_s1, survey, each, self.entropy) for each in devices)
+        return list(await asyncio.gather(*visits))
 
 
-async def created(
-    pair: Pair, entropy: SeededStream, users: int = len(ANSWERS)
-) -> tuple[SurveyParameters, list[Invitation]]:
-    keys = await offered(pair)
-    mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=users, dropouts=4)  # noise with chance 1e-8
-    params = propose(
-        mechanism,
-        keys,
-        survey=entropy.bytes(16),
-        topology=SERVERS,
-        population="customers",
-        phases=(60,),
-    )
-    invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
-    path = f"/v1/surveys/{params.survey.hex()}"
-    budget = await pair.to_s2.put("/v1/populations/customers", json={"epsilon": 100.0, "delta": 0.5})
-    assert budget.status_code in (200, 201), budget.text
-    for client in (pair.to_s1, pair.to_s2):
-        assert (await client.put(path, content=params.published)).status_code == 201
-    access = b"".join(each.access for each in invitations)
-    guests = b"".join(each.user + each.sealing_key for each in invitations)
-    assert (await pair.to_s1.put(f"{path}/invited/0", content=access)).json() == {"people": users}
-    assert (await pair.to_s2.put(f"{path}/guests/0", content=guests)).json() == {"people": users}
-    return params, invitations
+@pytest.fixture
+def world(tmp_path: Path, fresh_database: Fresh) -> World:
+    return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
 
 
-async def answered(pair: Pair, params: SurveyParameters, device: Device, entropy: SeededStream) -> Device:
-    client = params.topology.client
-    asked = client.ask(device)
-    assert asked is not None
-    answer = await pair.to_s1.post(f"/v1/surveys/{params.survey.hex()}/messages", content=encode(asked))
-    assert answer.status_code == 200, answer.text
-    return client.hear(device, asked, decode(answer.content), entropy)
+async def status(pair: Pair, survey: TrialSurvey) -> dict[str, Any]:
+    found: dict[str, Any] = done(await pair.to_s1.get(f"{survey.path}/status")).json()
+    return found
 
 
-async def play(folder: Path) -> None:
-    entropy = SeededStream(1)
-    async with in_process(folder) as pair:
-        params, invitations = await created(pair, entropy)
-        path, client = f"/v1/surveys/{params.survey.hex()}", params.topology.client
-        assert (await pair.to_s1.post(f"{path}/open", json={"people": len(ANSWERS)})).json()["state"] == "submitting"
-        blanks = [Device(each, answer) for each, answer in zip(invitations, ANSWERS, strict=True)]
-        devices = [client.begin(params, each, None, entropy) for each in blanks]
-        devices = list(await asyncio.gather(*(answered(pair, params, each, entropy) for each in devices[:-1])))
-        assert all(each.acknowledgements for each in devices)
-        status = (await pair.to_s1.get(f"{path}/status")).json()
-        assert (status["users"], status["people"]) == (11, 12)
-        assert (await pair.to_s1.post(f"{path}/close", json={"state": "submitting"})).json()["state"] == "claimed"
-        assert await pair.scheduler.once()
-        result = (await pair.to_s1.get(f"{path}/result")).json()
-        assert (result["state"], result["included"]) == ("published", 11)
-        assert [each["count"] for each in result["counts"]] == [2, 4, 5]  # the last device did not answer
-        asked = client.inquire(devices[0])
-        answer = await pair.to_s1.post(f"{path}/messages", content=encode(asked))
-        assert client.hear(devices[0], asked, decode(answer.content), entropy).counted
-        budget = (await pair.to_s2.get("/v1/populations/customers")).json()
-        assert [each["status"] for each in budget["surveys"]] == ["spent"]
+def play(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(work())  # type: ignore[arg-type]  # a coroutine
 
 
-@pytest.fixture(params=["sqlite"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    return tmp_path
+def test_a_survey_with_both_servers_restarted_after_every_step(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair)
+        async with world.start() as pair:
+            opened = done(await pair.to_s1.post(f"{survey.path}/open", json={"people": 12})).json()
+            assert (opened["state"], opened["closes_at"]) == ("submitting", "2027-01-15T08:01:00.000Z")
+        devices = world.devices(survey)[:-1]
+        async with world.start() as pair:
+            devices = await world.answered(pair, survey, devices)
+            assert all(each.acknowledgements for each in devices)
+        async with world.start() as pair:
+            now = await status(pair, survey)
+            assert (now["users"], now["people"], now["waits_for"][:5]) == (11, 12, "users")
+            closed = done(await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"})).json()
+            assert (closed["state"], closed["waits_for"]) == ("claimed", "an answer of S2")
+        async with world.start() as pair:
+            assert await pair.scheduler.once()
+        async with world.start() as pair:
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert (result["state"], result["included"]) == ("published", 11)
+            assert [each["count"] for each in result["counts"]] == [2, 4, 5]  # the last device did not answer
+            told_all = [await inquired(pair.to_s1, survey, each, world.entropy) for each in devices]
+            assert all(each.counted for each in told_all)
+            budget = done(await pair.to_s2.get("/v1/populations/trial")).json()
+            assert [each["status"] for each in budget["surveys"]] == ["spent"]
+            assert len(done(await pair.to_s1.get("/v1/receipts?population=trial")).json()["receipts"]) == 1
+
+    play(work)
 
 
-def test_a_survey_from_offers_to_result(folder: Path) -> None:
-    asyncio.run(play(folder))
+def test_a_deadline_is_kept_once_by_many_workers_and_not_before_its_time(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair, world.start() as other:
+            survey = await world.survey(pair)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            devices = world.devices(survey)
+            await world.answered(pair, survey, devices[:6])
+            await world.answered(other, survey, devices[6:])
+            assert not await pair.scheduler.once()
+            done(await pair.to_s1.post(f"{survey.path}/extend", json={"seconds": 30}))
+            world.time += 60_000
+            assert not await pair.scheduler.once()
+            world.time += 30_000
+            await asyncio.gather(pair.scheduler.once(), other.scheduler.once())
+            world.time += 1_000_000
+            while (await status(pair, survey))["state"] != "published":
+                await other.scheduler.once()
+            result = done(await other.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [2, 4, 6]
+            assert done(await pair.to_s2.get("/v1/populations/trial")).json()["receipts"] == 1
+
+    play(work)
+
+
+def test_same_bytes_again_are_fine_and_other_bytes_are_refused_on_every_worker(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair, world.start() as other:
+            survey = await world.survey(pair)
+            device, again = begun(survey, 0, 1, world.entropy), begun(survey, 0, 2, world.entropy)
+            early = await told(pair.to_s1, survey, device.waiting[0])
+            assert isinstance(early, Rejected)
+            assert early.why is Reason.EARLY
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            for each in (pair, other, pair):
+                assert isinstance(await told(each.to_s1, survey, device.waiting[0]), Accepted)
+                refused = await told(each.to_s1, survey, again.waiting[0])
+                assert isinstance(refused, Rejected)
+                assert refused.why is Reason.CONFLICT
+            now = await status(pair, survey)
+            assert (now["users"], now["rejections"]) == (1, {"conflict": 2, "early": 1})  # one was counted at `other`
+            await other.s1.server.flush_rejections()
+            assert (await status(pair, survey))["rejections"] == {"conflict": 3, "early": 1}
+
+    play(work)
+
+
+class Unwritable(Database):
+    """A database whose next writes fail at their end, as on a full disk."""
+
+    def __init__(self, real: Database) -> None:
+        self.real, self.fails = real, 0
+
+    def read(self) -> Any:
+        return self.real.read()
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Transaction]:
+        async with self.real.write() as tx:
+            yield tx
+            if self.fails:
+                self.fails -= 1
+                raise StorageError("the disk is full")
+
+    async def close(self) -> None:
+        await self.real.close()
+
+
+def test_nothing_is_acknowledged_that_was_not_written(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            database = Unwritable(pair.s1.server.database)
+            object.__setattr__(pair.s1, "server", replace(pair.s1.server, database=database))
+            body = world.devices(survey)[0].waiting[0]
+            database.fails = 1
+            answer = await pair.to_s1.post(f"{survey.path}/messages", content=encode(body))
+            assert (answer.status_code, answer.json()["type"]) == (503, "urn:faircount:problem:not-now")
+            assert (await status(pair, survey))["users"] == 0
+            assert isinstance(await told(pair.to_s1, survey, body), Accepted)
+            assert (await status(pair, survey))["users"] == 1
+
+    play(work)
+
+
+def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(world: World) -> None:
+    class Away(S2Link):
+        async def send(self, *_: Any) -> Any:
+            raise LinkError("S2 cannot be reached: ConnectError")
+
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            await world.answered(pair, survey, world.devices(survey))
+            done(await pair.to_s1.post(f"{survey.path}/close"))
+            away = Scheduler(pair.s1, Away(pair.to_s2, pair.scheduler.link.clock))
+            for tries in (1, 2, 3):
+                assert await away.once()
+                now = await status(pair, survey)
+                assert (now["waits_for"], now["tries"], now["problem"]) == (
+                    "an answer of S2", tries, "S2 cannot be reached: ConnectError",
+                )  # fmt: skip
+                assert not await away.once()  # not before the pause is over
+                world.time += 1000 * 2**tries
+            assert await pair.scheduler.once()
+            assert (await status(pair, survey))["state"] == "published"
+
+    play(work)
+
+
+def test_a_survey_beyond_the_budget_is_refused_before_anything_opens(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            small = done(await pair.to_s2.put("/v1/populations/small", json={"epsilon": 25.0, "delta": 0.1})).json()
+            assert (small["epsilon"], small["spent"]["epsilon"]) == (25.0, 0.0)
+            outcomes = []
+            for _ in range(2):
+                mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
+                survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, world.entropy, population="small")
+                done(await pair.to_s1.post(f"{survey.path}/open"))
+                await world.answered(pair, survey, world.devices(survey))
+                done(await pair.to_s1.post(f"{survey.path}/close"))
+                await pair.scheduler.once()
+                outcomes.append(done(await pair.to_s1.get(f"{survey.path}/result")).json())
+            assert [each["state"] for each in outcomes] == ["published", "aborted"]
+            assert (outcomes[1]["reason"], outcomes[1]["spent"]) == ("over budget", False)
+            left = done(await pair.to_s2.get("/v1/populations/small")).json()
+            assert [each["status"] for each in left["surveys"]] == ["spent"]
+            raised = await pair.to_s2.put("/v1/populations/small", json={"epsilon": 50.0, "delta": 0.1})
+            assert raised.status_code == 409
+
+    play(work)
+
+
+def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair, users=40)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            devices = [begun(survey, at, 0, world.entropy) for at in range(40)]
+            read = list[int]()
+            load = pair.s1.states.load
+
+            async def counted(*args: Any, **named: Any) -> Any:
+                found = await load(*args, **named)
+                read.append(len(found.entries))
+                return found
+
+            pair.s1.states.load = counted  # type: ignore[method-assign]  # to look
+            for each in devices:
+                await visited(pair.to_s1, survey, each, world.entropy)
+            await visited(pair.to_s1, survey, devices[0], world.entropy)
+            assert (await status(pair, survey))["users"] == 40
+            assert read == [0] * 40 + [2]  # the repeated one finds its body and its key
+
+    play(work)
+
+
+def test_an_unused_invitation_is_exchanged_and_a_used_one_is_not(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            used, lost = survey.invitations[:2]
+            fresh = Invitation.issue(survey.params.digest, world.entropy)
+            await visited(pair.to_s1, survey, begun(survey, 0, 1, world.entropy), world.entropy)
+            for old, status_code in ((used, 409), (lost, 200), (lost, 200)):
+                answer = await pair.to_s1.post(f"{survey.path}/reissue", content=old.access + fresh.access)
+                assert answer.status_code == status_code
+            old_way = await told(pair.to_s1, survey, begun(survey, 1, 1, world.entropy).waiting[0])
+            assert isinstance(old_way, Rejected)
+            exchanged = replace(survey, invitations=(used, fresh, *survey.invitations[2:]))
+            after = await visited(pair.to_s1, exchanged, begun(exchanged, 1, 1, world.entropy), world.entropy)
+            assert after.acknowledgements
+            answered = done(await pair.to_s1.get(f"{survey.path}/answered")).content
+            assert answered == b"".join(sorted((used.user, fresh.user)))
+
+    play(work)
+
+
+def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> None:
+    async def work() -> None:
+        async with world.start() as pair:
+            survey = await world.survey(pair)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            assert (await pair.to_s1.delete(survey.path)).status_code == 409
+            done(await pair.to_s1.post(f"{survey.path}/abort", json={"reason": "a mistake in the question"}))
+            await pair.scheduler.once()
+            ended = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert (ended["state"], ended["reason"]) == ("aborted", "S1: owner: a mistake in the question")
+            for client in (pair.to_s1, pair.to_s2):
+                assert (await client.delete(survey.path)).status_code == 204
+                assert (await client.get(f"{survey.path}/status")).status_code == 404
+                assert (await client.put(survey.path, content=survey.params.published)).status_code == 409
+            assert not [
+                each for each in (*pair.s1.server.keys.names(), *pair.s2.server.keys.names()) if "survey" in each
+            ]
+
+    play(work)
