@@ -77,6 +77,25 @@ class SystemEntropy(Entropy):
         return "SystemEntropy()"
 
 
+class KeyStream(Entropy):
+    """The stream of a secret key, for what must come out the same when it is drawn again, by one party or by two.
+
+    key: 32 bytes, used for this alone
+    """
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, key: bytes) -> None:
+        self._stream = key_stream(key)
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous byte array with the next bytes of the stream."""
+        fill_from(self._stream, out)
+
+    def __repr__(self) -> str:
+        return "KeyStream()"
+
+
 class SeededStream(Entropy):
     """A repeatable stream for simulations and tests only; never for a release.
 

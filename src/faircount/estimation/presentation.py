@@ -15,6 +15,7 @@ from faircount.core.arrays import Floats, Marks
 from faircount.core.domain import shown
 from faircount.core.values import ArrayValue
 from faircount.estimation.intervals import Intervals
+from faircount.estimation.validity import Validity
 
 SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
 """Stands above every result whose facts say `simulation`."""
@@ -62,6 +63,11 @@ class Frequencies(ArrayValue, ABC):
     @abstractmethod
     def simulation(self) -> bool:
         """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
+
+    @property
+    def validity(self) -> Validity | None:
+        """What was proven of the reports; None where they did not travel, or came from several surveys."""
+        return None
 
     @property
     @abstractmethod
@@ -114,6 +120,7 @@ class Frequencies(ArrayValue, ABC):
             "about_consistent": BIASED,
             "guarantee": self.guarantee.to_dict(),
             "again": AGAIN,
+            **({} if self.validity is None else {"validity": self.validity.to_dict()}),
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
@@ -162,6 +169,7 @@ def in_words(made: Frequencies) -> str:
     lines += [OUTSIDE] if marks.any() else []
     lines += [f"note: {shown(each)}" for each in made.notes]
     lines.append(f"intervals: 95% each, {bounds.method}")
+    lines += [f"reports: {made.validity}"] if made.validity is not None and made.validity.proven else []
     return "\n".join([*lines, f"privacy: {made.guarantee}", f"again: {AGAIN}"])
 
 
@@ -179,5 +187,6 @@ def as_html(made: Frequencies) -> str:
     above = plain.paragraph(SIMULATION, strong=True) if made.simulation else ""
     head = plain.paragraph(f"{made.name}, {made.included:,} users, {len(made.items)} items")
     shown_table = plain.table(["item", "estimate", "95% interval", ""], rows)
+    words += [f"Reports: {made.validity}"] if made.validity is not None and made.validity.proven else []
     words += [f"Privacy: {made.guarantee}.", f"Again: {AGAIN}."]
     return above + head + shown_table + "".join(map(plain.paragraph, words))

@@ -15,6 +15,7 @@ from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
+from faircount.estimation.validity import Validity
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
 
@@ -57,6 +58,12 @@ class Result(Frequencies):
     def simulation(self) -> bool:
         """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
         return bool(self.facts.get("simulation"))
+
+    @property
+    def validity(self) -> Validity | None:
+        """What was proven of the reports, where they travelled between devices and servers."""
+        found = self.facts.get("validity")
+        return found if isinstance(found, Validity) else None
 
     @cached_property
     def items(self) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.survey.topology import Topology
+from faircount.protocol.survey.validity import validity_of
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Aborted, Published, addressee
 from faircount.protocol.wire.sealing import RealSealing, Sealing
@@ -66,10 +67,11 @@ def set_up(
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
     order_key = entropy.bytes(32) if topology.numbers_users else b""
     access = frozenset(each.access for each in invitations)
-    s1 = Coordinator.begin(params, first, access, values[0], crypto, order_key)
+    secrets = (entropy.bytes(32), entropy.bytes(32)) if params.proven else (b"", b"")
+    s1 = Coordinator.begin(params, first, access, values[0], crypto, order_key, secrets[0])
     ledger = Ledger(params.population, params.epsilon, params.delta)
     mac_keys = {each.user: each.sealing_key for each in invitations}
-    s2 = Aggregator(params, second, box, mac_keys, ledger, values[1], crypto)
+    s2 = Aggregator.begin(params, second, box, mac_keys, ledger, values[1], crypto, noise_secret=secrets[1])
     return SurveySetup(params, invitations, s1, s2)
 
 
@@ -168,5 +170,10 @@ def result_of(s1: Coordinator) -> Result:
         raise ProtocolError(f"this survey has no result: {words}")
     mechanism = s1.params.mechanism.as_included(s1.rules.included(s1))
     counts = np.array(final.counts, dtype=np.int64) / mechanism.steps_per_count
-    facts = {"topology": str(s1.params.topology), "modulus": s1.params.q, "published": final}
+    facts = {
+        "topology": str(s1.params.topology),
+        "modulus": s1.params.q,
+        "published": final,
+        "validity": validity_of(s1.params, final),
+    }
     return Result(mechanism, counts, final.included, facts)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Aggregator, Ledger, Message, Row, aggregate_with, decode, rows_of, swapped
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.anchor import anchored_s2
@@ -62,7 +63,9 @@ class AggregatorService:
                 raise conflict("these parameters name another box key than this server has offered")
             row = new_row(self.server, caller, params)
             await states.insert(tx, row)
-            await self.states.begin(tx, row, Aggregator(params, offer.key, offer.box, {}, ledger, offer.value))
+            noise = SystemEntropy().bytes(32) if params.proven else b""
+            begun = Aggregator.begin(params, offer.key, offer.box, {}, ledger, offer.value, noise_secret=noise)
+            await self.states.begin(tx, row, begun)
         await asyncio.to_thread(self.server.keys.destroy, offer_key(params.keys.s2))
         return True
 

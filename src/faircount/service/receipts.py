@@ -7,10 +7,10 @@ old the database is: the receipts that are shown must lead there, and then each 
 from collections.abc import Sequence
 
 from faircount.protocol import Ledger, decode
-from faircount.protocol.roles.aggregator import shown_by
 from faircount.protocol.roles.anchor import NOTHING
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.budget import Shown
+from faircount.protocol.survey.receipts import shown_by
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import Receipt, Signed
 from faircount.service.problems import ProblemError, conflict, unknown

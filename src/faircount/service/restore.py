@@ -17,6 +17,7 @@ from faircount.core.files import PRIVATE
 from faircount.protocol import Aggregator, Coordinator, Ledger
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.survey.receipts import charge_of
 from faircount.protocol.survey.states import FINAL, State
 from faircount.service.coordinator import note_outbox
 from faircount.service.server import Server, parsed
@@ -113,7 +114,7 @@ async def restored_s2(server: Server) -> Restored:
                 ledgers[population] = await _ended(tx, held, row, ledgers[population])
                 ended.append(row.id)
             except StorageError:
-                ledgers[population] = ledgers[population].restored((aggregator.charge_of(parsed(row.params)),))
+                ledgers[population] = ledgers[population].restored((charge_of(parsed(row.params)),))
                 await _give_up(tx, row)
                 lost.append(row.id)
         for name, ledger in ledgers.items():

@@ -77,7 +77,8 @@ async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: S
     mine = await offers.take(tx, s1.server.keys, caller, params, params.keys.s1)
     invited = await _invited(tx, s1, row)
     order_key = SystemEntropy().bytes(32) if params.topology.numbers_users else b""
-    begun = Coordinator.begin(params, mine.key, invited, mine.value, order_key=order_key)
+    noise = SystemEntropy().bytes(32) if params.proven else b""
+    begun = Coordinator.begin(params, mine.key, invited, mine.value, order_key=order_key, noise_secret=noise)
     await s1.states.begin(tx, row, begun)
     await tx.run("UPDATE parts SET sealed = NULL WHERE survey = ?", row.id)
     now = s1.server.clock()

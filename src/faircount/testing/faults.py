@@ -15,9 +15,13 @@ from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment
+from faircount.protocol.topologies.two_servers import user as two_servers_user
 from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.topologies.two_servers.reports import form_of
+from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejected, addressee, decode
+from faircount.testing.invalid_reports import invalid_kinds
 from faircount.testing.lies import lie_of_s1, lie_of_s2
 from faircount.testing.world import Trouble, World, corrupted, rotten
 
@@ -43,6 +47,7 @@ class Kind(StrEnum):
     WITHDRAW = "withdraw"  # user `who` takes its answer back; `how` is what goes wrong (Trouble)
     LIE_S1 = "lie of s1"  # `servers`: S1 signs something false, for S2; `who` says about whom, `how` what
     LIE_S2 = "lie of s2"  # `servers`: S2 signs something false, for S1
+    INVALID = "invalid report"  # where reports are proven: user `who` sends one that is not valid; `how` says which
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
 
 
@@ -208,6 +213,20 @@ def _wrong_key(world: World, op: Op) -> None:
     world.devices[at] = replace(device, state=state, waiting=(body,))
 
 
+def _invalid(world: World, op: Op) -> None:
+    at, form = op.who % len(world.devices), form_of(world.setup.params.mechanism)
+    device, params = world.devices[at], world.setup.params
+    if device is None or device.state is not None or form is None:
+        return
+    kinds = list(invalid_kinds(form).values())
+    row, invitation = kinds[op.how % len(kinds)](form, world.entropy), device.invitation
+    secrets = world.entropy.bytes(SEED), world.sealing.keypair(world.entropy)
+    made = two_servers_user.prepare(params, invitation, row, *secrets, world.entropy, world.sealing)
+    world.watch.invalid.add(made.public_key)
+    world.watch.items[invitation.user] = at
+    world.devices[at] = replace(device, state=made, waiting=(made.body,))
+
+
 _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.VISIT: _visit,
     Kind.ROUND: _round,
@@ -227,6 +246,7 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.WITHDRAW: _withdraw,
     Kind.LIE_S1: lambda world, op: lie_of_s1(world, op.who, op.how),
     Kind.LIE_S2: lambda world, op: lie_of_s2(world, op.who, op.how),
+    Kind.INVALID: _invalid,
     Kind.WRONG_KEY: _wrong_key,
 }
 

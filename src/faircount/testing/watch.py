@@ -46,6 +46,7 @@ class Watch:
     heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
     made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
     broken: set[int] = field(default_factory=set)  # devices that are not sound
+    invalid: set[bytes] = field(default_factory=set)  # keys of users who sent invalid reports, where those are proven
     sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
     withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
     forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
@@ -165,6 +166,7 @@ def _batch(watch: Watch, batch: Batch) -> None:
     if batch.claim_hash not in watch.receipted:
         watch.problems.append("blobs were sent before S2 had recorded their claim")
     watch.one_value(("batch", batch.claim_hash), encode(batch), "two batches of one claim were sent")
+    watch.one_value(("value",), batch.revealed, "S1 revealed two values: reports were asked a second question")
     claim = watch.claims.get(batch.claim_hash)
     hashes = tuple(sha256(blob).digest() for blob in batch.blobs)
     claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
@@ -215,6 +217,8 @@ def _published(watch: Watch, result: Published) -> None:
     lines = watch.declared(result.claim_hash)
     if not watch.forgetful and not watch.withdrawn.isdisjoint(key if user == NOBODY else user for user, key in lines):
         watch.problems.append("a user is counted although S1 has acknowledged its withdrawal")
+    if not watch.invalid.isdisjoint(key for _, key in lines):
+        watch.problems.append("an invalid report is counted")
     check_histogram(watch, result, lines)
     if result.root != merkle_root(roster_leaves(lines)) or result.included != len(lines):
         watch.problems.append("the published root or size is not that of the declared set")

@@ -9,9 +9,11 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import (
     MASKED,
+    SERVERS,
     TWO_STAGE,
     Device,
     Message,
@@ -30,6 +32,7 @@ from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
+from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import SlotSums, SumCall
 from faircount.protocol.topologies.two_stage.relay import slots_of
@@ -173,6 +176,29 @@ class BytesStage(Stage):
 
     def tell_s2(self, message: Message) -> tuple[Message, ...]:
         return tuple(decode(encode(each)) for each in super().tell_s2(decode(encode(message))))
+
+
+class ProvenStage(BytesStage):
+    """A survey in `servers` whose reports are proven."""
+
+    def sends(self, i: int, row: Any) -> None:
+        """User i splits this row between the servers instead of a report."""
+        mine, seed = self.s2.sealing.keypair(self.entropy), self.entropy.bytes(32)
+        terms = self.params, self.invitations[i], row, seed, mine, self.entropy, self.s2.sealing
+        self.people[i] = servers_user.prepare(*terms)
+        self.tell_s1(self.people[i].body)
+
+
+@pytest.fixture
+def proven() -> Callable[..., ProvenStage]:
+    """A proven survey of n users; unless told, each holds an item of its own and the noise is 0 but once in 10^8."""
+
+    def make(n: int = 6, mechanism: Any = None, seed: int = 1, **terms: Any) -> ProvenStage:
+        entropy, sealing = SeededStream(seed), terms.pop("sealing", None)
+        runs = mechanism or ServerLaplace(items=n, users=n, epsilon=40.0)
+        return ProvenStage(set_up(runs, SERVERS, entropy, sealing, **{"minimum": 3, **terms}), entropy)
+
+    return make
 
 
 class MaskedStage(BytesStage):

@@ -17,12 +17,14 @@ import numpy as np
 from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
 from faircount.core.values import ArrayValue
-from faircount.protocol.survey.budget import Charge, Ledger, Shown
+from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import entry_holds
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.receipts import charge_of, receipt_for, shown_by
 from faircount.protocol.survey.remaining_privacy import keeps, realized
+from faircount.protocol.survey.server_secrets import check_secrets
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.wire.canonical_json import scaled_up, unscaled
+from faircount.protocol.wire.canonical_json import scaled_up
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import (
@@ -60,13 +62,13 @@ from faircount.protocol.wire.stored import Rows, StoredState
 class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
-    stored_version = 2
+    stored_version = 3
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
     mac_keys: Annotated[Mapping[bytes, bytes], Rows] = field(repr=False)  # user id -> key of the seal on its enrolment
     ledger: Ledger
-    committed: bytes = field(default=bytes(32), repr=False)  # revealed once the roster is sealed
+    committed: bytes = field(default=bytes(32), repr=False)  # revealed once roster or claim are fixed
     sealing: Sealing = field(default_factory=RealSealing)
     state: State = State.ENROLLING
     roster: SealRequest | None = None
@@ -78,6 +80,14 @@ class Aggregator(ArrayValue, StoredState):
     handed_over: bool = False  # whether any blob of the claim has arrived
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
+    noise_secret: bytes = field(default=b"", repr=False)  # where S2's own noise comes from
+
+    @classmethod
+    def begin(cls, *given: Any, **named: Any) -> "Aggregator":
+        """S2 before the first message; refused where reports are proven and it lacks a value or a secret of its own."""
+        s2 = cls(*given, **named)
+        check_secrets(s2.params, Party.S2, s2.committed, s2.noise_secret)
+        return s2
 
     @property
     def digest(self) -> bytes:
@@ -198,12 +208,18 @@ def _roster_problem(s: Aggregator, request: SealRequest) -> Rejected | None:
 
 
 def admit(
-    s: Aggregator, claim: Message, users: Sequence[bytes], places: Sequence[int] | None, path: Sequence[State]
+    s: Aggregator,
+    claim: Message,
+    users: Sequence[bytes],
+    places: Sequence[int] | None,
+    path: Sequence[State],
+    revealed: bytes = bytes(32),
 ) -> Step:
     """Record the claim for good, reserve the budget and give a receipt: the one transaction before any blob is sent.
 
-    The topology has checked the claim's own content. `users` are those that it names; any claim but the one that
-    stands gets a conflict and the stored receipt, unless blobs of it were bad: then one further, without those users.
+    The topology has checked the claim's own content, and says what the receipt reveals. `users` are those that it
+    names; any claim but the one that stands gets a conflict and the stored receipt, unless blobs of it were bad: then
+    one further, without those users.
     """
     problem = _claim_problem(s, users, places)
     if problem is not None:
@@ -228,7 +244,7 @@ def admit(
         state=advance(s.state, *path, State.CLAIMED),
         held=None,
     )
-    return say(after, _receipt(after, charge))
+    return say(after, receipt_for(ledger, s.params.survey, after.claim_hash, revealed))
 
 
 def repeated(s: Aggregator, claim: Message) -> Step | None:
@@ -264,19 +280,6 @@ def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] 
     return None
 
 
-def charge_of(params: SurveyParameters) -> Charge:
-    """What a survey reserves: its promise."""
-    return Charge(params.survey, params.epsilon, params.delta)
-
-
-def _receipt(s: Aggregator, charge: Charge) -> Receipt:
-    amounts = scaled_up(charge.epsilon).encode(), scaled_up(charge.delta).encode()
-    ledger, reserved = s.ledger, s.ledger.find(charge.survey)
-    number = 0 if reserved is None else reserved.receipt
-    population = ledger.population.encode()
-    return Receipt(s.params.survey, s.claim_hash, *amounts, population, number, ledger.version, ledger.head(number))
-
-
 def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
     """Whether this is not the one batch of the claim that stands."""
     if s.claim is None or s.state is State.SUBMITTING:
@@ -305,6 +308,7 @@ def publish(
     places: Sequence[int] | None,
     root: bytes,
     against: tuple[Against, ...] = (),
+    refused: int = 0,
 ) -> Step:
     """Decode the opened sum and publish it with what was promised and what holds; a sum out of range aborts."""
     params, mechanism = s.params, s.params.mechanism
@@ -318,7 +322,7 @@ def publish(
         params.survey, s.digest, s.claim_hash, root, included, tuple(steps.tolist()),
         epsilon=scaled_up(params.epsilon).encode(), delta=scaled_up(params.delta).encode(),
         realized_epsilon=scaled_up(left.epsilon).encode(), realized_delta=scaled_up(left.delta).encode(),
-        against=against,
+        against=against, refused=refused,
     )  # fmt: skip
     ledger = s.ledger.settle(params.survey, left.epsilon, left.delta)
     return _end(s, result, ledger, State.PUBLISHED)
@@ -340,8 +344,9 @@ def abort(s: Aggregator, reason: str, *, spent: bool) -> Step:
 
 
 def _end(s: Aggregator, last: Message, ledger: Ledger, state: State) -> Step:
-    """Say the last word. What was sealed to S2 can be opened by nobody from now on: the key is destroyed."""
-    return say(s, last, ledger=ledger, state=advance(s.state, state), held=None, box=s.box.destroyed())
+    """Say the last word. What was sealed to S2 can be opened by nobody from now on: its secrets are destroyed."""
+    after = replace(s, ledger=ledger, held=None, box=s.box.destroyed(), noise_secret=b"")
+    return say(after, last, state=advance(s.state, state))
 
 
 def give_up(s: Aggregator, message: Aborted) -> Step:
@@ -385,16 +390,6 @@ def show_receipts(s: Aggregator, receipts: Sequence[Signed]) -> Aggregator:
     population = s.ledger.population.encode()
     mine = [each for each in found if isinstance(each, Receipt) and each.population == population]
     return replace(s, ledger=s.ledger.reopen([shown_by(each) for each in mine]))
-
-
-def shown_by(receipt: Receipt) -> Shown:
-    """What a receipt shows of the ledger."""
-    charge = Charge(receipt.survey, _amount(receipt.epsilon), _amount(receipt.delta))
-    return Shown(charge, receipt.number, receipt.ledger_version, receipt.head)
-
-
-def _amount(text: bytes) -> float:
-    return unscaled(text.decode())
 
 
 FROM_S1: Mapping[type[Message], Handler] = {SealRequest: seal_roster, Aborted: give_up, SyncRequest: sync_state}

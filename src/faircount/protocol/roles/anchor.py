@@ -6,6 +6,7 @@ monotonic counter, a log that others can read), and changed only from the value 
 
     S2   before a statement leaves: the end of the chain of its statements, and the head of the ledger
     S1   before its one sum leaves: the hash of it
+    both before a survey with proven reports begins: for which one its value is used (`use_value`)
 
 Roles stay functions of a state and a message; the service passes their step through here, then writes, then sends.
 Doing the same step again, after a crash, is not a second step: it ends in the value that stands already.
@@ -13,9 +14,13 @@ Doing the same step again, after a crash, is not a second step: it ends in the v
 
 from abc import ABC, abstractmethod
 
+from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.server_secrets import commitment_of
+from faircount.protocol.wire.codec import Party
 
 NOTHING = bytes(32)
 """What stands under a name that was never set."""
@@ -64,6 +69,16 @@ def anchored_s2(anchor: Anchor, before: Aggregator, step: aggregator.Step) -> ag
     )
     held = all(anchor.advance(name, old, new) for name, old, new in moves if old != new)
     return step if held else aggregator.restored(before)
+
+
+def use_value(anchor: Anchor, params: SurveyParameters, server: Party) -> None:
+    """Note that a server's committed value is used in this survey; one that another survey has used is refused.
+
+    Whoever knows the values of both servers before the claim can forge votes, and a used value was revealed.
+    """
+    name = b"value/" + commitment_of(params, server)
+    if not anchor.advance(name, NOTHING, params.digest):
+        raise ProtocolError(f"{server.name} has used this value in another survey: make a new one, and new parameters")
 
 
 def _head(s: Aggregator) -> bytes:

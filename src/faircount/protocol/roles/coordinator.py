@@ -20,6 +20,7 @@ from faircount.protocol.survey.acknowledgement import unsigned
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
+from faircount.protocol.survey.server_secrets import check_secrets
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import Levels, roster_digest, roster_leaves, tree
@@ -65,7 +66,7 @@ class TopologyState(StoredState):
 class Coordinator(StoredState):
     """All that S1 keeps of one survey. `bodies`, `keys`, `uploads` and `withdrawn` are its own, filled in place."""
 
-    stored_version = 1
+    stored_version = 2
     params: SurveyParameters
     key: SigningKey
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
@@ -90,6 +91,7 @@ class Coordinator(StoredState):
     newest: Link = UNCHAINED  # of the statements of S2 that were heard: said to S2 with everything
     asks: bool = False  # restored, and not yet told what stands
     own: TopologyState | None = None  # what only this topology keeps
+    noise_secret: bytes = field(default=b"", repr=False)  # where S1's own noise comes from
 
     @classmethod
     def begin(
@@ -100,6 +102,7 @@ class Coordinator(StoredState):
         committed: bytes = bytes(32),
         sealing: Sealing | None = None,
         order_key: bytes = b"",
+        noise_secret: bytes = b"",
     ) -> "Coordinator":
         """S1 when the first user arrives; where there is no roster, enrolling and sealing are passed through."""
         first = params.topology.phases[0]
@@ -108,7 +111,10 @@ class Coordinator(StoredState):
             raise ProtocolError("S1 does not hold the value that the parameters say it has committed to")
         if params.topology.numbers_users and len(order_key) != 32:
             raise ProtocolError("S1 numbers users in a secret order here: give it 32 random bytes as order_key")
-        return cls(params, key, invited, sealing or RealSealing(), state, committed, order_key=order_key)
+        check_secrets(params, Party.S1, committed, noise_secret)
+        crypto = sealing or RealSealing()
+        s1 = cls(params, key, invited, crypto, state, committed, order_key=order_key)
+        return replace(s1, noise_secret=noise_secret)
 
     @property
     def rules(self) -> "Rules":

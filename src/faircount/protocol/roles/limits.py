@@ -19,7 +19,8 @@ SEED = 32
 def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a user of this survey sends."""
     elements = params.n_max * params.N if params.topology.numbers_users else params.n_max
-    blob = max(packed_size(params.q, params.N), params.n_max * SHARE_BYTES if params.k else 0) + OVERHEAD
+    vector = packed_size(params.q, params.topology.vector_size(params.mechanism))
+    blob = max(vector, params.n_max * SHARE_BYTES if params.k else 0) + OVERHEAD
     return most_bytes(kind, elements, max(blob, SEED + OVERHEAD))
 
 

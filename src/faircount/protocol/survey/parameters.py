@@ -115,6 +115,11 @@ class SurveyParameters:
         """Number of items."""
         return self.mechanism.N
 
+    @property
+    def proven(self) -> bool:
+        """Whether every report is proven to be one vote."""
+        return self.mechanism.proven
+
     @cached_property
     def published(self) -> bytes:
         """The canonical bytes that everybody hashes."""
@@ -132,7 +137,7 @@ class SurveyParameters:
             "items": _labels(self.mechanism.domain),
             "mechanism": self.mechanism.name,
             "settings": settings(self.mechanism),
-            "derived": derived(self.mechanism),
+            "derived": {**derived(self.mechanism), **self.topology.derived(self.mechanism)},
             "topology": str(self.topology),
             "phi": self.phi,
             "n_max": self.n_max,

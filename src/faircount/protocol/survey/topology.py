@@ -75,6 +75,8 @@ class Topology:
     completion: Completion
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
     trial: Callable[[int, int], tuple[FieldMechanism, dict[str, Any]]] = lambda users, variant: (noiseless(users), {})
+    vector_size: Callable[[FieldMechanism], int] = lambda mechanism: mechanism.N  # field elements of a user's vector
+    derived: Callable[[FieldMechanism], dict[str, Any]] = lambda mechanism: {}  # what the parameters spell out besides
     attempts: int = ATTEMPTS
     numbers_users: bool = False  # S1 needs a key for an order that only it knows
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster

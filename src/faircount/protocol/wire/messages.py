@@ -104,16 +104,22 @@ class Receipt(Message):
     number: U32  # of this reservation among all of the population, from 1
     ledger_version: U32
     head: Hash  # chains this reservation to the one before
+    revealed: Hash = bytes(32)  # the value behind S2's commitment, where reports are proven
 
 
 @message(4, Party.S2)
 @dataclass(frozen=True, slots=True)
 class Batch(Message):
-    """The blobs of a receipted claim, in its order."""
+    """The blobs of a receipted claim, in its order.
+
+    Where reports are proven, with the value behind S1's commitment and S1's answers to the question about each.
+    """
 
     survey: Id
     claim_hash: Hash
     blobs: tuple[Blob, ...]
+    revealed: Hash = bytes(32)
+    answers: Blob = b""  # packed, all of an entry before those of the next
 
 
 @message(5, Party.S1)
@@ -151,6 +157,7 @@ class Published(Message):
     realized_epsilon: Blob
     realized_delta: Blob
     against: tuple[Against, ...] = ()  # where parties see different things, what holds against each
+    refused: U32 = 0  # claimed reports that are not counted: they did not open, or are not valid
 
 
 @message(7, Party.S1)

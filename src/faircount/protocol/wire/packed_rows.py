@@ -32,15 +32,27 @@ def unpack_rows(packed: Sequence[bytes], q: int, count: int) -> tuple[Residues, 
     flat = b"".join(each if fine else bytes(size) for each, fine in zip(packed, long_enough, strict=True))
     octets = np.frombuffer(flat, dtype=np.uint8).reshape(len(packed), size)
     spread = np.unpackbits(octets, axis=1, bitorder="little")
-    elements = spread[:, : count * bits].reshape(len(packed), count, bits)
-    narrow = np.packbits(elements, axis=2, bitorder="little")
-    kind = dtype_for(q)
-    wide = np.zeros((len(packed), count, kind.itemsize), dtype=np.uint8)
-    wide[:, :, : narrow.shape[2]] = narrow
-    rows = wide.view(kind.newbyteorder("<"))[:, :, 0].astype(kind)
+    rows = _elements(spread[:, : count * bits], q)
     fine = long_enough & ~spread[:, count * bits :].any(axis=1) & (rows < q).all(axis=1)
     rows[~fine] = 0
     return rows, fine
+
+
+def first_elements(packed: Sequence[bytes], q: int, count: int) -> Residues:
+    """The first `count` elements of packed vectors that are known to be canonical and at least as long."""
+    size, bits = packed_size(q, count), (q - 1).bit_length()
+    octets = np.frombuffer(b"".join(each[:size] for each in packed), dtype=np.uint8).reshape(len(packed), size)
+    return _elements(np.unpackbits(octets, axis=1, count=count * bits, bitorder="little"), q)
+
+
+def _elements(spread: NDArray[np.uint8], q: int) -> Residues:
+    """Rows of bits as rows of elements."""
+    kind, bits = dtype_for(q), (q - 1).bit_length()
+    count = spread.shape[1] // bits
+    narrow = np.packbits(spread.reshape(len(spread), count, bits), axis=2, bitorder="little")
+    wide = np.zeros((len(spread), count, kind.itemsize), dtype=np.uint8)
+    wide[:, :, : narrow.shape[2]] = narrow
+    return wide.view(kind.newbyteorder("<"))[:, :, 0].astype(kind)
 
 
 def is_vector(packed: bytes, q: int, count: int) -> bool:

@@ -54,7 +54,7 @@ const LAYOUTS = {
     6,
     record({
       survey: id, digest: hash, claim_hash: hash, root: hash, included: word, counts: listOf(i64), epsilon: blob,
-      delta: blob, realized_epsilon: blob, realized_delta: blob, against: listOf(against),
+      delta: blob, realized_epsilon: blob, realized_delta: blob, against: listOf(against), refused: word,
     }),
   ],
   Aborted: [7, record({ survey: id, reason: blob, spent: u8 })],

@@ -14,8 +14,10 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local_frequency import GRR
+from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose, table_digest
@@ -36,6 +38,12 @@ MECHANISMS = [
     TSSPrime(items=5, users=600, p=0.3, alpha=0.4, floor=100, dropouts=20, phi=2),
 ]
 
+PROVEN = [
+    ServerLaplace(items=5, users=100, epsilon=1.0, dropouts=20),
+    ServerCoins(items=5, users=100, epsilon=1.0, delta=1e-6, dropouts=20),
+    PlacedCoins(items=["red", "blue", "grün"], users=300, epsilon=1.0, delta=1e-6, dropouts=20),
+]
+
 
 def proposed(mechanism, topology=None, **terms):
     place = TWO_STAGE if isinstance(mechanism, TSS) else (topology or SERVERS)
@@ -43,8 +51,11 @@ def proposed(mechanism, topology=None, **terms):
     return propose(mechanism, KEYS, survey=ID, topology=place, **{**promise, **terms})
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
-@pytest.mark.parametrize("topology", [SERVERS, EXPLICIT])
+@pytest.mark.parametrize(
+    ("mechanism", "topology"),
+    [*((each, place) for each in MECHANISMS for place in (SERVERS, EXPLICIT)), *((each, SERVERS) for each in PROVEN)],
+    ids=str,
+)
 def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
     params = proposed(mechanism, topology, question="Which one?", attempts=3, population="all")
     read = SurveyParameters.parse(params.published)
@@ -55,7 +66,7 @@ def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
 
 
 def test_every_mechanism_of_a_protocol_is_known_by_name() -> None:
-    assert {mechanism.name for mechanism in MECHANISMS} == set(shared_mechanisms())
+    assert {mechanism.name for mechanism in MECHANISMS + PROVEN} == set(shared_mechanisms())
 
 
 def changed(params, **change) -> bytes:

@@ -21,6 +21,12 @@ from faircount.protocol.wire.messages import (
 S = SERVERS
 
 
+@pytest.fixture(params=["as they come", "proven"])
+def stage(request, stage, proven):
+    """Every one of these with reports as they come, and with proven ones: the question, too, stays the same."""
+    return stage if request.param == "as they come" else lambda topology, **terms: proven(**terms)
+
+
 def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> None:
     """After each step S1 says its last word again, three times over: the result is the same."""
     play = stage(S)

@@ -1,9 +1,14 @@
-"""S2 in the `servers` topology: it opens the seeds of one batch, fixes whom to count, and adds S1's one sum."""
+"""S2 in the `servers` topology: it opens the seeds of one batch, fixes whom to count, and adds S1's one sum.
 
-from collections.abc import Mapping, Sequence
+Where reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
+
+import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.errors import ShareError
@@ -12,13 +17,28 @@ from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.two_servers.coordinator import entries_of
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
-from faircount.protocol.topologies.two_servers.user import SEED, expanded, seal_info
-from faircount.protocol.wire.codec import Message
+from faircount.protocol.topologies.two_servers.reports import (
+    AT_ONCE,
+    Release,
+    form_of,
+    holds,
+    pack_answers,
+    question_of,
+    unpack_answers,
+    vector_size,
+    verified,
+)
+from faircount.protocol.topologies.two_servers.user import SEED, expansion_info, seal_info
+from faircount.protocol.topologies.two_servers.validity import Question
+from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch, Reason, rejected
-from faircount.protocol.wire.packed_rows import sum_vectors
-from faircount.sharing.field import add, check
+from faircount.protocol.wire.roster_messages import SealRequest
+from faircount.sharing.field import add, check, dtype_for, sum_rows
 from faircount.sharing.packing import unpack
+
+Holder = tuple[Submitter, bytes]
+"""A line of the claim, and the seed that its user sealed to S2."""
 
 
 def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
@@ -34,25 +54,69 @@ def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
     if len({each.public_key for each in claim.entries}) != len(users):
         return s, (rejected(Reason.MALFORMED, "two users have the same public key"),)
     vouched = [each.user for each in claim.entries if aggregator.believed(s, each)]
-    return aggregator.admit(s, claim, vouched, None, (State.SEALED, State.SUBMITTING))
+    if s.params.proven and not holds(s.params, Party.S2, s.committed):
+        return aggregator.abort(s, "S2 does not hold the value that it has committed to", spent=False)
+    revealed = s.committed if s.params.proven else bytes(32)
+    return aggregator.admit(s, claim, vouched, None, (State.SEALED, State.SUBMITTING), revealed)
+
+
+def no_roster(s: Aggregator, _: SealRequest) -> aggregator.Step:
+    """There is none here, and nothing to reveal for one: a value that is known before the claim would forge votes."""
+    return s, (rejected(Reason.MALFORMED, "no message for this survey in this topology"),)
 
 
 def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
-    """Open every blob, fix the set of those that open, and only then add. Done again, it gives the same."""
+    """Open every blob, fix the set of those that open and are valid, and only then add. Done again it is the same."""
     entries, stored = entries_of(s.claim), s.last(Included)
     if s.state in FINAL or (stored is not None and batch.claim_hash == s.claim_hash):
         return s, ((stored.signed,) if stored is not None and s.state is State.OPENED else s.last_words)
     problem = aggregator.batch_problem(s, batch, [each.blob_hash for each in entries])
     if problem is not None:
         return s, (problem,)
-    seeds = [_open(s, each, blob) for each, blob in zip(entries, batch.blobs, strict=True)]
-    members = [i for i, seed in enumerate(seeds) if seed is not None]
+    if s.params.proven:
+        return _on_proven(replace(s, handed_over=True), batch)
+    opened = _opened(s, batch)
+    return _fix_set(s, list(opened), lambda members: _sum_expanded(s, [*opened.values()]))
+
+
+def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
+    """Ask the one question about all shares; whoever's report is not valid is left out like one who did not come."""
+    form, entries = form_of(s.params.mechanism), entries_of(s.claim)
+    if form is None or not holds(s.params, Party.S1, batch.revealed):
+        return aggregator.abort(s, "S1 revealed another value than the one that it had committed to", spent=True)
+    told = unpack_answers(batch.answers, form, len(entries))
+    if told is None:
+        return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
+    values, opened = (batch.revealed, s.committed), _opened(s, batch)
+    asked = question_of(s.params, form, values)
+    mine, bits = _answers_and_bits(s, asked, [*opened.values()])
+    valid = asked.accepts(told[list(opened)], mine)
+    evidence = bitmap(opened, len(entries)), pack_answers(mine, form)
+
+    def part(members: bytes) -> Residues:
+        release = Release(s.params, verified(s.params.mechanism), values, s.claim_hash, members)
+        return release.part(Party.S2, s.noise_secret, bits[valid])
+
+    return _fix_set(s, [at for at, fine in zip(opened, valid, strict=True) if fine], part, *evidence)
+
+
+def _fix_set(
+    s: Aggregator, members: Sequence[int], held: Callable[[bytes], Residues], *evidence: bytes
+) -> aggregator.Step:
+    """Sign the set for good, with S2's part of the sum kept; `held` makes it from the bitmap."""
+    entries = entries_of(s.claim)
     if not aggregator.still_private(s, len(members)):
         return aggregator.abort(replace(s, handed_over=True), "too few blobs open", spent=True)
-    lines = [(entries[i].user, entries[i].public_key) for i in members]
-    stated = Included(s.params.survey, s.claim_hash, bitmap(members, len(entries)), merkle_root(roster_leaves(lines)))
-    held = _sum_expanded(s, [(entries[i], seeds[i] or b"") for i in members])
-    return aggregator.say(s, stated, held=held, handed_over=True, state=advance(s.state, State.OPENED))
+    lines, named = [(entries[i].user, entries[i].public_key) for i in members], bitmap(members, len(entries))
+    stated = Included(s.params.survey, s.claim_hash, named, merkle_root(roster_leaves(lines)), *evidence)
+    return aggregator.say(s, stated, held=held(named), handed_over=True, state=advance(s.state, State.OPENED))
+
+
+def _opened(s: Aggregator, batch: Batch) -> dict[int, Holder]:
+    """By place in the claim, those whose blob opens, each with its seed."""
+    lines = zip(entries_of(s.claim), batch.blobs, strict=True)
+    found = ((i, each, _open(s, each, blob)) for i, (each, blob) in enumerate(lines))
+    return {i: (each, seed) for i, each, seed in found if seed is not None}
 
 
 def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:
@@ -64,9 +128,29 @@ def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:
     return seed if seed is not None and len(seed) == SEED else None
 
 
-def _sum_expanded(s: Aggregator, seeds: Sequence[tuple[Submitter, bytes]]) -> Residues:
-    masks = (expanded(s.sealing, s.params, each.user, each.public_key, seed) for each, seed in seeds)
-    return sum_vectors(masks, s.params.q, s.params.N)
+def _expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
+    """S2's shares of these users' vectors, one row each."""
+    seeds = [seed for _, seed in holders]
+    infos = [expansion_info(s.params, each.user, each.public_key) for each, _ in holders]
+    return s.sealing.stretch_rows(seeds, s.params.digest, infos, s.params.q, vector_size(s.params.mechanism))
+
+
+def _sum_expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
+    total = np.zeros(s.params.N, dtype=dtype_for(s.params.q))
+    for start in range(0, len(holders), AT_ONCE):
+        total = add(total, sum_rows(_expanded(s, holders[start : start + AT_ONCE]), s.params.q), s.params.q)
+    return total
+
+
+def _answers_and_bits(s: Aggregator, asked: Question, holders: Sequence[Holder]) -> tuple[Residues, Residues]:
+    """S2's answers about its shares, and its shares of the bits; the rest of a row is soon forgotten."""
+    form, kind = asked.form, dtype_for(s.params.q)
+    answers = np.empty((len(holders), form.answers), dtype=kind)
+    bits = np.empty((len(holders), form.bits), dtype=kind)
+    for start in range(0, len(holders), AT_ONCE):
+        rows, some = _expanded(s, holders[start : start + AT_ONCE]), slice(start, start + AT_ONCE)
+        answers[some], bits[some] = asked.answers(rows), rows[:, : form.bits]
+    return answers, bits
 
 
 def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:
@@ -74,7 +158,7 @@ def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:
     stated = s.last(Included)
     if s.state in FINAL:
         return s, s.last_words
-    if stated is None or s.held is None:
+    if stated is None or s.held is None or not isinstance(stated.says, Included):
         return s, (rejected(Reason.EARLY, "send the blobs first"),)
     if message.included_hash != sha256(stated.signed.payload).digest():
         return s, (rejected(Reason.WRONG_DIGEST, "the sum was made over another set"),)
@@ -82,11 +166,15 @@ def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:
         shares = unpack(message.total, s.params.q, s.params.N)
     except ShareError:
         return s, (rejected(Reason.MALFORMED, "the sum is not a packed vector"),)
-    included = stated.says
-    members = members_of(included.members, len(entries_of(s.claim))) if isinstance(included, Included) else None
-    root = included.root if isinstance(included, Included) else bytes(32)
+    claimed = len(entries_of(s.claim))
+    included = len(members_of(stated.says.members, claimed) or ())
     total = add(check(shares, s.params.q), s.held, s.params.q)
-    return aggregator.publish(s, total, len(members or ()), None, root)
+    return aggregator.publish(s, total, included, None, stated.says.root, refused=claimed - included)
 
 
-S2: Mapping[type[Message], aggregator.Handler] = {ServersClaim: on_claim, Batch: on_batch, ShareSum: on_sum}
+S2: Mapping[type[Message], aggregator.Handler] = {
+    SealRequest: no_roster,
+    ServersClaim: on_claim,
+    Batch: on_batch,
+    ShareSum: on_sum,
+}

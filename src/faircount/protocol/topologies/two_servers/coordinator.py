@@ -1,10 +1,15 @@
-"""S1 in the `servers` topology: it keeps one share of everybody, claims once, and sends S2 one sum."""
+"""S1 in the `servers` topology: it keeps one share of everybody, claims once, and sends S2 one sum.
+
+Where reports are proven, it answers one question about each, once S2's receipt has fixed them all, and judges S2's set.
+"""
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from faircount.protocol.roles import coordinator
+from faircount.core.arrays import Residues
+from faircount.protocol.roles import coordinate, coordinator
 from faircount.protocol.roles.coordinate import conclude
 from faircount.protocol.roles.coordinator import Coordinator, Rules, TopologyState
 from faircount.protocol.survey.inclusion import inclusion
@@ -12,6 +17,18 @@ from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.remaining_privacy import keeps
 from faircount.protocol.survey.states import FINAL, State
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission, Submitter
+from faircount.protocol.topologies.two_servers.reports import (
+    Release,
+    Values,
+    answers_of_packed,
+    form_of,
+    holds,
+    pack_answers,
+    question_of,
+    unpack_answers,
+    vector_size,
+    verified,
+)
 from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
@@ -21,12 +38,13 @@ from faircount.protocol.wire.messages import (
     Inquiry,
     Published,
     Reason,
+    Receipt,
     Rejected,
     Wait,
     Withdraw,
     rejected,
 )
-from faircount.protocol.wire.packed_rows import is_vector, sum_packed
+from faircount.protocol.wire.packed_rows import first_elements, is_vector, sum_packed
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import pack
@@ -37,7 +55,8 @@ def take(s: Coordinator, message: Submission) -> coordinator.Step:
     user = coordinator.admit_person(s, message.access, message.public_key)
     if isinstance(user, Rejected):
         return s, (user,)
-    if len(message.blob) != SEED + OVERHEAD or not is_vector(message.share, s.params.q, s.params.N):
+    size = vector_size(s.params.mechanism)
+    if len(message.blob) != SEED + OVERHEAD or not is_vector(message.share, s.params.q, size):
         return s, (rejected(Reason.MALFORMED, "the share or the blob does not have the form of this survey"),)
     return coordinator.write_body(s, user, message, open_=s.state is State.SUBMITTING)
 
@@ -71,6 +90,39 @@ class OneSum(TopologyState):
     message: ShareSum
 
 
+@dataclass(frozen=True)
+class Answered(TopologyState):
+    """S1's answers to the one question about each claimed report, packed, before they are sent."""
+
+    stored_version = 1
+    answers: bytes = field(repr=False)
+
+
+def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> coordinator.Step:
+    """All reports are fixed: S1 answers the question about them. A value that S2 did not commit to ends the survey."""
+    known = s.state in FINAL or s.receipt is not None or message.claim_hash != s.claim_hash
+    if not known and s.params.proven and not holds(s.params, Party.S2, message.revealed):
+        return coordinator.end_alone(s, "S2 revealed another value than the one that it had committed to")
+    after, out = coordinate.on_receipt(s, message, statement)
+    return (after if known else _with_answers(after)), out
+
+
+def _with_answers(s: Coordinator) -> Coordinator:
+    """With the answers, where there are proofs; without them where answers of users were lost in a restore."""
+    form = form_of(s.params.mechanism)
+    if form is None or not complete(s):
+        return s
+    shares = [s.bodies[each.user].share for each in entries_of(s.claim)]
+    answers = answers_of_packed(question_of(s.params, form, _values(s)), shares)
+    return replace(s, own=Answered(pack_answers(answers, form)))
+
+
+def _values(s: Coordinator) -> Values:
+    """v1 and v2: S2's is in the receipt."""
+    receipt = None if s.receipt is None else s.receipt.says
+    return s.committed, receipt.revealed if isinstance(receipt, Receipt) else bytes(32)
+
+
 def pending(s: Coordinator) -> coordinator.Out:
     """The claim until there is a receipt, then the blobs until the included set is known, then the one sum."""
     if s.claim is None:
@@ -80,7 +132,8 @@ def pending(s: Coordinator) -> coordinator.Out:
     if isinstance(s.own, OneSum):
         return (coordinator.to_s2(s, s.own.message),)
     blobs = tuple(s.bodies[each.user].blob for each in entries_of(s.claim))
-    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs)),)
+    answers = (s.committed, s.own.answers) if isinstance(s.own, Answered) else ()
+    return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs, *answers)),)
 
 
 def included_entries(s: Coordinator) -> list[Submitter]:
@@ -117,13 +170,38 @@ def _set_problem(s: Coordinator, stated: Included) -> str | None:
     if len(lines) < params.minimum or not keeps(params.mechanism, len(lines), params.epsilon, params.delta):
         return f"S2 named {len(lines)} users to add up, {params.minimum} are needed"
     root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
-    return None if stated.root == root else "S2 named one set and signed the root of another"
+    if stated.root != root:
+        return "S2 named one set and signed the root of another"
+    return None if _agrees(s, stated) else "S2 judged reports otherwise than the answers of both servers do"
+
+
+def _agrees(s: Coordinator, stated: Included) -> bool:
+    """Whether the set has exactly those reports, of all that opened, which both servers' answers show to be valid."""
+    form, entries = form_of(s.params.mechanism), entries_of(s.claim)
+    if form is None or not isinstance(s.own, Answered):
+        return form is None or not complete(s)  # without the users' answers S1 adds up nothing anyway
+    opened = members_of(stated.opened, len(entries))
+    theirs = None if opened is None else unpack_answers(stated.answers, form, len(opened))
+    mine = unpack_answers(s.own.answers, form, len(entries))
+    if opened is None or theirs is None or mine is None:
+        return False
+    valid = question_of(s.params, form, _values(s)).accepts(mine[list(opened)], theirs)
+    return members_of(stated.members, len(entries)) == tuple(at for at, fine in zip(opened, valid, strict=True) if fine)
 
 
 def _with_sum(s: Coordinator, included: Statement) -> Coordinator:
-    shares = [s.bodies[each.user].share for each in included_entries(s)]
-    total = pack(sum_packed(shares, s.params.q, s.params.N), s.params.q)
-    return replace(s, own=OneSum(ShareSum(s.params.survey, sha256(included.signed.payload).digest(), total)))
+    """With the one sum over the set; of proven reports, with coins placed and S1's noise added."""
+    shares, params = [s.bodies[each.user].share for each in included_entries(s)], s.params
+    total = _released(s, shares, included) if params.proven else sum_packed(shares, params.q, params.N)
+    message = ShareSum(params.survey, sha256(included.signed.payload).digest(), pack(total, params.q))
+    return replace(s, own=OneSum(message))
+
+
+def _released(s: Coordinator, shares: Sequence[bytes], included: Statement) -> Residues:
+    """S1's part of the one sum of proven reports."""
+    mechanism, members = verified(s.params.mechanism), getattr(included.says, "members", b"")
+    rows = first_elements(shares, s.params.q, sum(mechanism.proven_bits))
+    return Release(s.params, mechanism, _values(s), s.claim_hash, members).part(Party.S1, s.noise_secret, rows)
 
 
 def sent_once(s: Coordinator) -> bytes:
@@ -134,8 +212,9 @@ def sent_once(s: Coordinator) -> bytes:
 def on_published(s: Coordinator, message: Published, statement: Statement) -> coordinator.Step:
     """S2's result, if it is one over the set that S1 added up."""
     stated = None if s.included is None else s.included.says
-    wanted = (len(included_entries(s)), stated.root) if isinstance(stated, Included) else None
-    if message.claim_hash == s.claim_hash and wanted not in (None, (message.included, message.root)):
+    counted, claimed = len(included_entries(s)), len(entries_of(s.claim))
+    wanted = (counted, stated.root, claimed - counted) if isinstance(stated, Included) else None
+    if message.claim_hash == s.claim_hash and wanted not in (None, (message.included, message.root, message.refused)):
         return s, (rejected(Reason.WRONG_DIGEST, "this result is over another set than S1 added up"),)
     return conclude(s, message, statement)
 
@@ -165,8 +244,8 @@ def complete(s: Coordinator) -> bool:
 
 
 def scrubbed(s: Coordinator) -> Coordinator:
-    """S1 when the survey is over: shares and blobs go, their hashes stay."""
-    return replace(s, bodies=s.bodies.scrubbed(), own=None)
+    """S1 when the survey is over: shares, blobs and the secret of its noise go, hashes of what users sent stay."""
+    return replace(s, bodies=s.bodies.scrubbed(), own=None, noise_secret=b"")
 
 
 def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -205,7 +284,7 @@ def reads(message: Message) -> tuple[coordinator.Place, ...] | None:
 
 S1 = Rules(
     users={Submission: take, Inquiry: inquire},
-    s2={Included: on_included, Published: on_published},
+    s2={Receipt: on_receipt, Included: on_included, Published: on_published},
     deadlines={State.SUBMITTING: close},
     pending=pending,
     adopt=adopt,

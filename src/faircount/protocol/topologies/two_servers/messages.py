@@ -43,18 +43,23 @@ class ServersClaim(Message):
 @message(18, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Included(Message):
-    """`servers`: the write-once set whose share1 S1 adds up, as a bitmap over the claim."""
+    """`servers`: the write-once set whose share1 S1 adds up, as a bitmap over the claim.
+
+    Where reports are proven, also which of them opened, and S2's answers about those: S1 judges them again.
+    """
 
     survey: Id
     claim_hash: Hash
     members: Blob
     root: Hash
+    opened: Blob = b""
+    answers: Blob = b""
 
 
 @message(19, Party.S2)
 @dataclass(frozen=True, slots=True)
 class ShareSum(Message):
-    """`servers`: S1's one sum of share1 over the included set, packed."""
+    """`servers`: S1's one sum of share1 over the included set, packed; with its noise, where servers make noise."""
 
     survey: Id
     included_hash: Hash

@@ -12,6 +12,7 @@ from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.topologies.two_servers.reports import vector_of, vector_size
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
@@ -44,7 +45,7 @@ def respond(
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
     crypto = RealSealing() if sealing is None else sealing
-    response = params.mechanism.respond_as(0, answer, entropy)
+    response = vector_of(params.mechanism, answer, entropy)
     return prepare(params, invitation, response, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)
 
 
@@ -81,10 +82,15 @@ def _bound(purpose: Purpose, survey: bytes) -> bytes:
     return key_info(purpose, survey, 0, 0, S2_INDEX, bytes(32))[:-32]
 
 
+def expansion_info(params: SurveyParameters, user: bytes, public_key: bytes) -> bytes:
+    """What binds the expansion of a seed: the user and its key."""
+    return _bound(Purpose.SEED_EXPANSION, params.survey) + sha256(user + public_key).digest()
+
+
 def expanded(crypto: Sealing, params: SurveyParameters, user: bytes, public_key: bytes, seed: bytes) -> Residues:
     """S2's share of a user's vector."""
-    info = _bound(Purpose.SEED_EXPANSION, params.survey) + sha256(user + public_key).digest()
-    return crypto.stretch(seed, params.digest, info, params.q, params.N)
+    info = expansion_info(params, user, public_key)
+    return crypto.stretch(seed, params.digest, info, params.q, vector_size(params.mechanism))
 
 
 class TwoServersClient(Client):

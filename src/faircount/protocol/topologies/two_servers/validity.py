@@ -23,14 +23,12 @@ import numpy as np
 
 from faircount.core.arrays import Marks, Residues
 from faircount.core.errors import ParameterError
+from faircount.estimation.validity import FAILURE_BITS
 from faircount.sharing.expand import expand
 from faircount.sharing.extension_field import ExtensionField, extension_field, smallest_degree
 from faircount.sharing.field import add, dtype_for, reduced, subtract
 from faircount.sharing.interpolation import basis, basis_at, quotient, vanishing
 from faircount.sharing.products import Words, matrix_product, polynomial_product
-
-FAILURE_BITS = 40
-"""One invalid report or more is counted with probability 2^-40 at most, in the whole survey."""
 
 MOST_BITS = 2600
 """Beyond, proofs by square roots (as in Prio3) are smaller than these."""

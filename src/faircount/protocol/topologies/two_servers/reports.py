@@ -1,0 +1,149 @@
+"""What users share in `servers`: a vector that is just added up, or a report with a proof that it is one vote.
+
+What each server makes of its shares of proven reports stands here: answers to the one question, and its part of the
+sum. Question and placement of coins come from the values of both servers, v1 and v2, which are revealed when all
+reports are fixed; under different labels, so that one says nothing about the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from faircount.core.arrays import Residues
+from faircount.core.entropy import Entropy, KeyStream
+from faircount.core.errors import ParameterError, ShareError
+from faircount.estimation.validity import FAILURE_BITS
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.verified import VerifiedMechanism
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
+from faircount.protocol.topologies.two_servers.validity import (
+    Question,
+    ReportForm,
+    point_of,
+    prove,
+    question,
+    report_form,
+)
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.digests import labelled
+from faircount.protocol.wire.packed_rows import unpack_rows
+from faircount.sharing.field import add, dtype_for, from_signed, uniform
+from faircount.sharing.keys import derive_key
+from faircount.sharing.packing import pack, unpack
+
+AT_ONCE = 1 << 12
+"""Reports of which the whole row is in memory at a time."""
+
+Values = tuple[bytes, bytes]
+"""v1 and v2, the revealed values of S1 and S2."""
+
+
+def verified(mechanism: FieldMechanism) -> VerifiedMechanism:
+    """The mechanism as one whose reports are proven."""
+    if not isinstance(mechanism, VerifiedMechanism):
+        raise ParameterError(f"{mechanism.name} proves nothing: choose a mechanism whose reports are proven")
+    return mechanism
+
+
+def form_of(mechanism: FieldMechanism) -> ReportForm | None:
+    """The form of a proven report; None where vectors are just added up."""
+    if not mechanism.proven:
+        return None
+    proven = verified(mechanism)
+    return report_form(proven.modulus, *proven.proven_bits, proven.n)
+
+
+def vector_size(mechanism: FieldMechanism) -> int:
+    """Field elements that a user splits between the servers."""
+    form = form_of(mechanism)
+    return mechanism.N if form is None else form.width
+
+
+def derived(mechanism: FieldMechanism) -> dict[str, object]:
+    """What the parameters say about the proof."""
+    form = form_of(mechanism)
+    if form is None:
+        return {}
+    proof = {
+        "coins": form.coins,
+        "degree": form.degree,
+        "modulus": list(form.field.modulus),
+        "failure_bits": FAILURE_BITS,
+        "noise": "users" if form.coins else "servers",
+    }
+    return {"proof": proof}
+
+
+def vector_of(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Residues:
+    """What one user shares: its vector, or its report with the proof."""
+    form = form_of(mechanism)
+    if form is None:
+        vector: Residues = mechanism.respond_as(0, answer, entropy)
+        return vector
+    bits = verified(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
+    return prove(form, bits, uniform(form.q, form.degree, entropy))
+
+
+def holds(params: SurveyParameters, server: Party, value: bytes) -> bool:
+    """Whether this is the value that a server has committed to."""
+    return commitment_of(params, server) == sha256(value).digest()
+
+
+def question_of(params: SurveyParameters, form: ReportForm, values: Values) -> Question:
+    """The one question of the survey."""
+    return question(form, point_of(form, derive_key(b"".join(values), params.digest, labelled(b"question"))))
+
+
+def pack_answers(answers: Residues, form: ReportForm) -> bytes:
+    """Answers about many reports, as they travel."""
+    return pack(answers.reshape(-1), form.q)
+
+
+def unpack_answers(packed: bytes, form: ReportForm, count: int) -> Residues | None:
+    """Answers about so many reports; None if these bytes are none."""
+    try:
+        return unpack(packed, form.q, count * form.answers).reshape(count, form.answers)
+    except ShareError:
+        return None
+
+
+def answers_of_packed(asked: Question, shares: Sequence[bytes]) -> Residues:
+    """S1's answers about its shares, as users sent them."""
+    form = asked.form
+    answers = np.empty((len(shares), form.answers), dtype=dtype_for(form.q))
+    for start in range(0, len(shares), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        answers[some] = asked.answers(unpack_rows(shares[some], form.q, form.width)[0])
+    return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The one sum of a survey with proven reports: values, claim and set, from which all that is random in it follows.
+
+    `members` is the set as a bitmap over the claim.
+    """
+
+    params: SurveyParameters
+    mechanism: VerifiedMechanism
+    values: Values
+    claim_hash: bytes
+    members: bytes
+
+    def part(self, server: Party, secret: bytes, rows: Residues) -> Residues:
+        """A server's part, from its shares of the members' bits: coins turned over and placed, its noise added.
+
+        S1 adds the ones of coins that are turned over. Made again, it is the same.
+        """
+        placed = self.mechanism.turn_and_place(self._coins(), len(rows))
+        total = self.mechanism.add_up(rows, placed, constants=server is Party.S1)
+        noise = self.mechanism.server_noise(noise_stream(self.params, server, secret, self.claim_hash, self.members))
+        return add(total, from_signed(noise, self.params.q), self.params.q)
+
+    def _coins(self) -> KeyStream:
+        """What decides which coins count for which item, and which of them are turned over."""
+        info = labelled(b"coins", self.claim_hash, self.members)
+        return KeyStream(derive_key(b"".join(self.values), self.params.digest, info))

@@ -1,0 +1,207 @@
+"""Whole surveys in `servers` whose reports are proven: liars are refused, everybody else is counted exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import ParameterError, ProtocolError
+from faircount.estimation.validity import FAILURE_BITS
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.placed_coins import PlacedCoins
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, Aggregator, Coordinator, encode
+from faircount.protocol.play import play as play_survey
+from faircount.protocol.play import result_of, set_up
+from faircount.protocol.roles.limits import longest_upload
+from faircount.protocol.survey.parameters import Keys, SurveyParameters
+from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.two_servers import user as servers_user
+from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.topologies.two_servers.reports import form_of
+from faircount.protocol.wire.codec import Party, parse
+from faircount.protocol.wire.messages import Aborted, Published, Signed
+from faircount.testing.invalid_reports import INVALID, invalid_kinds
+
+MECHANISMS = [
+    ServerLaplace(items=4, epsilon=1.0),
+    ServerCoins(items=4, epsilon=1.0, delta=1e-3),
+    PlacedCoins(items=4, coins=9, epsilon=1.0, insiders=1),
+]
+
+
+def said(play, kind):
+    return next(each.says for each in play.s2.statements if isinstance(each.says, kind))
+
+
+def inside(out, kind):
+    found = [parse(each.payload) for each in out if isinstance(each, Signed)]
+    return next(each for each in found if isinstance(each, kind))
+
+
+def test_everybody_is_counted_once(proven) -> None:
+    play = proven()
+    play.answer_all()
+    play.settle(play.deadline())
+    assert play.counts() == [1] * 6
+    assert said(play, Published).refused == 0
+
+
+def test_the_attack_on_the_survey_without_proofs(proven) -> None:
+    """One of 800 sent (+50, -49) and moved two frequencies by 6 points: now it is refused, and the others count."""
+    answers = [0] * 20 + [1] * 15 + [2] * 5
+    play = proven(mechanism=ServerLaplace(items=3, users=40, epsilon=40.0))
+    play.people = [None] * 40
+    for i in range(1, 40):
+        bits = servers_user.vector_of(play.params.mechanism, answers[i], play.entropy)
+        play.sends(i, bits)
+    play.sends(0, INVALID["fifty votes and minus forty-nine"](form_of(play.params.mechanism), play.entropy))
+    play.settle(play.deadline())
+    assert play.counts() == [19, 15, 5]
+    result = result_of(play.s1)
+    assert (result.validity.counted, result.validity.refused) == (39, 1)
+    assert "39 reports counted, 1 refused" in str(result)
+
+
+@pytest.mark.parametrize("kind", INVALID)
+def test_an_invalid_report_with_coins_is_refused(proven, kind) -> None:
+    """Three coins an item, of the six who are left: counts are their votes and up to three heads."""
+    play = proven(mechanism=PlacedCoins(items=4, users=7, coins=3, epsilon=5.0, dropouts=1), minimum=None)
+    play.answer_all(skip=(2,))
+    play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
+    play.settle(play.deadline())
+    published = said(play, Published)
+    assert (published.included, published.refused) == (6, 1)
+    assert all(votes <= count <= votes + 3 for votes, count in zip([2, 2, 1, 1], play.counts(), strict=True))
+
+
+@pytest.mark.parametrize("kind", [name for name in INVALID if name != "a coin of two"])
+def test_an_invalid_report_is_refused_and_the_others_are_counted_exactly(proven, kind) -> None:
+    play = proven(n=7)
+    play.answer_all(skip=(2,))
+    play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
+    assert (said(play, Published).included, said(play, Published).refused) == (6, 1)
+
+
+def test_many_liars_among_honest_users_change_nothing_of_their_sum(proven) -> None:
+    """Fourteen kinds at once; everybody else is counted exactly once."""
+    play = proven(n=40)
+    form, kinds = form_of(play.params.mechanism), list(invalid_kinds(form_of(play.params.mechanism)).values())
+    liars = range(0, 3 * len(kinds), 3)
+    play.answer_all(skip=tuple(liars))
+    for i, made in zip(liars, kinds, strict=True):
+        play.sends(i, made(form, play.entropy))
+    play.settle(play.deadline())
+    assert play.counts() == [int(i not in liars) for i in range(40)]
+    assert said(play, Published).refused == len(kinds)
+
+
+def test_too_many_invalid_reports_end_the_survey_spent(proven) -> None:
+    play = proven(n=6, minimum=5)
+    form = form_of(play.params.mechanism)
+    play.answer_all(skip=(0, 1))
+    for i in (0, 1):
+        play.sends(i, INVALID["two votes"](form, play.entropy))
+    play.settle(play.deadline())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert said(play, Aborted).spent == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+def test_each_mechanism_runs_from_answers_to_estimates(mechanism) -> None:
+    answers = np.repeat(np.arange(4), [60, 40, 20, 0])
+    result = play_survey(answers, mechanism, SERVERS, entropy=SeededStream(11))
+    published = result.facts["published"]
+    spread = np.sqrt(mechanism.bind(120).variance(np.full(4, 0.25), 120))
+    assert abs(result.estimates - np.array([0.5, 1 / 3, 1 / 6, 0])).max() < 6 * spread.max()
+    assert published.included == 120
+    assert result.validity.proven
+    assert result.validity.coins == (mechanism.name == "placed-coins")
+
+
+def test_the_statement_says_what_a_liar_can_move() -> None:
+    result = play_survey(np.arange(8) % 4, ServerLaplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1))
+    plain = result.to_dict()["validity"]
+    assert plain["count_per_liar"] == 1
+    assert plain["frequency_per_liar"] == 1 / 8
+    assert plain["fails_with_probability"] == 2.0**-FAILURE_BITS
+    assert "any frequency by at most c/8" in plain["statement"]
+    assert "Not reviewed outside" in plain["statement"]
+    assert plain["statement"] in str(result)
+    assert "8 reports counted" in result._repr_html_()
+    without = play_survey(np.arange(8) % 4, Laplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1))
+    assert without.to_dict()["validity"]["proven"] is False
+    assert "not proven" in without.to_dict()["validity"]["statement"]
+    assert without.validity.frequency_bound(1) == 1.0
+
+
+# --- parameters ---------------------------------------------------------------------------------------------------
+
+
+def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
+    play = proven()
+    form = form_of(play.params.mechanism)
+    plain = play.params._plain()["derived"]["proof"]
+    assert plain["degree"] == form.degree
+    assert plain["modulus"] == list(form.field.modulus)
+    assert plain["noise"] == "servers"
+    assert SurveyParameters.parse(play.params.published) == play.params
+    changed = play.params.published.replace(b'"failure_bits":40', b'"failure_bits":20')
+    with pytest.raises(ProtocolError, match="do not follow"):
+        SurveyParameters.parse(changed)
+
+
+@pytest.mark.parametrize(
+    "commitments",
+    [(bytes(32), b"\2" * 32), (b"\1" * 32, bytes(32)), (b"\3" * 32, b"\3" * 32)],
+    ids=["none of S1", "none of S2", "the same"],
+)
+def test_parameters_without_a_commitment_of_each_server_are_refused(proven, commitments) -> None:
+    params = proven().params
+    keys = Keys(params.keys.s1, params.keys.s2, params.keys.box, *commitments)
+    with pytest.raises(ParameterError, match="commit"):
+        replace(params, keys=keys)
+
+
+@pytest.mark.parametrize("server", [Party.S1, Party.S2])
+@pytest.mark.parametrize(
+    "change",
+    [{"committed": b"\7" * 32}, {"noise_secret": b""}, {"noise_secret": "committed"}],
+    ids=["a foreign value", "no secret", "the value as secret"],
+)
+def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, change) -> None:
+    play = proven()
+    state = play.s1 if server is Party.S1 else play.s2
+    change = {name: state.committed if value == "committed" else value for name, value in change.items()}
+    terms = {"committed": state.committed, "noise_secret": state.noise_secret, **change}
+
+    def begin():
+        if server is Party.S2:
+            return Aggregator.begin(state.params, state.key, state.box, state.mac_keys, state.ledger, **terms)
+        return Coordinator.begin(state.params, state.key, state.invited, **terms)
+
+    with pytest.raises(ProtocolError, match=server.name):
+        begin()
+
+
+@pytest.mark.parametrize("topology", [EXPLICIT, MASKED])
+def test_other_topologies_prove_nothing_and_say_so(topology) -> None:
+    with pytest.raises(ParameterError, match="servers"):
+        set_up(ServerLaplace(items=4, users=30, epsilon=1.0), topology, SeededStream(1))
+
+
+def test_more_bits_than_can_be_proven_are_refused_in_words() -> None:
+    with pytest.raises(ParameterError, match="fewer items"):
+        set_up(ServerLaplace(items=2601, users=30, epsilon=1.0), SERVERS, SeededStream(1))
+
+
+def test_bytes_that_are_planned_and_allowed_are_those_that_are_sent(proven) -> None:
+    play = proven(mechanism=PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, dropouts=50), minimum=None)
+    made = servers_user.respond(play.params, play.invitations[0], 7, play.entropy)
+    assert len(encode(made.body)) == SERVERS.bytes_sent(play.params.mechanism)
+    assert len(encode(made.body)) <= longest_upload(play.params, Submission)
+    plain = Laplace(items=30, users=1000, epsilon=1.0)
+    assert SERVERS.bytes_sent(plain) < SERVERS.bytes_sent(play.params.mechanism)
