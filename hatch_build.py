@@ -10,10 +10,12 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)\s]+)\)")
+IMAGE = re.compile(r"!\[[^\]]*\]\((?!https?://)[^)\s]+\)\n*")  # the index cannot show what is only in the repository
 
 
 def readable(text: str, repository: str | None) -> str:
-    """The text without relative links."""
+    """The text without relative links and pictures."""
+    text = IMAGE.sub("", text)
     if repository is None:
         return LINK.sub(r"\1", text)
     return LINK.sub(lambda found: f"[{found[1]}]({repository.rstrip('/')}/blob/main/{found[2]})", text)

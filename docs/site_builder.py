@@ -40,13 +40,16 @@ def moved(text: str, name: str, source: Path, places: dict[Path, str]) -> str:
 
 def gather(folder: Path) -> None:
     """Every page and file of the site, before it is built."""
-    made = {**pages(), "pandas.ipynb": ROOT / "docs" / "pandas.ipynb"}
+    images = {f"images/{each.name}": each for each in (ROOT / "docs" / "images").iterdir()}
+    made = {**pages(), "pandas.ipynb": ROOT / "docs" / "pandas.ipynb", **images}
     places = {source.resolve(): name for name, source in made.items()}
     for name, source in made.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = source.read_text(encoding="utf-8")
-        target.write_text(moved(text, name, source, places) if name.endswith(".md") else text, encoding="utf-8")
+        if name.endswith(".md"):
+            target.write_text(moved(source.read_text(encoding="utf-8"), name, source, places), encoding="utf-8")
+        else:
+            shutil.copy(source, target)
 
 
 def build(out: Path) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.service.client import connect
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
 from faircount.service.in_process import Pair, in_process
@@ -26,8 +28,9 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP unprote
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Not for the whole session: while the driver lives, no other test of this process could run an event loop."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=found_chromium(), args=ARGUMENTS)
         yield browser
@@ -66,8 +69,25 @@ class Trial:
 
     loop: asyncio.AbstractEventLoop
     pair: Pair
-    address: str
+    address: str = ""
     params: list[SurveyParameters] = field(default_factory=list)
+    servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = field(default_factory=list)
+
+    def serve(self, app: Any) -> str:
+        """The address of an application on loopback."""
+        return self.does(self.start(app))
+
+    async def start(self, app: Any) -> str:
+        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
+        self.servers.append((server, asyncio.create_task(server.serve())))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        for server, serving in self.servers:
+            server.should_exit = True
+            await serving
 
     def does(self, action: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(action, self.loop).result(60)
@@ -126,6 +146,14 @@ class Trial:
         await self.pair.scheduler.once()
         return (await self.pair.to_s1.get(f"{self.path}/result")).json()
 
+    def answers(self, links: Sequence[str], item: str) -> None:
+        """People with the Python client, who all give this answer."""
+        for link in links:
+            with TemporaryDirectory() as folder:
+                part = connect(link, state=Path(folder, "part"))
+                part.answer(item)
+                part.server.close()
+
     def status(self) -> dict[str, Any]:
         return self.does(self.pair.to_s1.get(f"{self.path}/status")).json()
 
@@ -158,18 +186,13 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
 
 async def _serve(folder: Path, ready: list[Trial], told: threading.Event, done: threading.Event) -> None:
     async with in_process(folder) as pair:
-        config = uvicorn.Config(coordinator_app(pair.s1), host="127.0.0.1", port=0, log_level="warning", lifespan="off")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        ready.append(Trial(asyncio.get_running_loop(), pair, f"http://localhost:{port}"))
+        trial = Trial(asyncio.get_running_loop(), pair)
+        trial.address = await trial.start(coordinator_app(pair.s1))
+        ready.append(trial)
         told.set()
         while not done.is_set():
             await asyncio.sleep(0.05)
-        server.should_exit = True
-        await serving
+        await trial.stop()
 
 
 @pytest.fixture

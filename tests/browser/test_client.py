@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from faircount.core.entropy import SystemEntropy
+from faircount.estimation.result import Result
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
@@ -101,13 +102,13 @@ def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
         assert abs(heads - coins / 2) <= 5.2 * np.sqrt(coins) / 2  # 6e-7 for three items, two-sided
 
 
-@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 3.7, 20.0])
-@pytest.mark.parametrize("users", [10, 333])
-def test_laplace_parameters_of_many_kinds_are_computed_alike(epsilon, users) -> None:
-    one = Laplace(items=5, users=users, epsilon=epsilon, insiders=2)
-    other = Laplace(items=2, users=users, epsilon=epsilon, dropouts=users // 5, spare_bits=10)
-    said = answers(*({"published": published(each), "people": []} for each in (one, other)))
-    assert said == [{"bodies": []}, {"bodies": []}]
+def test_laplace_parameters_of_many_kinds_are_computed_alike() -> None:
+    kinds = [
+        Laplace(items=items, users=users, epsilon=epsilon, insiders=insiders, spare_bits=spare)
+        for epsilon in (0.02, 0.3, 1.0, 3.7, 20.0)
+        for items, users, insiders, spare in ((5, 10, 2, 0), (2, 333, 1, 10))
+    ]
+    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [{"bodies": []}] * len(kinds)
 
 
 def test_other_mechanisms_are_computed_alike() -> None:
@@ -162,5 +163,30 @@ def test_values_that_do_not_follow_are_refused() -> None:
         "mechanism": [changed(laplace, mechanism="dpdg")],
         "malformed": [changed(laplace, settings={**plain["settings"], "noise": 0}), changed(laplace, proof=1)],
     }
-    for code, texts in bad.items():
-        assert answers(*({"published": each, "people": []} for each in texts)) == [{"refused": code}] * len(texts)
+    wanted = [{"refused": code} for code, texts in bad.items() for _ in texts]
+    assert answers(*({"published": each, "people": []} for texts in bad.values() for each in texts)) == wanted
+
+
+def test_estimates_and_intervals_are_those_of_the_library() -> None:
+    """Equal where noise is added; where people are sampled the page's interval is the wider, equal-tailed one."""
+    noisy = [
+        (Laplace(items=3, users=60, epsilon=0.5, dropouts=10), 55, [40, -3, 20]),
+        (Laplace(items=3, users=60, epsilon=2.0, dropouts=10), 50, [30, 0, 20]),
+        (Decoys(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [120, 130, 95]),
+    ]
+    sampled = [(DPDS(items=3, users=300, p=0.5, floor=60, epsilon=1.0, dropouts=15), 290, [70, 40, 30])]
+    asked, wanted = [], []
+    for mechanism, included, counts in (*noisy, *sampled):
+        params = set_up(mechanism, SERVERS, SystemEntropy()).params
+        asked.append({"published": params.published.decode(), "included": included, "counts": counts})
+        wanted.append(Result(params.mechanism, np.array(counts), included, {}))
+    said = json.loads(in_node(str(HERE / "estimate.mjs"), stdin=json.dumps({"surveys": asked})))
+    for rows, result in zip(said, wanted, strict=True):
+        low, high = result.interval(0.95).low, result.interval(0.95).high
+        assert [row["estimate"] for row in rows] == pytest.approx(result.estimates)
+        assert all(row["low"] <= one + 1e-12 for row, one in zip(rows, low, strict=True))
+        assert all(row["high"] >= one - 1e-12 for row, one in zip(rows, high, strict=True))
+        if not isinstance(result.mechanism, DPDS):
+            assert [row["low"] for row in rows] == pytest.approx(low)
+            assert [row["high"] for row in rows] == pytest.approx(high)
+        assert max(row["high"] - row["low"] for row in rows) <= 1.2 * max(high - low)

@@ -36,11 +36,7 @@ def test_every_view_is_accessible(trial, visitor, name, settings) -> None:
         items=["Aldmoor", "Brackwater", "Carrow, at the end of a very long valley"], epsilon=3.0, users=6
     )
     links = trial.create(6, mechanism=mechanism)
-    for link in links[1:]:
-        other = visitor().new_page()
-        other.goto(link)
-        answer(other, "Brackwater")
-        other.close()
+    trial.answers(links[1:], "Brackwater")
     page = visitor(**settings).new_page()
     page.goto(trial.address)
     page.get_by_role("button", name="Open").wait_for()
@@ -67,11 +63,16 @@ def test_every_view_is_accessible(trial, visitor, name, settings) -> None:
     checked(page, f"{name}-refusal")
 
 
-def answer(page: Page, item: str) -> None:
-    page.get_by_role("radio", name=item).check()
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+def test_the_picture_of_the_readme_can_be_made(trial, visitor, tmp_path) -> None:
+    cities = ["Aldmoor", "Brackwater", "Carrow", "Dunholm"]
+    (link, *_) = trial.create(300, mechanism=Laplace(items=cities, epsilon=1.0, users=300))
+    page = visitor(viewport={"width": 760, "height": 860}).new_page()
+    page.goto(link)
+    page.get_by_role("radio", name="Brackwater").check()
+    expect(page.get_by_text("at most 73.2 % sure")).to_be_visible()
+    made = Path(SHOTS or tmp_path, "readme.png")
+    page.screenshot(path=made)
+    assert made.stat().st_size > 10_000
 
 
 def test_the_keyboard_is_enough(trial, visitor) -> None:

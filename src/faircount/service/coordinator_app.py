@@ -1,12 +1,14 @@
 """S1's calls over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -199,8 +201,13 @@ class CoordinatorCalls:
         return json_response({"receipts": await status.receipts(self.s1, caller, population)})
 
 
-def coordinator_app(s1: CoordinatorService, scheduler: Scheduler | None = None) -> Starlette:
-    """S1 as an application; with a scheduler it keeps its deadlines and talks to S2 while it runs."""
+def coordinator_app(
+    s1: CoordinatorService, scheduler: Scheduler | None = None, origins: Sequence[str] = ()
+) -> Starlette:
+    """S1 as an application; with a scheduler it keeps its deadlines and talks to S2 while it runs.
+
+    `origins` are those of other pages whose scripts may take part: they can send no token, so no owner's call.
+    """
     calls, survey = CoordinatorCalls(s1), "/v1/surveys/{survey}"
     routes = [
         Route("/v1/offers", calls.offer, methods=["POST"]),
@@ -221,7 +228,11 @@ def coordinator_app(s1: CoordinatorService, scheduler: Scheduler | None = None) 
         Route(f"{survey}/reissue", calls.reissue, methods=["POST"]),
         Route(f"{survey}/answered", calls.answered, methods=["GET"]),
     ]
-    return Starlette(routes=routes, exception_handlers=handlers(), lifespan=_life(s1, scheduler))
+    shared = Middleware(
+        CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["Content-Type"]
+    )
+    around = [shared] if origins else []
+    return Starlette(routes=routes, middleware=around, exception_handlers=handlers(), lifespan=_life(s1, scheduler))
 
 
 def _life(s1: CoordinatorService, scheduler: Scheduler | None) -> Any:

@@ -118,7 +118,7 @@ async def serve_coordinator(settings: CoordinatorSettings) -> None:
     s1 = CoordinatorService.of(server)
     async with httpx.AsyncClient(base_url=settings.aggregator, timeout=S2_SECONDS, verify=_trust(settings)) as client:
         link = S2Link(client, server.clock)
-        app = coordinator_app(s1, Scheduler(s1, link))
+        app = coordinator_app(s1, Scheduler(s1, link), settings.origins)
         await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
 
 

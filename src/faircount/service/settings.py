@@ -5,6 +5,7 @@ The environment's name of a setting is FAIRCOUNT_COORDINATOR_ or FAIRCOUNT_AGGRE
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,7 +98,16 @@ class CoordinatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkn
     usual_port = 8461
     aggregator: Annotated[str, _said("Address of S2.")] = "http://127.0.0.1:8462"
     aggregator_ca: Annotated[str, _said("File with the certificate that vouches for S2, if no public one does.")] = ""
+    allowed_origins: Annotated[str, _said("Origins of other pages from which people may answer, with commas.")] = ""
     client_certificate: Annotated[str, _said("File with certificate and key that S1 shows to S2's proxy.")] = ""
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Other pages' origins: scheme, host and port each, without a path."""
+        found = tuple(each.strip() for each in self.allowed_origins.split(",") if each.strip())
+        if bad := [each for each in found if not re.fullmatch(r"https?://[^/*\s]+", each)]:
+            raise ParameterError(f"an origin looks like https://www.example.org, not {bad[0]!r:.80}")
+        return found
 
 
 class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):

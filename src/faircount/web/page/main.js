@@ -1,16 +1,16 @@
 // The participant's page: from an invitation to an answer, and to the result. Nothing is sent before a person has chosen
 // and confirmed: until then only parameters and status are read, which say nothing about the person.
 
-import { same } from "../client/bytes.js";
 import { readCode } from "../client/code.js";
-import { believed } from "../client/parameters.js";
 import { systemRandom } from "../client/random.js";
-import { insist, Refusal } from "../client/refusal.js";
+import { Refusal } from "../client/refusal.js";
 import { submission } from "../client/submission.js";
 import { checkBrowser } from "./browser_check.js";
 import { element, foreign, show } from "./dom.js";
-import { lastWordOf, parametersOf, statusOf, Unreachable } from "./network.js";
-import { believedEnd, isOver, keep, parametersOfRecord, recordId, visit, withdraw } from "./participation.js";
+import { lastWordOf, statusOf, Unreachable } from "./network.js";
+import {
+  believedEnd, invitedParameters, isOver, keep, parametersOfRecord, recordId, visit, withdraw,
+} from "./participation.js";
 import { resultSection } from "./result_view.js";
 import { showStanding } from "./standing_view.js";
 import { load, loadAll, remove } from "./store.js";
@@ -83,25 +83,25 @@ async function showEntry() {
 
 async function openInvitation(text) {
   turn += 1;
-  const { survey, invitation } = await readCode(text);
-  const record = await load(recordId(survey, invitation.user));
+  const code = await readCode(text);
+  const record = await load(recordId(code.survey, code.invitation.user));
   if (record) return follow(record.id);
   render = () => show(element("h1", {}, say("loading")));
   render();
-  const params = await believed(await parametersOf(survey), invitation.params);
-  insist(same(params.survey, survey), "digest", "the code names another survey");
-  const status = await statusOf(survey);
+  const params = await invitedParameters(new URL(".", document.baseURI).href, code);
+  const status = await statusOf(params);
   if (status && !OPEN.includes(status.state)) return showClosed(params);
-  askQuestion(params, invitation);
+  askQuestion(params, code.invitation);
 }
 
 /** Somebody who comes too late may still read the result. */
 async function showClosed(params) {
-  const signed = await lastWordOf(params.survey);
+  const signed = await lastWordOf(params);
   const said = signed?.name === "Signed" ? await believedEnd(params, signed) : null;
   render = () =>
     show(
       element("h1", {}, say("closedTitle")),
+      foreign("p", params.question, { class: "quiet" }),
       element("p", {}, say("closedWords")),
       said?.name === "Published" ? resultSection(params, said) : null,
     );
@@ -177,7 +177,7 @@ async function follow(id) {
   async function look() {
     clearTimeout(timer);
     record = (await reached(() => visit(id))) ?? (await load(id));
-    const status = (await statusOf(params.survey).catch(() => null)) ?? news.status; // told for interest alone
+    const status = (await statusOf(params).catch(() => null)) ?? news.status; // told for interest alone
     news = { ...news, status, early: record.stage === "waiting" && status?.state === "draft" };
     if (turn !== mine) return;
     await display();

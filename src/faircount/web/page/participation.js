@@ -9,10 +9,10 @@
 
 import { bytesText, hex, same, textBytes, unhex } from "../client/bytes.js";
 import { decode, encode } from "../client/codec.js";
-import { parse } from "../client/parameters.js";
-import { Refusal } from "../client/refusal.js";
+import { believed, parse } from "../client/parameters.js";
+import { insist, Refusal } from "../client/refusal.js";
 import { acknowledges, countsIn, statementOf } from "../client/signing.js";
-import { tell } from "./network.js";
+import { publishedOf, tell } from "./network.js";
 import { addFirst, alone, load, save } from "./store.js";
 
 const EARLY = 6;
@@ -26,6 +26,7 @@ export function keep(params, invitation, made) {
   return addFirst({
     id,
     stage: "waiting",
+    server: params.server,
     published: bytesText(params.published),
     access: hex(invitation.access),
     user: hex(invitation.user),
@@ -37,7 +38,16 @@ export function keep(params, invitation, made) {
 }
 
 /** The parameters of a record, as they were when it was answered. */
-export const parametersOfRecord = (record) => parse(textBytes(record.published));
+export async function parametersOfRecord(record) {
+  return { ...(await parse(textBytes(record.published))), server: record.server };
+}
+
+/** The parameters of an invitation, fetched from S1 and compared with the digest in it. */
+export async function invitedParameters(server, { survey, invitation }) {
+  const params = await believed(await publishedOf({ server, survey }), invitation.params);
+  insist(same(params.survey, survey), "digest", "the code names another survey");
+  return { ...params, server };
+}
 
 /** Whether nothing more will come of it. */
 export const isOver = (record) => ["refused", "withdrawn", "counted", "uncounted", "ended"].includes(record.stage);
@@ -94,7 +104,7 @@ async function inquire(params, record) {
 /** S1's answer; what cannot be read is not believed. */
 async function heard(params, body) {
   try {
-    return await tell(params.survey, body);
+    return await tell(params, body);
   } catch (problem) {
     if (problem instanceof Refusal) return { name: "unreadable" };
     throw problem;

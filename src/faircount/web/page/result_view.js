@@ -22,7 +22,6 @@ export function resultSection(params, published) {
     "section",
     { class: "result" },
     element("h2", {}, say("resultTitle")),
-    foreign("p", params.question),
     table(rows, axis, published.included),
     element("p", { class: "quiet" }, say("resultWords")),
     element("p", { class: "quiet" }, say("resultRealized", kept)),

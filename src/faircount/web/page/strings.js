@@ -280,9 +280,10 @@ export function speak(wanted) {
   document.documentElement.dir = LANGUAGES[current].direction;
 }
 
-/** A sentence in the current language. */
+/** A sentence in the current language; a number and its % stay on one line. */
 export function say(name, values = {}) {
-  return LANGUAGES[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+  const filled = LANGUAGES[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+  return filled.replaceAll(" %", "\u00a0%");
 }
 
 /** A number as the current language writes it. */

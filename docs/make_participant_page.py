@@ -1,0 +1,108 @@
+"""Writes docs/participant-page.md with the hash of the page as it is today. `--check` fails if the page is out of date."""
+
+from page import write
+
+from faircount.service.participant_page import POLICY, page_hash
+
+TEXT = """# The participant's page
+
+Most people meet a survey as a link. S1 serves the page under `/`; its files are in `src/faircount/web/`: plain ES modules on the
+browser's own cryptography (WebCrypto), without packages and without a build step.
+
+![The question, with what is promised](images/question.png)
+
+## What a person sees
+
+1. **Who asks**, why, which two organizations count, how many are invited, the question with its answers.
+2. **What is promised**, in a sentence computed from epsilon (how sure anybody can become), and in numbers; what the page has checked; what is not covered.
+3. **What will leave the device**: the bytes of both parts beside the answer. Nothing is sent before the person has chosen and confirmed, so a mail scanner
+   that opens the link, or submits the form, changes nothing.
+4. **What became of it**: acknowledged with S1's signature, counted with a proof, taken back, or how the survey ended; the result with
+   95% intervals; a receipt to save.
+
+The page speaks English and German (`page/strings.js` has every sentence; a further language is a further object there) and is laid out by logical
+sides, so that a language that is written from the right needs nothing else.
+
+## The invitation
+
+A link is S1's address, `/#` and a code; a pasted code does the same where a mail program drops what follows `#`. The code is 136 characters of
+base32: version 1, survey id (16 bytes), digest of the parameters (32), token (32), and 4 bytes of check. What follows `#` stays in the browser, and S1 never sees the token.
+Because the digest is in the code, S1 cannot show other parameters, other keys or another promise: the page refuses.
+
+## What the page computes itself
+
+- The digest of the parameters, which must be that of the invitation.
+- For `laplace` the noise table, with whole numbers of any size, to the published digest; for every mechanism all derived numbers. One is believed: for decoys
+  without a published number of coins, that number itself, from which the promise is then computed.
+- Whether the promise follows, exactly to nine digits, with the fewest people that may be counted and with all: for `laplace`, `decoys` and `dpds` in the `servers`
+  topology. Other mechanisms, and topologies with several visits, are refused with the advice to use `faircount answer`: in `masked` a person's device must come back to help others, and no page that
+  may be closed at any time, on browsers that delete storage after a week, can honestly promise that for a person.
+- S1's signature on the acknowledgement, S2's signature on the result, the proof of having been counted. What is not proven is not believed, and the
+  page says so.
+
+## What the device keeps
+
+One record for each survey in IndexedDB, written with strict durability before anything is sent, sealed under a key that scripts cannot read out: the bytes that
+are sent, S1's acknowledgement, the parameters. Neither the answer nor the token is kept. A retry sends the same bytes; a second tab finds the first one's draw. The page
+tries again by itself while it is open, and goes on when it is opened again. "Forget" deletes the record with its key. Opening the page for the first time needs a connection.
+
+## What is not covered
+
+**Other JavaScript from S1.** Whoever serves a page decides what it does: S1 could send one person a page that tells the answer. The digest in the invitation does not help
+against that. These do: a program that was installed (`faircount answer`), a company that serves the module itself (below), or a comparison of the hash, which is the same for everybody:
+
+```text
+{hash}
+```
+
+S1 tells it at `/page.json`, with the hash of every file. Anybody can compute it from the files, with common tools:
+
+```sh
+cd src/faircount/web
+find . -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' | cut -c3- | LC_ALL=C sort | xargs sha256sum | sha256sum
+```
+
+**Both organizations together**, an owner who invents people, servers that count wrongly: [the protocol page](protocol.md) has the whole list.
+
+## The policy
+
+Every file is served with this content security policy, and with no permission for cameras, microphones or positions:
+
+```text
+{policy}
+```
+
+No inline script, no other origin, no frame around the page, no text that is read as HTML.
+
+## In a company's own page
+
+`web/participate.js` does the same without the page: serve the folder `web` from your own site, so that you decide which program your users run, and ask the operator of S1 to
+set `allowed_origins` to the origin of your site. Scripts of an allowed origin can take part; they cannot make an owner's calls, because no token is let through.
+
+```html
+<script type="module">
+  import {{ participate, Unreachable }} from "/faircount/participate.js";
+
+  const part = await participate("https://count.example.org/", code); // refuses other parameters than those of the code
+  show(part.params.question, part.params.items, part.params.real.epsilon);
+  const answer = await part.prepare(position); // drawn, neither kept nor sent: answer.share, answer.blob can be shown
+  await part.send(answer); // after the person confirmed: kept on the device, then sent
+  show(part.stage); // waiting, sent, refused; later, after part.visit(): counted, uncounted, ended
+</script>
+```
+
+Say to people what the page would say: who asks, which two organizations count, what is promised and what is not covered. All of it is in `part.params`.
+
+## Browsers
+
+Chrome and Edge from 137, Firefox from 130, Safari from 17. The address must begin with `https:` (or be `localhost`): without it browsers have no cryptography. The
+page says what is missing, and sends nothing.
+"""
+
+
+def render() -> str:
+    return TEXT.format(hash=page_hash(), policy=POLICY.replace("; ", ";\n"))
+
+
+if __name__ == "__main__":
+    write("participant-page.md", render())

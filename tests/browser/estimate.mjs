@@ -1,0 +1,14 @@
+// Reads {"surveys": [{"published": text, "included": n, "counts": [...]}, ...]} and prints the estimates of each.
+
+import { readFileSync } from "node:fs";
+
+import { textBytes } from "../../src/faircount/web/client/bytes.js";
+import { estimates } from "../../src/faircount/web/client/estimates.js";
+import { parse } from "../../src/faircount/web/client/parameters.js";
+
+const { surveys } = JSON.parse(readFileSync(0));
+const found = [];
+for (const { published, included, counts } of surveys) {
+  found.push(estimates(await parse(textBytes(published)), { included, counts: counts.map(BigInt) }));
+}
+console.log(JSON.stringify(found));
