@@ -126,7 +126,7 @@ def _raw(elements: list[int], bits: int) -> bytes:
 
 def sealing() -> list[Case]:
     """Blobs with a given nonce."""
-    salt, info = sha256(b"salt").digest(), key_info(Purpose.SUM, SURVEY, 1, 4, S2_INDEX, bytes(32))
+    salt, info = sha256(b"salt").digest(), key_info(Purpose.SEED, SURVEY, 1, 4, S2_INDEX, bytes(32))
     shared = RealSealing().agree(pair(4), public_key(secret(5))) or b""
     made = []
     for text in (b"", b"eleven byte", bytes(range(60))):
@@ -141,7 +141,7 @@ def sealing() -> list[Case]:
 def bad_sealing() -> list[Case]:
     """Blobs that do not open."""
     good = sealing()[1]
-    blob, other = good["blob"], key_info(Purpose.SUM, SURVEY, 2, 4, S2_INDEX, bytes(32))
+    blob, other = good["blob"], key_info(Purpose.SEED, SURVEY, 2, 4, S2_INDEX, bytes(32))
     changed = {"tag": blob[:-1] + bytes([blob[-1] ^ 1]), "nonce": b"\xff" + blob[1:], "short": blob[:27]}
     base = {name: good[name] for name in ("shared", "salt", "info")}
     made = [base | {"why": why, "blob": data} for why, data in changed.items()]

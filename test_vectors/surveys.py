@@ -16,12 +16,13 @@ from faircount.protocol.survey.acknowledgement import sign_together, unsigned
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
-from faircount.protocol.topologies.explicit.messages import Complaint
+from faircount.protocol.topologies.explicit.messages import Complaint, SumUpload
 from faircount.protocol.topologies.masked import graph
-from faircount.protocol.topologies.masked.masks import Round, masks_of
+from faircount.protocol.topologies.masked.masks import masks_of
 from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
 from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Peer
+from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import election
 from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotSums
@@ -183,7 +184,7 @@ def masks() -> list[Case]:
 
 
 def explicit_users() -> list[Case]:
-    """Two users of a roster of three: their bundles and what the first sends to S2, nonces 00, 01, ... for each."""
+    """Three users of one roster: their bundles, and a sum under a mask with its sealed seed; bytes 00, 01, ..."""
     params = parameters(EXPLICIT, minimum=80, attempts=2)
     guests = sorted((Invitation(secret(30 + i), params.digest) for i in range(3)), key=lambda guest: guest.user)
     members = [user.join(params, guest, Listed()) for guest in guests]
@@ -198,7 +199,10 @@ def explicit_users() -> list[Case]:
         sharer = explicit_user.prepare(placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed())
         made.append({"secret": secret(40 + i), "index": i, "credential": each.credential, "shares": shares.tolist()})
         made[-1] |= {"survey": SURVEY, "digest": digest, "roster": [[p.user, p.public_key] for p in roster]}
-        made[-1] |= {"q": str(params.q), "bundle": encode(sharer.bundle)}
+        now = Round(params, digest, 1, set_digest(digest, 1, [0, 1, 2], 3))
+        vector, sealed = hidden(placed, now, np.array([1, 2, 3], dtype=np.uint8), Listed())
+        made[-1] |= {"q": str(params.q), "bundle": encode(sharer.bundle), "s2_secret": secret(102)}
+        made[-1] |= {"sum": [1, 2, 3], "set_digest": now.set_digest, "masked_sum": vector, "sealed_seed": sealed}
     return made
 
 
@@ -213,8 +217,9 @@ def messages() -> list[Case]:
         Withdraw(SURVEY, one),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
         KeyBundle(SURVEY, 7, one, two, (b"blob", b"")),
-        MaskedSum(SURVEY, 7, one, 1, two, one, b"blob", (3,)),
-        Help(SURVEY, 7, one, b"blob"),
+        SumUpload(SURVEY, 7, one, 1, two, b"vector", b"blob"),
+        MaskedSum(SURVEY, 7, one, 1, two, one, b"vector", b"blob"),
+        Help(SURVEY, 7, one, two, b"blob"),
         Indicator(SURVEY, 7, one, b"\x05"),
         Bundle(SURVEY, 7, one, 1, two, (b"a", b"bc")),
         SlotSums(SURVEY, 7, one, 1, two, (b"a", b"bc")),

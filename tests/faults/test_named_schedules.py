@@ -9,17 +9,18 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.survey.acknowledgement import unsigned
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.explicit import aggregator as explicit_aggregator
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Call, SumUpload
 from faircount.protocol.topologies.masked import aggregator as masked_aggregate
 from faircount.protocol.topologies.masked import coordinator as masked
 from faircount.protocol.topologies.masked.messages import MaskedSum
-from faircount.protocol.topologies.peers import roster
+from faircount.protocol.topologies.peers import opening, roster
+from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
@@ -75,7 +76,8 @@ def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "repeated", lambda s, claim: None)
-    patch.setattr(explicit_aggregator, "_set_problem", lambda s, claim, wanted: None)
+    patch.setattr(opening, "repeated", lambda s, claim: None)
+    patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])
 
 
@@ -105,11 +107,10 @@ def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
-    def info(params, wanted, sender):
-        return key_info(Purpose.SUM, params.survey, 0, sender, S2_INDEX, bytes(32))
+    def info(now, sender):
+        return key_info(Purpose.SEED, now.params.survey, 0, sender, S2_INDEX, bytes(32))
 
-    patch.setattr(explicit_aggregator, "sum_info", info)
-    patch.setattr(explicit_user, "sum_info", info)
+    patch.setattr(Round, "seed_info", info)
 
 
 def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
@@ -239,7 +240,9 @@ NAMED = {
             ROUND,
             DEADLINE,
             carry(),
-            Op(Kind.DROP),
+            carry(),
+            carry(),
+            Op(Kind.DROP),  # its one sum
             *forget(4),
             without(0),
             DEADLINE,

@@ -26,6 +26,16 @@ _LABEL = b"faircount/1\x00"
 _INFO = struct.Struct(">12sB16sIII32s")
 _U32 = 0xFFFFFFFF
 _FIELD_PRIME = 2**255 - 19
+_LOW_ORDER = frozenset(
+    (
+        0,
+        1,
+        _FIELD_PRIME - 1,
+        0xB8495F16056286FDB1329CEB8D09DA6AC49FF1FAE35616AEB8413B7C7AEBE0,
+        0x57119FD0DD4E22D8868E1C58C45C44045BEF839C55B1D0B1248C50A3BC959C5F,
+    )
+)
+"""Points with which everybody agrees on zeros, as numbers (RFC 7748, section 6.1)."""
 
 
 class Purpose(IntEnum):
@@ -33,7 +43,7 @@ class Purpose(IntEnum):
 
     MASK = 1
     EXPLICIT_SHARE = 2
-    SUM = 3
+    SEED = 3
     SERVERS = 4
     TSS_SHARE = 5
     SLOT_SUM = 6
@@ -82,14 +92,18 @@ def public_key(private: bytes) -> bytes:
 
 
 def canonical_key(public: bytes) -> bool:
-    """Whether this is the one encoding of a public key: 32 bytes, little endian, below 2^255 - 19."""
-    return len(public) == KEY_BYTES and int.from_bytes(public, "little") < _FIELD_PRIME
+    """Whether this is the one encoding of a usable public key: 32 bytes, little endian, below 2^255 - 19.
+
+    A point of low order is none: every secret agreed with it is zero, and a mask made of it no mask.
+    """
+    number = int.from_bytes(public, "little")
+    return len(public) == KEY_BYTES and number < _FIELD_PRIME and number not in _LOW_ORDER
 
 
 def canonical_public_key(public: bytes) -> bytes:
     """The key itself, if it is the one encoding of its point."""
     if not canonical_key(_exactly("public key", public, KEY_BYTES)):
-        raise ShareError("a public key must be canonical, below 2^255 - 19: its owner must send it again")
+        raise ShareError("a public key must be canonical and of no low order: its owner must make a new one")
     return public
 
 

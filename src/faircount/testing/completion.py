@@ -91,9 +91,12 @@ def _masked(here: Marks, minimum: int, loss: float, rng: np.random.Generator, in
         dropped = needed(graph, inside, included)
         if included.sum() < minimum or not dropped.any():
             return bool(included.sum() >= minimum)
-        if (graph.count(included)[dropped] >= t).all():
-            return bool((graph.count(included & come())[dropped] >= t).all())
-        inside = graph.settled(sent, t)
+        if not (graph.count(included)[dropped] >= t).all():
+            inside = graph.settled(sent, t)
+        elif (graph.count(included & come())[dropped] >= t).all():
+            return True
+        else:  # a key is lost: once more with those whose seeds opened
+            inside = graph.settled(included, t)
     return False
 
 

@@ -28,6 +28,7 @@ from faircount.protocol.wire.codec import Message, parse
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 from faircount.sharing.field import dtype_for
+from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.shamir import SHARE_BYTES, KeyShare, combine_key
 
 Law = dict[Hashable, Fraction]
@@ -178,16 +179,15 @@ class Ideal(IdealSealing):
 
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """A handle: who seals for whom, and how much."""
-        key = secret + salt + info
+        key = self.message_key(secret, salt, info)
         handle = self.handle(key, plaintext)
         self.handles[handle] = key, secret
         self.sealed[key] = plaintext
         self._effects.append((key, plaintext))
         return handle
 
-    def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
-        """What was sealed, for whoever has the pair's secret."""
-        key = secret + salt + info
+    def open_with(self, key: bytes, blob: bytes) -> bytes | None:
+        """What was sealed, for whoever has its key."""
         plaintext: bytes | None = self.ask("open", key)
         return plaintext if plaintext is not None and blob == self.handle(key, plaintext) else None
 
@@ -276,20 +276,36 @@ class Eyes:
     def view(self, world: Ideal) -> Hashable:
         """Messages, what opens of them, the masks that it can compute, and its own draws."""
         numbers, handles = world.catalogue(self.received)
-        plain = tuple(text for text in (self._opened(world, each) for each in handles) if text is not None)
-        known = self.keys | recovered(world, plain)
-        masks = tuple(sorted(item for item in world.masks.items() if self._computes(world, item[0][0], plain, known)))
+        plain = self.plaintexts(world, handles)
+        known = self.known_keys(world, plain)
+        masks = tuple(sorted(item for item in world.masks.items() if self.computes(world, item[0][0], plain, known)))
         own = tuple(item for item in world.chance.drawn.items() if _owner(item[0]) in self.owners)
         return numbers, plain, masks, own
+
+    def known_keys(self, world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
+        """Public halves of its own keys, and of those that it can put together."""
+        return self.keys | recovered(world, plain)
+
+    def plaintexts(self, world: Ideal, handles: Sequence[bytes]) -> tuple[bytes, ...]:
+        """What opens with its own keys, and then what opens with the message keys found in that."""
+        first = [self._opened(world, each) for each in handles]
+        keys = {piece for text in first if text is not None for piece in _pieces(text)}
+        later = [world.sealed.get(world.handles[each][0]) for each in handles if world.handles[each][0] in keys]
+        return tuple(text for text in (*first, *later) if text is not None)
 
     def _opened(self, world: Ideal, handle: bytes) -> bytes | None:
         key, secret = world.handles[handle]
         return None if world.pairs[secret].isdisjoint(self.keys) else world.sealed.get(key)
 
-    def _computes(self, world: Ideal, secret: bytes, plain: Sequence[bytes], known: frozenset[bytes]) -> bool:
+    def computes(self, world: Ideal, secret: bytes, plain: Sequence[bytes], known: frozenset[bytes]) -> bool:
         """Whether it has the seed of a mask, or a key of its pair."""
         pair = world.pairs.get(secret)
         return secret in plain if pair is None else not pair.isdisjoint(known)
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Message keys, if it is a list of them."""
+    return (text[at : at + KEY_BYTES] for at in range(0, len(text), KEY_BYTES))
 
 
 def _owner(name: Hashable) -> object:

@@ -160,7 +160,7 @@ class ViewEnumerator:
     def _enrol(self) -> None:
         """Everybody is on the sealed roster: nothing was drawn yet that depends on an answer."""
         for answer in range(self.params.N):
-            self._start(Chance([]), [answer] * self.params.n_max)
+            self.start(Chance([]), [answer] * self.params.n_max)
             for i in range(self.params.n_max):
                 self.begin(i)
                 self.exchange(i)
@@ -174,9 +174,9 @@ class ViewEnumerator:
         laws: list[Law] = [{} for _ in wanted]
 
         def run(chance: Chance) -> Hashable:
-            self._start(chance, answers)
+            self.start(chance, answers)
             story(self)
-            return tuple(self._eyes(each).view(self.world) for each in wanted)
+            return tuple(self.eyes(each).view(self.world) for each in wanted)
 
         for views, weight in every_run(run).items():
             for law, view in zip(laws, views, strict=True):  # type: ignore[call-overload]  # a tuple of views
@@ -188,7 +188,8 @@ class ViewEnumerator:
         final = self.s1.state.final
         return None if final is None else final.signed
 
-    def _start(self, chance: Chance, answers: Sequence[int]) -> None:
+    def start(self, chance: Chance, answers: Sequence[int]) -> None:
+        """A new run, from the sealed roster on."""
         self.world.begin(chance)
         self.s1, self.s2 = self.first
         self.devices = [self.blank[i, answer] for i, answer in enumerate(answers)]
@@ -197,7 +198,7 @@ class ViewEnumerator:
         self.to_users: list[list[Message]] = [[] for _ in answers]
         self.wire: list[Message] = []
 
-    def _eyes(self, who: Any) -> Eyes:
+    def eyes(self, who: Any) -> Eyes:
         """Everybody reads the result."""
         final = [each for each in (self.result(),) if each is not None]
         if isinstance(who, Party):

@@ -18,6 +18,7 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import PeersClaim, SumUpload
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, MaskedSum
+from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
 from faircount.protocol.topologies.two_stage.messages import ElectionRequest, SlotSums, TwoStageClaim
 from faircount.protocol.topologies.two_stage.user import NOBODY
@@ -41,7 +42,7 @@ class Watch:
     claims: dict[bytes, Message] = field(default_factory=dict)  # by hash
     receipted: list[bytes] = field(default_factory=list)  # hashes, in order
     bad: dict[bytes, tuple[int, ...]] = field(default_factory=dict)  # claim hash -> positions
-    included: dict[bytes, bytes] = field(default_factory=dict)  # claim hash -> bitmap
+    included: dict[bytes, tuple[Line, ...]] = field(default_factory=dict)  # claim hash -> whom S2 has named
     once: dict[tuple[object, ...], bytes] = field(default_factory=dict)  # what has one value for ever
     heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
     made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
@@ -51,8 +52,8 @@ class Watch:
     withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
     forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
     sets: dict[bytes, bytes] = field(default_factory=dict)  # hash of what S2 named, truly or not -> bitmap
-    batches: int = 0
-    opened: set[Line] = field(default_factory=set)  # users whose sums S2 was sent
+    batches: int = 0  # messages to S2 that depend on answers
+    opened: set[Line] = field(default_factory=set)  # users whose vectors are in a sum that S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
 
     def said(self, message: Message) -> None:
@@ -116,10 +117,7 @@ class Watch:
 
     def declared(self, claim_hash: bytes) -> tuple[Line, ...]:
         """The users that a result over this claim must count."""
-        lines = self.lines_of(claim_hash)
-        if claim_hash in self.included:
-            return tuple(lines[i] for i in members_of(self.included[claim_hash], len(lines)) or ())
-        return lines
+        return self.included.get(claim_hash, self.lines_of(claim_hash))
 
 
 def _blobs(message: Message) -> tuple[bytes, ...]:
@@ -137,12 +135,24 @@ def _claim(watch: Watch, claim: Message) -> None:
     watch.claims[sha256(encode(claim)).digest()] = claim
 
 
+def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim) -> None:
+    """A claim with sealed seeds: they say nothing of answers, but must be what users sent."""
+    _claim(watch, claim)
+    if not watch.heard.issuperset(claim.blobs):
+        watch.problems.append("S1 sent bytes that were spoiled in its storage")
+
+
 def _receipt(watch: Watch, receipt: Receipt) -> None:
-    """One claim; a second one only after bad blobs, over the first without them and nobody else."""
+    """One claim; a second one only after bad blobs, over the first without them. Peers: another one before the sum."""
     new = receipt.claim_hash
     if new in watch.receipted:
         return
     watch.receipted.append(new)
+    claim = watch.claims.get(new)
+    if isinstance(claim, (PeersClaim, MaskedClaim)):
+        if watch.batches:
+            watch.problems.append("S2 admitted a claim although S1 had sent its sum")
+        return
     if len(watch.receipted) == 1:
         return
     if len(watch.receipted) > 2 or set(watch.lines_of(new)) != _allowed(watch, watch.receipted[0]):
@@ -187,22 +197,41 @@ def _bad(watch: Watch, stated: BadBlobs) -> None:
 
 
 def _help(watch: Watch, message: HelpBatch) -> None:
-    """Masked: key shares are of users who are in the claimed set and not included; S2 must not have both."""
+    """Masked: key shares are of users in the claimed set whom S2 has not named; their vectors must be in no sum."""
     claim = watch.claims.get(message.claim_hash)
     if isinstance(claim, MaskedClaim):
         inside = watch.of_roster(claim, claim.members)
-        watch.recovered |= set(inside) - set(watch.lines_of(message.claim_hash))
+        watch.recovered |= set(inside) - set(watch.declared(message.claim_hash))
+
+
+def _named(watch: Watch, stated: PeersIncluded) -> None:
+    """Peers: whose seeds open, once per claim. What a sound device has sealed for this set opens."""
+    claim = watch.claims.get(stated.claim_hash)
+    lines = watch.of_roster(claim, stated.members)
+    watch.included.setdefault(stated.claim_hash, lines)
+    watch.sets[sha256(encode(stated)).digest()] = stated.members
+    watch.one_value(("included", stated.claim_hash), encode(stated), "S2 named two sets for one claim")
+    pairs = zip(watch.lines_of(stated.claim_hash), getattr(claim, "blobs", ()), strict=True)
+    if any(line not in lines and blob in watch.made for line, blob in pairs):
+        watch.problems.append("S2 was sent a seed that a user had sealed for something else")
 
 
 def _included(watch: Watch, stated: Included) -> None:
-    watch.included.setdefault(stated.claim_hash, stated.members)
+    lines = watch.lines_of(stated.claim_hash)
+    named = tuple(lines[i] for i in members_of(stated.members, len(lines)) or ())
+    watch.included.setdefault(stated.claim_hash, named)
     watch.sets[sha256(encode(stated)).digest()] = stated.members
     watch.one_value(("included",), encode(stated), "S2 fixed two included sets")
 
 
-def _sum(watch: Watch, message: ShareSum) -> None:
-    watch.one_value(("sum",), encode(message), "S1 sent two different sums of its shares")
+def _sum(watch: Watch, message: ShareSum | Total) -> None:
+    """S1 sends one sum, over enough people."""
+    watch.batches += 1
+    watch.one_value(("sum",), encode(message), "S1 sent two different sums")
     named = watch.sets.get(message.included_hash, b"")
+    if isinstance(message, Total):
+        claim = next((each for each in watch.claims.values() if hasattr(each, "digest")), None)
+        watch.opened |= set(watch.of_roster(claim, named))
     if sum(byte.bit_count() for byte in named) < watch.params.minimum:
         watch.problems.append("S1 added up the shares of fewer than the minimum")
 
@@ -246,8 +275,8 @@ def _aborted(watch: Watch, stated: Aborted) -> None:
 READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
     SealRequest: _roster,
     ServersClaim: _claim,
-    PeersClaim: _claim,
-    MaskedClaim: _claim,
+    PeersClaim: _seeds,
+    MaskedClaim: _seeds,
     TwoStageClaim: _claim,
     ElectionRequest: _request,
     Receipt: _receipt,
@@ -256,6 +285,8 @@ READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
     HelpBatch: _help,
     Included: _included,
     ShareSum: _sum,
+    PeersIncluded: _named,
+    Total: _sum,
     Published: _published,
     Aborted: _aborted,
 }

@@ -32,6 +32,7 @@ from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
+from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import SlotSums, SumCall
@@ -145,11 +146,11 @@ class Stage:
         return self.deadline()
 
     def spoil(self, i: int) -> None:
-        """`explicit`: user i sends a sum that nobody can open."""
+        """`explicit`: user i sends a seed that nobody can open."""
         wanted, member = current_set(self.s1), self.people[i].member
-        blob = bytes(packed_size(self.params.q, self.params.N) + OVERHEAD)
+        garbage = bytes(packed_size(self.params.q, self.params.N)), bytes(SEALED_SEED)
         made_for = wanted.attempt, wanted.set_digest
-        self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, blob))
+        self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, *garbage))
 
     def by_s1(self, what: Message) -> Message:
         return sign(self.s1.key, Party.S1, what)
@@ -209,12 +210,12 @@ class MaskedStage(BytesStage):
         return near
 
     def spoil(self, i: int) -> None:
-        """User i sends a blob that nobody can open."""
-        size, member = packed_size(self.params.q, self.params.N) + OVERHEAD, self.people[i].member
+        """User i sends a seed that nobody can open."""
+        garbage, member = bytes(packed_size(self.params.q, self.params.N)), self.people[i].member
         near = [j for j in self.s1.own.graph.of(i) if j in self.s1.own.members]
         keys = keys_digest(self.people[j].mask.public for j in near)
         made_for = self.s1.attempt, self.s1.own.set_digest, keys
-        self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, bytes(size), ()))
+        self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, garbage, bytes(SEALED_SEED)))
 
     def recover(self, skip: Any = ()) -> tuple[Message, ...]:
         """Those asked for key shares send them, unless skipped; the deadline passes."""

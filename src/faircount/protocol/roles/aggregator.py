@@ -77,7 +77,7 @@ class Aggregator(ArrayValue, StoredState):
     claim_hash: bytes = bytes(32)
     claims: int = 0
     bad: frozenset[bytes] = frozenset()  # users whose blobs did not open: they must not be claimed again
-    handed_over: bool = False  # whether any blob of the claim has arrived
+    handed_over: bool = False  # whether S2 may have been sent something that depends on answers
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
     noise_secret: bytes = field(default=b"", repr=False)  # where S2's own noise comes from

@@ -190,6 +190,11 @@ def _all_rows(_: Message) -> tuple[Place, ...] | None:
     return None
 
 
+def _blobs_may_have_left(s: Coordinator) -> bool:
+    """Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not."""
+    return s.claim is None or s.receipt is not None
+
+
 @dataclass(frozen=True)
 class Rules:
     """What a topology adds to S1: handlers by message class, what ends each phase, and what it has to say to S2."""
@@ -207,6 +212,7 @@ class Rules:
     scrubbed: Callable[[Coordinator], Coordinator] = _without_uploads  # the survey is over: what users sent goes
     reads: Callable[[Message], tuple[Place, ...] | None] = _all_rows  # rows that a user's message concerns; None: all
     sent_once: Callable[[Coordinator], bytes] = _nothing  # hash of what S1 hands over once, and no other after it
+    spends: Callable[[Coordinator], bool] = _blobs_may_have_left  # whether S1 asks to charge a survey that it gives up
 
 
 def end_phase(s: Coordinator, seen: Phase | None = None) -> Step:
@@ -356,11 +362,8 @@ def holds(s: Coordinator, kind: type[Message], made_for: int | bytes, index: int
 
 
 def give_up(s: Coordinator, reason: str) -> Step:
-    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result.
-
-    Only an S1 that holds a claim without a receipt knows that no blob has left; one that was restored does not.
-    """
-    wish = Aborted(s.params.survey, reason.encode(), int(s.claim is None or s.receipt is not None))
+    """Ask S2 to end the survey. It is over when S2 says so: a restored S1 may not know that there is a result."""
+    wish = Aborted(s.params.survey, reason.encode(), int(s.rules.spends(s)))
     last = make_statement(s.key, Party.S1, wish, s.newest)
     return replace(s, final=last), (last.signed,)
 

@@ -2,7 +2,8 @@
 
 draft -> enrolling -> sealed -> [indicating] -> [sharing] -> submitting -> claimed -> [recovering] -> opened
 -> published; besides
-claimed -> submitting   some blobs do not open: one further claim
+claimed -> submitting   peers: some seeds do not open, so a further attempt
+recovering -> submitting   masked: a key cannot be put together, so a further attempt without its owner
 submitting -> sharing   two-stage: shares for those who take over from elected users who vanished
 every state before `published` -> aborted
 """
@@ -36,7 +37,7 @@ _FORWARD: dict[State, tuple[State, ...]] = {
     State.SHARING: (State.SUBMITTING,),
     State.SUBMITTING: (State.CLAIMED, State.SHARING),
     State.CLAIMED: (State.RECOVERING, State.OPENED, State.SUBMITTING),
-    State.RECOVERING: (State.OPENED,),
+    State.RECOVERING: (State.OPENED, State.SUBMITTING),
     State.OPENED: (State.PUBLISHED,),
     State.PUBLISHED: (),
     State.ABORTED: (),

@@ -67,8 +67,16 @@ class Sealing(ABC):
         """A blob, `OVERHEAD` bytes longer than the plaintext."""
 
     @abstractmethod
+    def message_key(self, secret: bytes, salt: bytes, info: bytes) -> bytes:
+        """The key of one blob, 32 bytes: whoever is given it can open that blob, and nothing else."""
+
+    @abstractmethod
+    def open_with(self, key: bytes, blob: bytes) -> bytes | None:
+        """The plaintext; None unless the blob was sealed under this message key and not changed."""
+
     def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
         """The plaintext; None unless the blob was sealed with the same secret, salt and info and not changed."""
+        return self.open_with(self.message_key(secret, salt, info), blob)
 
     @abstractmethod
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
@@ -106,14 +114,18 @@ class RealSealing(Sealing):
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """12 random bytes, then AES-256-GCM without associated data: the key binds the info."""
         nonce = entropy.bytes(NONCE)
-        return nonce + AESGCM(derive_key(secret, salt, info)).encrypt(nonce, plaintext, None)
+        return nonce + AESGCM(self.message_key(secret, salt, info)).encrypt(nonce, plaintext, None)
 
-    def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
+    def message_key(self, secret: bytes, salt: bytes, info: bytes) -> bytes:
+        """HKDF."""
+        return derive_key(secret, salt, info)
+
+    def open_with(self, key: bytes, blob: bytes) -> bytes | None:
         """The plaintext, or None."""
         if len(blob) < OVERHEAD:
             return None
         try:
-            return AESGCM(derive_key(secret, salt, info)).decrypt(blob[:NONCE], blob[NONCE:], None)
+            return AESGCM(key).decrypt(blob[:NONCE], blob[NONCE:], None)
         except InvalidTag:
             return None
 
@@ -167,7 +179,7 @@ class IdealSealing(Sealing):
 
     def seal(self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """A handle that depends on who seals what for whom, never on the plaintext but for its length."""
-        key = secret + salt + info
+        key = self.message_key(secret, salt, info)
         if self._sealed.setdefault(key, plaintext) != plaintext:
             raise ProtocolError("a key was asked to seal a second message: a response was drawn twice")
         return self.handle(key, plaintext)
@@ -177,10 +189,14 @@ class IdealSealing(Sealing):
         """What stands for a plaintext of this length under a key."""
         return shake_256(key).digest(OVERHEAD + len(plaintext))
 
-    def open(self, secret: bytes, salt: bytes, info: bytes, blob: bytes) -> bytes | None:
+    def message_key(self, secret: bytes, salt: bytes, info: bytes) -> bytes:
+        """The name of the blob."""
+        return sha256(b"key" + secret + salt + info).digest()
+
+    def open_with(self, key: bytes, blob: bytes) -> bytes | None:
         """What was sealed under the same key, if the handle is the right one."""
-        plaintext = self._sealed.get(secret + salt + info)
-        return plaintext if plaintext is not None and blob == self.handle(secret + salt + info, plaintext) else None
+        plaintext = self._sealed.get(key)
+        return plaintext if plaintext is not None and blob == self.handle(key, plaintext) else None
 
     def stretch(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """The test's own vector."""

@@ -16,6 +16,8 @@ from faircount.protocol.topologies.explicit import coordinator as explicit_coord
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle, SumUpload
 from faircount.protocol.topologies.peers import member as user
+from faircount.protocol.topologies.peers import opening
+from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import (
     Accepted,
@@ -23,6 +25,7 @@ from faircount.protocol.wire.messages import (
     Wait,
 )
 from faircount.protocol.wire.sealing import IdealSealing
+from faircount.sharing.field import subtract
 from faircount.sharing.packing import packed_size, unpack
 
 E = EXPLICIT
@@ -49,9 +52,10 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     params, wanted, taus = play.setup.params, explicit_coordinator.current_set(play.s1), []
     for i, mine in enumerate(play.people):
         _, body = explicit_user.answer_call(mine, play.visit(i), play.entropy)
-        secret = play.s2.sealing.agree(play.s2.box, mine.member.keys.public)
-        plain = play.s2.sealing.open(secret, play.s1.digest, explicit_user.sum_info(params, wanted, i), body.blob)
-        taus.append(unpack(plain, params.q, params.N))
+        now = Round(params, play.s1.digest, wanted.attempt, wanted.set_digest)
+        seed = opening.opened(play.s2, i, now.seed_info(i), body.blob)
+        own = now.self_mask(play.s2.sealing, i, seed, params.N)
+        taus.append(subtract(unpack(body.vector, params.q, params.N), own, params.q))
         others = [other.sent[i].astype(int) - mine.sent[j] for j, other in enumerate(play.people) if j != i]
         assert ((mine.response + np.sum(others, axis=0)) % params.q).tolist() == taus[-1].tolist()
         assert taus[-1].tolist() != mine.response.tolist()
@@ -161,8 +165,10 @@ def test_forms_are_checked_at_the_door(stage) -> None:
     assert play.tell_s1(replace(bundle, blobs=bundle.blobs[1:]))[0].why is Reason.MALFORMED
     assert play.tell_s1(replace(bundle, blobs=(b"", *bundle.blobs[1:])))[0].why is Reason.MALFORMED
     play.share_all()
-    short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), b"x")
-    assert play.tell_s1(short)[0].why is Reason.MALFORMED
+    size = packed_size(play.setup.params.q, play.setup.params.N)
+    for vector, seed in ((bytes(size), b"x"), (bytes(size + 1), bytes(60)), (b"\xff" * size, bytes(60))):
+        short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), vector, seed)
+        assert play.tell_s1(short)[0].why is Reason.MALFORMED
     accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
     assert play.tell_s1(accused)[0].why is Reason.MALFORMED
 
@@ -204,7 +210,7 @@ def test_costs_are_those_of_the_paper(stage) -> None:
     call = play.visit(0)
     assert [len(blob) for blob in call.blobs] == [one] * (n - 1)
     _, body = explicit_user.answer_call(play.people[0], call, play.entropy)
-    assert len(body.blob) == one
+    assert (len(body.vector), len(body.blob)) == (one - 28, 60)
 
 
 def test_it_runs_on_ideal_sealing_too(stage) -> None:

@@ -121,7 +121,7 @@ def test_it_runs_on_ideal_sealing_too(masked) -> None:
 def test_secrets_do_not_print(masked) -> None:
     masker = masked("recovering").people[0]
     shown = repr(masker)
-    kept = [masker.mask.secret, masker.member.keys.secret, masker.member.credential, *masker.shares.values()]
+    kept = [masker.mask.secret, masker.member.keys.secret, masker.member.credential, *masker.secrets.values()]
     assert not any(repr(secret)[2:-1] in shown or secret.hex() in shown for secret in kept)
     assert "response" not in shown
 

@@ -11,10 +11,10 @@ from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SumC
 
 def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> None:
     play = masked("recovering")
-    held = next(key for key in play.s1.uploads.keys() if key[0] == MaskedSum.tag)  # noqa: SIM118 - it is no dict
-    play.s1.uploads._written[held] = replace(play.s1.uploads[held], lacking=(4_000_000_000,))
+    held = (MaskedSum.tag, play.s1.own.set_digest, 0)
+    play.s1.uploads._written[held] = replace(play.s1.uploads[held], attempt=4_000_000_000)
     play.settle(play.recover())
-    assert play.s1.state is State.PUBLISHED
+    assert play.s1.state is play.s2.state is State.ABORTED  # its vector cannot be added up any more
     play = stage(EXPLICIT)
     play.enrol_all()
     play.share_all()

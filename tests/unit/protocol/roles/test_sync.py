@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, coordinate, end_phase, known_topologies
 from faircount.protocol.play import MOST_EXCHANGES, converse
 from faircount.protocol.roles.coordinator import Coordinator, backup
-from faircount.protocol.topologies.masked.messages import Recovery
+from faircount.protocol.topologies.masked.messages import Ready, Unrecoverable
+from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_servers.messages import Included
 from faircount.protocol.topologies.two_stage.messages import Announced, Election
 from faircount.protocol.wire.codec import Party, encode
@@ -77,7 +78,9 @@ def lies(world: World) -> st.SearchStrategy:
         st.builds(Seal, survey, some, NUMBERS, some, some),
         st.builds(BadEntries, survey, some, places),
         st.builds(Refused, survey, some, st.integers(0, 20)),
-        st.builds(Recovery, survey, some, some, BITS),
+        st.builds(PeersIncluded, survey, some, some, BITS, some),
+        st.builds(Ready, survey, some),
+        st.builds(Unrecoverable, survey, some, BITS),
         st.builds(Announced, survey, some),
         st.builds(Election, survey, some, BITS, places, some),
         st.just(SyncState(world.setup.params.survey, b"", b"", ())),

@@ -1,11 +1,13 @@
 """The `explicit` topology: Algorithm 2 as printed. Everybody holds a share of everybody's vector.
 
     user   draws its vector and n - 1 uniform shares once, seals one to each other user                  -> S1, relayed
-    user   tau_i(S) = R_i + sum over j in S of (s(j->i) - s(i->j)), sealed to S2 under the set's digest   -> S1
-    S1     all of S_a sent: claim, blobs. Somebody did not: S_(a+1) = those who did, and once more
-    S2     opens all, adds, publishes. Over S the shares cancel: the sum of the tau_i is the sum of the R_i
+    user   tau_i(S) = R_i + sum over j in S of (s(j->i) - s(i->j)), under a fresh mask of its own          -> S1
+           the seed of that mask, sealed to S2                                                           -> S1, relayed
+    S1     all of S_a sent: claim, with the seeds. Somebody did not: S_(a+1) = those who did, and once more
+    S2     says whose seeds open. All do: S1 hands over ONE sum. Some do not: once more, without their owners
+    S2     takes the masks off, publishes. Over S the shares cancel: the sum of the tau_i is the sum of the R_i
 
-The same shares serve every attempt; S2 receives one attempt only. A pair whose shares do not open is left out by both.
+The same shares serve every attempt, each under fresh masks. A pair whose shares do not open is left out by both.
 """
 
 from faircount.core.errors import ParameterError
@@ -18,7 +20,8 @@ from faircount.protocol.topologies.explicit.completion import COMPLETION
 from faircount.protocol.topologies.explicit.coordinator import S1
 from faircount.protocol.topologies.explicit.messages import Call, Complaint, PeersClaim, ShareBundle, SumUpload
 from faircount.protocol.topologies.explicit.user import ExplicitClient
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import encode, size_with_blobs
 from faircount.protocol.wire.sealing import OVERHEAD
@@ -35,10 +38,11 @@ def check(params: SurveyParameters) -> None:
 
 
 def bytes_sent(mechanism: FieldMechanism) -> int:
-    """Enrolment, a sealed row for everybody else, the sealed sum."""
-    row = packed_size(mechanism.modulus, mechanism.N) + OVERHEAD
-    bundle = size_with_blobs(ShareBundle(bytes(16), 0, bytes(32), ()), mechanism.n - 1, row)
-    return ENROLMENT_BYTES + bundle + len(encode(SumUpload(bytes(16), 0, bytes(32), 1, bytes(32), bytes(row))))
+    """Enrolment, a sealed row for everybody else, the sum and its sealed seed."""
+    row = packed_size(mechanism.modulus, mechanism.N)
+    bundle = size_with_blobs(ShareBundle(bytes(16), 0, bytes(32), ()), mechanism.n - 1, row + OVERHEAD)
+    total = SumUpload(bytes(16), 0, bytes(32), 1, bytes(32), bytes(row), bytes(SEALED_SEED))
+    return ENROLMENT_BYTES + bundle + len(encode(total))
 
 
 EXPLICIT = Topology(
@@ -49,7 +53,7 @@ EXPLICIT = Topology(
     s1=S1,
     s2=S2,
     client=ExplicitClient(),
-    messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint),
+    messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint, PeersIncluded, Total),
     bytes_sent=bytes_sent,
     completion=COMPLETION,
 )

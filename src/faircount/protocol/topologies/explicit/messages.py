@@ -9,7 +9,7 @@ from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, m
 @message(36, Party.S2)
 @dataclass(frozen=True, slots=True)
 class PeersClaim(Message):
-    """One attempt's set, and the hashes of its blobs in roster order."""
+    """One attempt's set, and the sealed seeds of its members' masks in roster order."""
 
     survey: Id
     digest: Hash
@@ -17,7 +17,7 @@ class PeersClaim(Message):
     members: Blob
     removed: tuple[Edge, ...]
     set_digest: Hash
-    blob_hashes: tuple[Hash, ...]
+    blobs: tuple[Blob, ...]
 
 
 @message(48, Party.S1)
@@ -46,20 +46,24 @@ class Call(Message):
 @message(50, Party.S1)
 @dataclass(frozen=True, slots=True)
 class SumUpload(Message):
-    """A user's sum over one attempt's set, sealed to S2 under the set's digest. S1 takes none made for another set."""
+    """A user's sum over one attempt's set under a mask of its own, and the mask's seed, sealed to S2.
+
+    S1 takes none that was made for another set.
+    """
 
     survey: Id
     index: U32
     credential: Hash
     attempt: U32
     set_digest: Hash
+    vector: Blob
     blob: Blob
 
 
 @message(51, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Complaint(Message):
-    """Shares from these users do not open: the pairs are to be left out of the next attempt."""
+    """Shares from these users do not open: the pairs are to be left out. Heard in the first attempt only."""
 
     survey: Id
     index: U32

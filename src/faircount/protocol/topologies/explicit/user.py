@@ -11,18 +11,17 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.core.values import ArrayValue
 from faircount.protocol.roles.client import Device, UserState, state_of
-from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.explicit.messages import Call, Complaint, ShareBundle, SumUpload
 from faircount.protocol.topologies.peers.client import PeersClient
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.peer_set import PeerSet, holds_together, peer_set
+from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.messages import Reason, Rejected, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.field import add, subtract, sum_rows, uniform
-from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from faircount.sharing.packing import pack
+from faircount.sharing.keys import Purpose, key_info
 
 FOR_ALL_SETS = bytes(32)
 """Context of a share's key: shares are made for the roster, not for one set."""
@@ -99,6 +98,8 @@ def answer_call(sharer: Sharer, call: Call, entropy: Entropy) -> tuple[Sharer, S
             return sharer, rejected(Reason.MALFORMED, "one share from every other member is needed")
         sharer = _open_shares(sharer, wanted, call.blobs)
     body = _body(sharer, wanted, entropy)
+    if isinstance(body, Complaint) and call.attempt > 1:
+        return sharer, rejected(Reason.CONFLICT, "this set counts shares of which this user has complained")
     return replace(sharer, last=wanted, bodies=(*sharer.bodies, body)), body
 
 
@@ -136,21 +137,13 @@ def _body(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> SumUpload | Comp
         return Complaint(params.survey, member.index, member.credential, wanted.attempt, closed)
     arrived, left = sum_rows(sharer.received[counted], params.q), sum_rows(sharer.sent[counted], params.q)
     tau = subtract(add(sharer.response, arrived, params.q), left, params.q)
-    secret = member.sealing.agree(member.keys, params.keys.box)
-    if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
-    info = sum_info(params, wanted, member.index)
-    blob = member.sealing.seal(secret, member.digest, info, pack(tau, params.q), entropy)
-    return SumUpload(params.survey, member.index, member.credential, wanted.attempt, wanted.set_digest, blob)
+    now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
+    made_for = wanted.attempt, wanted.set_digest
+    return SumUpload(params.survey, member.index, member.credential, *made_for, *hidden(member, now, tau, entropy))
 
 
 def _apart(wanted: PeerSet, i: int, j: int) -> bool:
     return (min(i, j), max(i, j)) in wanted.removed
-
-
-def sum_info(params: SurveyParameters, wanted: PeerSet, sender: int) -> bytes:
-    """What binds the key of a sealed sum: sender, attempt and set."""
-    return key_info(Purpose.SUM, params.survey, wanted.attempt, sender, S2_INDEX, wanted.set_digest)
 
 
 class ExplicitClient(PeersClient):

@@ -1,17 +1,19 @@
-"""The `masked` topology: everybody adds masks that cancel with its neighbours'; nothing but keys is shared.
+"""The `masked` topology: everybody adds masks that cancel with its neighbours', and one of its own.
 
     enrol -> roster sealed, graph drawn -> everybody shares its mask key t-of-k with its neighbours (KeyBundle)
     S1   those who did, if they hang together and each has t neighbours, are the set                 -> MaskCall
-    user R_i + sum over its neighbours in the set of m_ij, sealed to S2 (MaskedSum)                          -> S1
-    S1   claims the set and the largest connected part of it that sent; the others are dropped               -> S2
-    S2   receipt; S1 sends those blobs; S2 opens all, and signs once whose key shares it needs (Recovery)    -> S1
-    user included, with dropped neighbours: their key shares, sealed to S2 (Help)                            -> S1
-    S2   puts the dropped users' mask keys together, removes their masks, publishes
+    user R_i + sum over its neighbours in the set of m_ij + F(seed_i); the seed sealed to S2 (MaskedSum)     -> S1
+    S1   claims the set, the largest connected part of it that sent, and their sealed seeds                  -> S2
+    S2   receipt; says whose seeds open (PeersIncluded): the others are dropped                              -> S1
+    user included, with dropped neighbours: the message keys of their key shares, sealed to S2 (Help)        -> S1
+    S2   puts the dropped users' mask keys together (Ready), or names those whose keys are lost (Unrecoverable):
+         then a further attempt, with fresh masks, among those whose seeds opened
+    S1   ONE sum of the included vectors (Total)                                                             -> S2
+    S2   takes the masks off, publishes
 
-S2 must never hold a user's vector and its mask key. S1 sends no blob of a dropped user, however late it comes; S2
-opens key shares of dropped users only; users give shares for one statement of S2 only, and S2 makes one. A blob that
-did not open makes its sender a dropped user: it has broken the protocol. Bytes that were spoiled in S1's storage are
-not claimed: nearly the sender's blob, they must not meet its key.
+S2 has seeds and keys, and no vector; S1 has vectors, and no seed. So a user whom S2 calls dropped although it is not
+loses its place in the result and nothing else. The masks of pairs protect users if the records of both servers come
+into one hand later: therefore S1 takes no vector after the deadline, and deletes those that are in no sum.
 """
 
 from collections.abc import Mapping
@@ -35,10 +37,12 @@ from faircount.protocol.topologies.masked.messages import (
     MaskedClaim,
     MaskedSum,
     Neighbourhood,
-    Recovery,
+    Ready,
+    Unrecoverable,
 )
 from faircount.protocol.topologies.masked.user import MaskedClient
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.sealing import OVERHEAD
@@ -69,11 +73,11 @@ def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
 
 
 def bytes_sent(mechanism: FieldMechanism) -> int:
-    """Enrolment, a sealed key share for each neighbour, the sealed masked vector. Nobody leaves, so nobody helps."""
+    """Enrolment, a sealed key share for each neighbour, the vector and its sealed seed. Nobody leaves or helps."""
     degree = min(terms(mechanism, {})["k"], mechanism.n - 1)
     bundle = KeyBundle(bytes(16), 0, bytes(32), bytes(32), (bytes(SHARE_BYTES + OVERHEAD),) * degree)
-    row = bytes(packed_size(mechanism.modulus, mechanism.N) + OVERHEAD)
-    vector = MaskedSum(bytes(16), 0, bytes(32), 1, bytes(32), bytes(32), row, ())
+    row = bytes(packed_size(mechanism.modulus, mechanism.N))
+    vector = MaskedSum(bytes(16), 0, bytes(32), 1, bytes(32), bytes(32), row, bytes(SEALED_SEED))
     return ENROLMENT_BYTES + len(encode(bundle)) + len(encode(vector))
 
 
@@ -87,7 +91,20 @@ MASKED = Topology(
     s1=S1,
     s2=S2,
     client=MaskedClient(),
-    messages=(Neighbourhood, KeyBundle, MaskCall, MaskedSum, MaskedClaim, Recovery, HelpCall, Help, HelpBatch),
+    messages=(
+        Neighbourhood,
+        KeyBundle,
+        MaskCall,
+        MaskedSum,
+        MaskedClaim,
+        PeersIncluded,
+        HelpCall,
+        Help,
+        HelpBatch,
+        Ready,
+        Unrecoverable,
+        Total,
+    ),
     bytes_sent=bytes_sent,
     completion=COMPLETION,
 )

@@ -1,18 +1,17 @@
-"""S1 in the `masked` topology: it draws the graph, forms the set, claims who sent, and gathers help for the rest."""
+"""S1 in the `masked` topology: it draws the graph, forms the set, adds up who sent, and gathers help for the rest."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 import numpy as np
 
-from faircount.core.arrays import Ints, Marks
+from faircount.core.arrays import Marks
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.coordinator import Coordinator, Rules, TopologyState
+from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import State, advance
-from faircount.protocol.topologies.masked.aggregator import needed
+from faircount.protocol.topologies.masked.aggregator import needed, recoverable
 from faircount.protocol.topologies.masked.graph import Graph, draw
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import (
@@ -24,34 +23,37 @@ from faircount.protocol.topologies.masked.messages import (
     MaskedClaim,
     MaskedSum,
     Neighbourhood,
-    Recovery,
+    Ready,
+    Unrecoverable,
 )
-from faircount.protocol.topologies.peers import roster
-from faircount.protocol.topologies.peers.messages import Peer
+from faircount.protocol.topologies.peers import one_sum, roster
+from faircount.protocol.topologies.peers.messages import Peer, PeersIncluded
+from faircount.protocol.topologies.peers.one_sum import PeersState
 from faircount.protocol.topologies.peers.peer_set import PeerSet
+from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import beside, bitmap, members_of
-from faircount.protocol.wire.messages import BadBlobs, Inquiry, Reason, Visit, Wait, rejected
+from faircount.protocol.wire.messages import Inquiry, Published, Reason, Visit, Wait, rejected
+from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
-from faircount.sharing.keys import canonical_key
-from faircount.sharing.packing import packed_size
+from faircount.sharing.keys import KEY_BYTES, canonical_key
 from faircount.sharing.shamir import SHARE_BYTES
 
 
 @dataclass(frozen=True)
-class MaskedState(TopologyState):
+class MaskedState(PeersState):
     """What S1 keeps of this topology: the graph, and what was fixed at each deadline."""
 
-    stored_version = 1
+    stored_version = 2
     graph: Graph
     bits: bytes = b""  # the set of the attempt
     set_digest: bytes = b""
     members: frozenset[int] = frozenset()
     included: tuple[int, ...] = ()
     gone: frozenset[int] = frozenset()  # in the set, but not included
-    recovery: Statement | None = None  # S2's one call for key shares
+    helped: bool = False  # the time for help is over: it is with S2
 
 
 def _masked(s: Coordinator) -> MaskedState:
@@ -61,7 +63,7 @@ def _masked(s: Coordinator) -> MaskedState:
 
 
 def _including(masked: MaskedState, members: frozenset[int], included: tuple[int, ...]) -> MaskedState:
-    return replace(masked, members=members, included=included, gone=members - frozenset(included))
+    return replace(masked, members=members, included=included, gone=members - frozenset(included), helped=False)
 
 
 def _holding(s: Coordinator, kind: type[Message], made_for: int | bytes = 0) -> Marks:
@@ -78,7 +80,7 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
     if after is s:
         return s, out
     graph = draw(message.revealed, message.digest, message.n, s.params.k)
-    return replace(after, own=MaskedState(graph)), out
+    return replace(after, own=MaskedState(None, graph)), out
 
 
 def show_place(s: Coordinator, message: Inquiry) -> coordinator.Step:
@@ -109,7 +111,7 @@ def take_keys(s: Coordinator, message: KeyBundle) -> coordinator.Step:
     if len(message.blobs) != degree or any(len(blob) != size for blob in message.blobs):
         return s, (rejected(Reason.MALFORMED, f"{degree} sealed key shares of {size} bytes are needed"),)
     if not canonical_key(message.mask_key) or message.mask_key in s.keys:
-        return s, (rejected(Reason.MALFORMED, "a mask key is canonical, and nobody's key for anything else"),)
+        return s, (rejected(Reason.MALFORMED, "a mask key is canonical, not of low order, and used once"),)
     return coordinator.upload(s, message, made_for=0, open_=s.state is State.SHARING)
 
 
@@ -120,13 +122,16 @@ def end_sharing(s: Coordinator) -> coordinator.Step:
 
 
 def _attempt(s: Coordinator, inside: Marks) -> coordinator.Step:
+    """The next attempt; the vectors of the last one are of no use any more."""
     members = tuple(np.flatnonzero(inside).tolist())
     if len(members) < s.params.minimum:
         return coordinator.give_up(s, f"{len(members)} users are left, {s.params.minimum} are needed")
     if s.attempt >= s.params.attempts:
         return coordinator.give_up(s, "a dropped user's key could not be recovered, and there is no further attempt")
+    one_sum.forget_vectors(s, MaskedSum, _masked(s).set_digest, s.members)
     wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
-    masked = replace(_masked(s), bits=wanted.bits, set_digest=wanted.set_digest, members=frozenset(members))
+    masked = replace(_masked(s), bits=wanted.bits, set_digest=wanted.set_digest)
+    masked = _including(masked, frozenset(members), ())
     return replace(s, attempt=wanted.attempt, members=members, own=masked), ()
 
 
@@ -150,8 +155,8 @@ def _next_task(s: Coordinator, i: int) -> Message | None:
         and not coordinator.holds(s, MaskedSum, masked.set_digest, i)
     ):
         return _call(s, i)
-    if masked.recovery is not None and _asked(s, i) and not coordinator.holds(s, Help, 0, i):
-        return HelpCall(masked.recovery.signed)
+    if s.included is not None and _asked(s, i) and not coordinator.holds(s, Help, masked.set_digest, i):
+        return HelpCall(s.included.signed)
     return None
 
 
@@ -166,27 +171,23 @@ def _call(s: Coordinator, i: int) -> MaskCall:
 def take_sum(s: Coordinator, message: MaskedSum) -> coordinator.Step:
     """A user's masked vector for the current attempt, made for the very set and with the very keys that S1 has now.
 
-    After the deadline it is not even kept. After a restore S1 may form another set for the same attempt: a vector made
-    for the former one would not open, its sender would be dropped, and S2 would hold the vector and the mask key.
+    After the deadline it is not even kept. After a restore S1 may form another set for the same attempt: masks made for
+    the former one would not cancel.
     """
-    if len(message.blob) != packed_size(s.params.q, s.params.N) + OVERHEAD:
-        return s, (rejected(Reason.MALFORMED, "a sealed sum has another length"),)
+    if len(message.blob) != SEALED_SEED or not is_vector(message.vector, s.params.q, s.params.N):
+        return s, (rejected(Reason.MALFORMED, "the vector or the sealed seed does not have the form of this survey"),)
     if s.seal is None:
         return s, (rejected(Reason.EARLY, "the roster is not sealed yet"),)
     masked = _masked(s)
     here = s.state is State.SUBMITTING and message.index in masked.members and message.set_digest == masked.set_digest
-    near = [j for j in masked.graph.of(message.index) if j in masked.members] if here else []
-    if here and list(message.lacking) != sorted(set(message.lacking) & set(near)):
-        return s, (rejected(Reason.MALFORMED, "only shares of neighbours in the set can be lacking"),)
     open_ = here and message.keys_digest == _keys_around(s, message.index)
     return coordinator.upload(s, message, made_for=message.set_digest, open_=open_)
 
 
 def end_submitting(s: Coordinator) -> coordinator.Step:
-    """Claim the largest connected part of those who sent.
+    """Claim the largest connected part of those who sent; begin again if a dropped user has too few neighbours in it.
 
-    Begin again without a dropped user whose key is lost, and without anybody whose key would be lost if its sum did not
-    open. Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
+    Begin again, too, if a stored mask key was spoiled: its neighbours may have added masks that do not cancel.
     """
     graph = _masked(s).graph
     inside, keys = graph.marks(s.members), _holding(s, KeyBundle)
@@ -194,11 +195,9 @@ def end_submitting(s: Coordinator) -> coordinator.Step:
         return _attempt(s, graph.settled(inside & keys, s.params.t))
     sent = _sent(s)
     included = graph.largest(sent)
-    dealt, there = _holders(s, included), graph.count(included)
-    weak = included & (dealt < there) & (dealt < s.params.t)  # it dealt shares that do not open
-    if included.sum() >= s.params.minimum and (weak.any() or _lost(s, included, included)):
-        return _attempt(s, graph.settled(sent & ~weak, s.params.t))
-    return _claim(s, _first_claim(s, included))
+    if included.sum() >= s.params.minimum and not recoverable(graph, inside, included, s.params.t):
+        return _attempt(s, graph.settled(sent, s.params.t))
+    return _claim(s, tuple(np.flatnonzero(included).tolist()))
 
 
 def _sent(s: Coordinator) -> Marks:
@@ -216,72 +215,48 @@ def _keys_around(s: Coordinator, i: int) -> bytes:
     return keys_digest(s.uploads[KeyBundle.tag, 0, j].mask_key for j in masked.graph.of(i) if j in masked.members)
 
 
-def _holders(s: Coordinator, helpers: Marks) -> Ints:
-    """How many of the helpers hold a share of each user's mask key."""
-    masked = _masked(s)
-    holders = masked.graph.count(helpers)
-    for i in np.flatnonzero(helpers).tolist():
-        sent = coordinator.held(s, MaskedSum, masked.set_digest, i)
-        holders[[] if sent is None else list(sent.lacking)] -= 1
-    return holders
-
-
-def _lost(s: Coordinator, included: Marks, helpers: Marks) -> bool:
-    """Whether fewer than t of the helpers hold a share of some dropped user's key."""
-    graph = _masked(s).graph
-    dropped = needed(graph, graph.marks(s.members), included)
-    return bool((_holders(s, helpers)[dropped] < s.params.t).any())
-
-
-def _first_claim(s: Coordinator, included: Marks) -> MaskedClaim:
-    """The set, who of it is included, and the hash of each one's blob."""
-    places = tuple(np.flatnonzero(included).tolist())
-    keys = tuple(s.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
-    masked = _masked(s)
-    hashes = tuple(sha256(s.uploads[MaskedSum.tag, masked.set_digest, j].blob).digest() for j in places)
-    return MaskedClaim(
-        s.params.survey, s.digest, s.attempt, masked.bits, bitmap(places, s.n), masked.set_digest, keys, hashes
-    )
-
-
-def _claim(s: Coordinator, claim: MaskedClaim) -> coordinator.Step:
-    """Close writes and fix the batch."""
-    places = members_of(claim.included, s.n) or ()
+def _claim(s: Coordinator, places: tuple[int, ...]) -> coordinator.Step:
+    """Close writes and claim: the set, who of it has sent, and the sealed seed of each."""
     if len(places) < s.params.minimum:
         return coordinator.give_up(s, f"{len(places)} users are left, {s.params.minimum} are needed")
     masked = _including(_masked(s), _masked(s).members, places)
+    keys = tuple(s.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
+    seeds = tuple(s.uploads[MaskedSum.tag, masked.set_digest, j].blob for j in places)
+    set_of = s.attempt, masked.bits, bitmap(places, s.n), masked.set_digest
+    claim = MaskedClaim(s.params.survey, s.digest, *set_of, keys, seeds)
     after = coordinator.with_claim(replace(s, own=masked), claim, State.CLAIMED)
     return after, pending(after)
 
 
-def on_bad_blobs(s: Coordinator, message: BadBlobs, _: Statement) -> coordinator.Step:
-    """S2 could not open some blobs and added none: one further claim, in which their senders are dropped."""
-    claim = s.claim
-    if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash or not isinstance(claim, MaskedClaim):
-        return s, ()
-    masked = _masked(s)
-    bad = [masked.included[position] for position in message.positions if position < len(masked.included)]
-    left = masked.graph.marks(masked.included) & ~masked.graph.marks(bad)
-    again = replace(s, receipt=None, state=advance(s.state, State.SUBMITTING))
-    if not masked.graph.connected(left):
-        return coordinator.give_up(again, "without those whose sums do not open, the others do not hang together")
-    if _lost(again, left, left):
-        return coordinator.give_up(again, "too few users hold key shares of those whose sums do not open")
-    hashes = dict(zip(masked.included, claim.blob_hashes, strict=True))
-    places = np.flatnonzero(left).tolist()
-    fewer = replace(claim, included=bitmap(places, s.n), blob_hashes=tuple(hashes[j] for j in places))
-    return _claim(again, fewer)
+def on_included(s: Coordinator, message: PeersIncluded, statement: Statement) -> coordinator.Step:
+    """Whose seeds open: the others are dropped, and their vectors deleted."""
+    claimed = _masked(s).included if s.seal is not None else ()
+    return one_sum.take_set(s, message, statement, claimed, _go_on)
+
+
+def _go_on(s: Coordinator, places: tuple[int, ...]) -> coordinator.Step:
+    """Nobody is dropped: the one sum is due. Else their neighbours are asked, or there is a further attempt."""
+    masked, graph = _masked(s), _masked(s).graph
+    if not one_sum.enough(s, places):
+        return coordinator.give_up(s, f"{len(places)} seeds open, {s.params.minimum} are needed")
+    inside, counted = graph.marks(list(masked.members)), graph.marks(places)
+    if not recoverable(graph, inside, counted, s.params.t):
+        return _attempt(replace(s, state=advance(s.state, State.SUBMITTING)), graph.settled(counted, s.params.t))
+    one_sum.forget_vectors(s, MaskedSum, masked.set_digest, sorted(masked.members - frozenset(places)))
+    s = replace(s, own=_including(masked, masked.members, places))
+    if needed(graph, inside, counted).any():
+        return replace(s, state=advance(s.state, State.RECOVERING)), ()
+    return _hand_over(s)
+
+
+def _hand_over(s: Coordinator) -> coordinator.Step:
+    places, digest = _masked(s).included, _masked(s).set_digest
+    if not complete(s):
+        return coordinator.give_up(s, "a vector was damaged or lost after the claim")
+    return one_sum.hand_over(s, places, [s.uploads[MaskedSum.tag, digest, j].vector for j in places])
 
 
 # --- recovery -----------------------------------------------------------------------------------------------------
-
-
-def on_recovery(s: Coordinator, message: Recovery, statement: Statement) -> coordinator.Step:
-    """S2 has opened the batch: users are asked for the key shares of those who are dropped."""
-    if s.state is not State.CLAIMED or message.claim_hash != s.claim_hash:
-        return s, ()
-    masked = replace(_masked(s), recovery=statement)
-    return replace(s, own=masked, state=advance(s.state, State.RECOVERING)), ()
 
 
 def _asked(s: Coordinator, i: int) -> int:
@@ -289,67 +264,92 @@ def _asked(s: Coordinator, i: int) -> int:
     if s.state is not State.RECOVERING:
         return 0
     masked = _masked(s)
-    if i not in masked.members or i in masked.gone:
+    if masked.helped or i not in masked.members or i in masked.gone:
         return 0
     return len(masked.gone.intersection(masked.graph.of(i)))
 
 
 def take_help(s: Coordinator, message: Help) -> coordinator.Step:
-    """A user's key shares of its dropped neighbours."""
+    """A user's message keys for the key shares that its dropped neighbours had dealt to it."""
     asked = _asked(s, message.index)
-    if asked and len(message.blob) != asked * SHARE_BYTES + OVERHEAD:
-        return s, (rejected(Reason.MALFORMED, "one key share for each dropped neighbour is needed"),)
-    return coordinator.upload(s, message, made_for=0, open_=asked > 0)
+    open_ = asked > 0 and message.set_digest == _masked(s).set_digest
+    if open_ and len(message.blob) != asked * KEY_BYTES + OVERHEAD:
+        return s, (rejected(Reason.MALFORMED, "one message key for each dropped neighbour is needed"),)
+    return coordinator.upload(s, message, made_for=message.set_digest, open_=open_)
 
 
 def end_recovering(s: Coordinator) -> coordinator.Step:
-    """Hand over the help, if for every dropped user t of its neighbours gave some."""
-    if _lost(s, _masked(s).graph.marks(_masked(s).included), _holding(s, Help)):
-        return coordinator.give_up(s, f"fewer than {s.params.t} neighbours of a dropped user came back with key shares")
-    after = replace(s, state=advance(s.state, State.OPENED))
+    """Hand over the help that came: S2 says whether it is enough."""
+    after = replace(s, own=replace(_masked(s), helped=True))
     return after, pending(after)
+
+
+def _help(s: Coordinator) -> HelpBatch:
+    masked = _masked(s)
+    helpers = [j for j in masked.included if coordinator.holds(s, Help, masked.set_digest, j)]
+    blobs = tuple(s.uploads[Help.tag, masked.set_digest, j].blob for j in helpers)
+    shares = tuple(_dealt(s, j, i) for i in helpers for j in masked.graph.of(i) if j in masked.gone)
+    return HelpBatch(s.params.survey, s.claim_hash, bitmap(helpers, s.n), blobs, shares)
+
+
+def _dealt(s: Coordinator, dealer: int, to: int) -> bytes:
+    """The sealed share that a dropped user had dealt to a neighbour; nothing if S1 does not have it any more."""
+    bundle = coordinator.held(s, KeyBundle, 0, dealer)
+    return b"" if bundle is None else bytes(bundle.blobs[_masked(s).graph.of(dealer).index(to)])
+
+
+def on_ready(s: Coordinator, message: Ready, _: Statement) -> coordinator.Step:
+    """S2 can use the sum: now it is made, over the set that S2 had named."""
+    if s.state is not State.RECOVERING or s.final is not None or message.claim_hash != s.claim_hash:
+        return s, ()
+    return _hand_over(s)
+
+
+def on_unrecoverable(s: Coordinator, message: Unrecoverable, _: Statement) -> coordinator.Step:
+    """Dropped users' keys are lost: a further attempt with those whose seeds opened, in which nobody needs them."""
+    if s.state is not State.RECOVERING or s.final is not None or message.claim_hash != s.claim_hash:
+        return s, ()
+    graph = _masked(s).graph
+    left = graph.settled(graph.marks(_masked(s).included), s.params.t)
+    return _attempt(replace(s, state=advance(s.state, State.SUBMITTING)), left)
 
 
 # --- S2's word ----------------------------------------------------------------------------------------------------
 
 
 def pending(s: Coordinator) -> coordinator.Out:
-    """The claim until there is a receipt, then its blobs; after the last deadline the help."""
-    if s.seal is None:
-        return ()
-    masked = _masked(s)
-    if s.state is State.OPENED:
-        helpers = np.flatnonzero(_holding(s, Help)).tolist()
-        blobs = tuple(s.uploads[Help.tag, 0, j].blob for j in helpers)
-        return (coordinator.to_s2(s, HelpBatch(s.params.survey, s.claim_hash, bitmap(helpers, s.n), blobs)),)
-    places, digest = masked.included, masked.set_digest
-    return coordinator.claim_or_batch(s, lambda: (s.uploads[MaskedSum.tag, digest, j].blob for j in places))
+    """The claim until S2 has named a set, then the help once its time is over, then the one sum."""
+    waits = s.state is State.RECOVERING and _masked(s).helped
+    return (coordinator.to_s2(s, _help(s)),) if waits else one_sum.pending(s)
 
 
 def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
-    """S2's claim instead of ours, with nothing said about it yet."""
+    """S2's claim instead of ours, with nothing said about it yet; once the sum is made, another one ends the survey."""
     if not isinstance(claim, MaskedClaim) or claim.digest != s.digest or s.seal is None:
         return None
     if s.claim == claim:
         return s
     members, included = members_of(claim.members, s.n), members_of(claim.included, s.n)
-    if members is None or included is None or len(claim.blob_hashes) != len(included):
+    if members is None or included is None or len(claim.blobs) != len(included):
         return None
+    if _masked(s).total is not None:
+        return coordinator.end_alone(s, "S2 names another claim than the one that S1 has added up")[0]
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
+    if s.state is State.RECOVERING:
+        path = State.SUBMITTING, State.CLAIMED
     masked = replace(_masked(s), bits=claim.members, set_digest=claim.set_digest)
     masked = _including(masked, frozenset(members), included)
     return coordinator.with_claim(replace(s, attempt=claim.attempt, members=members, own=masked), claim, *path)
 
 
 def complete(s: Coordinator) -> bool:
-    """Whether S2 has the blobs of the claim already, or every one is here with the very bytes that were claimed."""
+    """Whether the sum is made, or every vector that it needs is here, with the very seeds that were claimed."""
     if not isinstance(s.claim, MaskedClaim):
         return False
-    held = [s.uploads.get((MaskedSum.tag, s.claim.set_digest, j)) for j in _masked(s).included]
-    return s.state is not State.CLAIMED or all(
-        each is not None and sha256(each.blob).digest() == wanted
-        for each, wanted in zip(held, s.claim.blob_hashes, strict=True)
-    )
+    masked = _masked(s)
+    seeds = dict(zip(members_of(s.claim.included, s.n) or (), s.claim.blobs, strict=True))
+    held = ((j, coordinator.held(s, MaskedSum, s.claim.set_digest, j)) for j in masked.included)
+    return masked.total is not None or all(each is not None and each.blob == seeds[j] for j, each in held)
 
 
 def included_places(s: Coordinator) -> tuple[int, ...]:
@@ -366,7 +366,14 @@ S1 = Rules(
         Help: take_help,
         Visit: answer_visit,
     },
-    s2={**roster.S2, Seal: on_seal, BadBlobs: on_bad_blobs, Recovery: on_recovery},
+    s2={
+        **roster.S2,
+        Seal: on_seal,
+        PeersIncluded: on_included,
+        Ready: on_ready,
+        Unrecoverable: on_unrecoverable,
+        Published: one_sum.on_published,
+    },
     deadlines={
         State.ENROLLING: roster.close_roster,
         State.SHARING: end_sharing,
@@ -378,4 +385,7 @@ S1 = Rules(
     complete=complete,
     included=included_places,
     answers=(MaskedSum,),
+    scrubbed=one_sum.scrubbed,
+    sent_once=one_sum.sent_once,
+    spends=one_sum.nothing_spent,
 )

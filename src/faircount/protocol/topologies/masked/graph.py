@@ -154,9 +154,11 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     """(k, t): the smallest even degree, and the threshold with which keys are safe and can be recovered.
 
     With probability 2^-40 the others fall apart or somebody has t colluding neighbours (half for each), with 2^-20
-    somebody has fewer than t neighbours left. Small n: everybody is a neighbour.
+    somebody has fewer than t neighbours left who help: those who collude may lie when they are asked, so they count as
+    absent. Small n: everybody is a neighbour.
     """
-    bad, lost = share_of_users("colluding", colluding, n), share_of_users("dropout", dropout, n)
+    bad = share_of_users("colluding", colluding, n)
+    lost = min(n - 1, share_of_users("dropout", dropout, n) + bad)
     first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
     for k in chain(range(first + first % 2, n - 1, 2), (n - 1,)):
         t = _safe_threshold(n, bad, k)

@@ -5,35 +5,22 @@ used for nothing else: whoever recovers it learns the masks of its owner and no 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.wire.digests import labelled
 from faircount.protocol.wire.sealing import KeyPair, Sealing
 from faircount.sharing.field import subtract, sum_rows
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What all keys of one attempt are bound to."""
-
-    params: SurveyParameters
-    digest: bytes  # of the roster
-    attempt: int
-    set_digest: bytes
-
-    def sum_info(self, sender: int) -> bytes:
-        """For a sealed masked vector."""
-        return key_info(Purpose.SUM, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
-
-    def mask_info(self, one: int, other: int) -> bytes:
-        """For the mask of a pair."""
-        low, high = min(one, other), max(one, other)
-        return key_info(Purpose.MASK, self.params.survey, self.attempt, low, high, self.set_digest)
+def mask_info(now: Round, one: int, other: int) -> bytes:
+    """For the mask of a pair."""
+    low, high = min(one, other), max(one, other)
+    return key_info(Purpose.MASK, now.params.survey, now.attempt, low, high, now.set_digest)
 
 
 def keys_digest(mask_keys: Iterable[bytes]) -> bytes:
@@ -48,19 +35,19 @@ def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: b
 
 
 def help_info(params: SurveyParameters, sender: int, claim_hash: bytes) -> bytes:
-    """For the key shares of dropped neighbours, sent to S2 for one claim."""
+    """For the message keys of dropped neighbours' key shares, sent to S2 for one claim."""
     return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, S2_INDEX, claim_hash)
 
 
 def masks_of(sealing: Sealing, now: Round, user: int, own: KeyPair, others: Mapping[int, bytes]) -> Residues:
     """The sum of a user's masks with others (place -> public mask key): m_ij over j, modulo q.
 
-    The user adds it to its vector; for a dropped user S2 adds it to the others' sum. A key with which no secret can be
-    agreed gives no mask, on neither side.
+    The user adds it to its vector; for a dropped user S2 adds it to the others' sum. With a key with which no secret
+    can be agreed nobody takes part, and S2 admits no claim.
     """
     secrets = [(j, sealing.agree(own, key)) for j, key in others.items()]
     usable = [(j, secret) for j, secret in secrets if secret is not None]
-    infos = [now.mask_info(user, j) for j, _ in usable]
+    infos = [mask_info(now, user, j) for j, _ in usable]
     q = now.params.q
     rows = sealing.stretch_rows([secret for _, secret in usable], now.digest, infos, q, now.params.N)
     above = np.array([j > user for j, _ in usable], dtype=np.bool_)

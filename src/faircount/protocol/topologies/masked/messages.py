@@ -48,9 +48,9 @@ class MaskCall(Message):
 @message(67, Party.S1)
 @dataclass(frozen=True, slots=True)
 class MaskedSum(Message):
-    """A user's masked vector, sealed to S2. S1 takes none that was made for another set or with other mask keys.
+    """A user's vector under the masks of its pairs and one of its own, and the seed of its own, sealed to S2.
 
-    `lacking` are the neighbours in the set whose key share the user could not open.
+    S1 takes none that was made for another set or with other mask keys.
     """
 
     survey: Id
@@ -59,16 +59,16 @@ class MaskedSum(Message):
     attempt: U32
     set_digest: Hash
     keys_digest: Hash
+    vector: Blob
     blob: Blob
-    lacking: tuple[U32, ...]
 
 
 @message(68, Party.S2)
 @dataclass(frozen=True, slots=True)
 class MaskedClaim(Message):
-    """The set with its mask keys, who of it is included, and the hashes of their blobs, all in roster order.
+    """The set with its mask keys, who of it has sent, and the sealed seeds of those, all in roster order.
 
-    Who is in the set and not included is dropped: its masks are to be recovered, its vector never leaves S1.
+    Who is in the set and not among those whose seeds open is dropped: its masks are to be recovered.
     """
 
     survey: Id
@@ -78,24 +78,13 @@ class MaskedClaim(Message):
     included: Blob
     set_digest: Hash
     mask_keys: tuple[Hash, ...]
-    blob_hashes: tuple[Hash, ...]
-
-
-@message(69, Party.S1)
-@dataclass(frozen=True, slots=True)
-class Recovery(Message):
-    """S2 has opened all blobs of the claim and asks for the others' key shares. It says so once in a survey."""
-
-    survey: Id
-    claim_hash: Hash
-    set_digest: Hash
-    included: Blob
+    blobs: tuple[Blob, ...]
 
 
 @message(70, Party.USER)
 @dataclass(frozen=True, slots=True)
 class HelpCall(Message):
-    """S2's statement, for a user who holds key shares of dropped neighbours."""
+    """S2's statement whose seeds open, for a user who holds key shares of dropped neighbours."""
 
     statement: Signed
 
@@ -103,20 +92,44 @@ class HelpCall(Message):
 @message(71, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Help(Message):
-    """A user's key shares of its dropped neighbours in roster order, sealed to S2; zeros for one that it lacks."""
+    """The message keys of the key shares that a user was dealt by its dropped neighbours, in roster order.
+
+    Sealed to S2. The shares themselves S1 has from the dealers: a helper can lose one, and cannot change it.
+    """
 
     survey: Id
     index: U32
     credential: Hash
+    set_digest: Hash
     blob: Blob
 
 
 @message(72, Party.S2)
 @dataclass(frozen=True, slots=True)
 class HelpBatch(Message):
-    """Everybody's help for a claim, in roster order."""
+    """Everybody's help for a claim in roster order, and helper by helper the sealed shares that it is about."""
 
     survey: Id
     claim_hash: Hash
     helpers: Blob
     blobs: tuple[Blob, ...]
+    shares: tuple[Blob, ...]
+
+
+@message(73, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Ready(Message):
+    """S2 has put together the keys of all dropped users: it can use S1's one sum."""
+
+    survey: Id
+    claim_hash: Hash
+
+
+@message(74, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Unrecoverable(Message):
+    """The keys of these dropped users, a bitmap over the roster, are lost: a further attempt is needed."""
+
+    survey: Id
+    claim_hash: Hash
+    members: Blob

@@ -2,8 +2,9 @@
 
     verify    its own line and its neighbours', under the root that S2 signed; it finds its neighbours by itself
     share     draw vector and mask key, share the mask key t-of-k among the neighbours, sealed                -> S1
-    answer    R_i + sum of m_ij over the neighbours in the set, sealed to S2 under the set's digest            -> S1
-    help      the key shares of the neighbours that S2 signed for as dropped, sealed to S2, for one claim ever -> S1
+    answer    R_i + sum of m_ij over the neighbours in the set, under a fresh mask of its own; its seed to S2  -> S1
+    help      the message keys of the shares dealt by neighbours that S2 signed for as dropped, sealed to S2,  -> S1
+              for the first statement of an attempt only
 
 Everything drawn is drawn once and kept before it is sent; asked again, a user sends the same bytes.
 """
@@ -17,7 +18,7 @@ from faircount.core.errors import ProtocolError, ShareError
 from faircount.core.values import ArrayValue
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
-from faircount.protocol.topologies.masked.masks import Round, help_info, keys_digest, masks_of, share_info
+from faircount.protocol.topologies.masked.masks import help_info, keys_digest, masks_of, share_info
 from faircount.protocol.topologies.masked.messages import (
     Help,
     HelpCall,
@@ -25,13 +26,13 @@ from faircount.protocol.topologies.masked.messages import (
     MaskCall,
     MaskedSum,
     Neighbourhood,
-    Recovery,
 )
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.client import PeersClient
 from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.topologies.peers.messages import Peer
+from faircount.protocol.topologies.peers.messages import Peer, PeersIncluded
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
+from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import leaf, members_of, root_from
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, Visit, rejected
@@ -39,11 +40,8 @@ from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
 from faircount.sharing.field import add
-from faircount.sharing.packing import pack
-from faircount.sharing.shamir import SHARE_BYTES, KeyShare, split_key
-
-LACKING = bytes(SHARE_BYTES)
-"""In the place of a key share that a helper does not have; no share looks like this."""
+from faircount.sharing.keys import KEY_BYTES, canonical_key
+from faircount.sharing.shamir import KeyShare, split_key
 
 
 @dataclass(frozen=True)
@@ -59,17 +57,18 @@ class Placed:
 class Masker(ArrayValue, UserState):
     """A user who has drawn everything: its vector, its mask key, the sealed shares of it; kept before it is sent."""
 
-    stored_version = 1
+    stored_version = 2
     placed: Placed
     mask: KeyPair
     response: Residues = field(repr=False)
     secrets: Mapping[int, bytes] = field(repr=False)  # of the pair with each neighbour, for key shares
     bundle: KeyBundle = field(repr=False)
-    shares: Mapping[int, bytes] = field(default_factory=dict, repr=False)  # of neighbours' mask keys
+    near: Mapping[int, bytes] = field(default_factory=dict, repr=False)  # mask keys of the neighbours in the last set
     last: PeerSet | None = None
     bodies: tuple[MaskedSum, ...] = field(default=(), repr=False)  # one for each attempt taken part in
-    asked: bytes = b""  # the one statement of S2 that this user helps with
+    asked: bytes = b""  # the one statement of S2 that this user helps with in this attempt
     helped: Help | None = field(default=None, repr=False)
+    revealed: frozenset[int] = frozenset()  # neighbours whose keys it has helped to put together
 
     @property
     def member(self) -> Member:
@@ -133,7 +132,7 @@ def prepare(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy)
 
 
 def _sealed(member: Member, to: int, secret: bytes, mask_key: bytes, part: bytes, entropy: Entropy) -> bytes:
-    if not secret:  # no key with this neighbour: it will say that it lacks the share
+    if not secret:  # no key with this neighbour: it cannot help
         return bytes(len(part) + OVERHEAD)
     info = share_info(member.params, member.index, to, mask_key)
     return member.sealing.seal(secret, member.digest, info, part, entropy)
@@ -154,8 +153,10 @@ def answer_call(masker: Masker, call: MaskCall, entropy: Entropy) -> tuple[Maske
     if not len(live) == len(call.mask_keys) == len(call.blobs):
         return masker, rejected(Reason.MALFORMED, "one mask key and one share of every neighbour in the set are needed")
     keys = dict(zip(live, call.mask_keys, strict=True))
-    shares = {j: _opened(masker, j, keys[j], blob) for j, blob in zip(live, call.blobs, strict=True)}
-    after = replace(masker, last=wanted, shares=shares)
+    problem = _keys_problem(masker, keys, dict(zip(live, call.blobs, strict=True)))
+    if problem is not None:
+        return masker, problem
+    after = replace(masker, last=wanted, near=keys, asked=b"", helped=None)
     body = _body(after, wanted, keys, entropy)
     return replace(after, bodies=(*masker.bodies, body)), body
 
@@ -173,17 +174,32 @@ def _set_problem(masker: Masker, wanted: PeerSet | None, live: list[int]) -> Rej
         return rejected(Reason.TOO_FEW, "this set has too few users or too few neighbours in it: do not take part")
     if last is not None and not (wanted.attempt > last.attempt and set(wanted.members) <= set(last.members)):
         return rejected(Reason.CONFLICT, "sets only shrink from one attempt to the next")
-    if masker.helped is not None:
-        return rejected(Reason.CONFLICT, "S2 has opened its batch: there is no further attempt")
+    if not masker.revealed.isdisjoint(wanted.members):
+        return rejected(Reason.CONFLICT, "this set has a user in it whose key this user has helped to reveal")
     return None
 
 
-def _opened(masker: Masker, j: int, mask_key: bytes, blob: bytes) -> bytes:
-    """The share of neighbour j's mask key; LACKING if it is none."""
+def _keys_problem(masker: Masker, keys: Mapping[int, bytes], blobs: Mapping[int, bytes]) -> Rejected | None:
+    """A mask of zeros hides nothing, and with few shares that open S1 may be showing this user keys of its own."""
+    if not all(canonical_key(key) and masker.member.sealing.agree(masker.mask, key) for key in keys.values()):
+        return rejected(Reason.MALFORMED, "a neighbour's mask key cannot be used: do not take part")
+    if sum(_opens(masker, j, keys[j], blob) for j, blob in blobs.items()) < masker.member.params.t:
+        return rejected(Reason.TOO_FEW, "too few neighbours have shared their keys with this user: do not take part")
+    return None
+
+
+def _opens(masker: Masker, j: int, mask_key: bytes, blob: bytes) -> bool:
+    """Whether neighbour j has dealt this user a share of its mask key."""
+    member, key = masker.member, _message_key(masker, j, mask_key)
+    part = None if key is None else member.sealing.open_with(key, blob)
+    return part is not None and _is_share(part, member.params.t)
+
+
+def _message_key(masker: Masker, j: int, mask_key: bytes) -> bytes | None:
+    """The key of the blob in which neighbour j has dealt this user a share of its mask key."""
     member, secret = masker.member, masker.secrets[j]
     info = share_info(member.params, j, member.index, mask_key)
-    part = member.sealing.open(secret, member.digest, info, blob) if secret else None
-    return part if part is not None and _is_share(part, member.params.t) else LACKING
+    return member.sealing.message_key(secret, member.digest, info) if secret else None
 
 
 def _is_share(part: bytes, threshold: int) -> bool:
@@ -197,10 +213,8 @@ def _body(masker: Masker, wanted: PeerSet, keys: Mapping[int, bytes], entropy: E
     member, params = masker.member, masker.member.params
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
     total = add(masker.response, masks_of(member.sealing, now, member.index, masker.mask, keys), params.q)
-    blob = _to_s2(member, now.sum_info(member.index), pack(total, params.q), entropy)
-    lacking = tuple(j for j, part in masker.shares.items() if part == LACKING)
     made_for = wanted.attempt, wanted.set_digest, keys_digest(keys.values())
-    return MaskedSum(params.survey, member.index, member.credential, *made_for, blob, lacking)
+    return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
 
 
 def _to_s2(member: Member, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
@@ -211,34 +225,36 @@ def _to_s2(member: Member, info: bytes, plaintext: bytes, entropy: Entropy) -> b
 
 
 def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Masker, Help | Rejected]:
-    """Key shares of the neighbours that S2 does not include, for the first statement of S2 and for no other."""
+    """Message keys of what dropped neighbours dealt, for the first statement of S2 in an attempt and for no other."""
     if masker.helped is not None:
         same = masker.asked == call.statement.payload
-        return masker, masker.helped if same else rejected(Reason.CONFLICT, "a key share is given for one claim only")
+        return masker, masker.helped if same else rejected(Reason.CONFLICT, "help is given for one statement only")
     stated = _stated(masker, call.statement)
     if isinstance(stated, Rejected) or masker.last is None:
-        return masker, stated if isinstance(stated, Rejected) else rejected(Reason.EARLY, "no sum was sent yet")
-    included = frozenset(members_of(stated.included, masker.placed.n) or ())
-    parts = [part for j, part in masker.shares.items() if j not in included]
+        return masker, stated if isinstance(stated, Rejected) else rejected(Reason.EARLY, "no vector was sent yet")
+    included = frozenset(members_of(stated.members, masker.placed.n) or ())
+    gone = {j: _message_key(masker, j, key) or bytes(KEY_BYTES) for j, key in masker.near.items() if j not in included}
     member = masker.member
-    if not parts:
+    if not gone:
         return masker, rejected(Reason.EARLY, "no neighbour was dropped: there is nothing to help with")
-    blob = _to_s2(member, help_info(member.params, member.index, stated.claim_hash), b"".join(parts), entropy)
-    body = Help(member.params.survey, member.index, member.credential, blob)
-    return replace(masker, asked=call.statement.payload, helped=body), body
+    info = help_info(member.params, member.index, stated.claim_hash)
+    blob = _to_s2(member, info, b"".join(gone.values()), entropy)
+    body = Help(member.params.survey, member.index, member.credential, stated.set_digest, blob)
+    revealed = masker.revealed | gone.keys()
+    return replace(masker, asked=call.statement.payload, helped=body, revealed=revealed), body
 
 
-def _stated(masker: Masker, statement: Signed) -> Recovery | Rejected:
+def _stated(masker: Masker, statement: Signed) -> PeersIncluded | Rejected:
     """What S2 signed, if it speaks of the set in which this user took part, and includes the user and enough others."""
     member, wanted = masker.member, masker.last
     stated = unwrap(member.params.keys.s2, Party.S2, statement)
-    if not isinstance(stated, Recovery) or stated.survey != member.params.survey:
+    if not isinstance(stated, PeersIncluded) or stated.survey != member.params.survey:
         return rejected(Reason.UNSIGNED, "S2 did not sign for this: give nothing")
     if wanted is None or stated.set_digest != wanted.set_digest:
         return rejected(Reason.WRONG_DIGEST, "S2 speaks of another set: give nothing")
-    included = frozenset(members_of(stated.included, masker.placed.n) or ())
+    included = frozenset(members_of(stated.members, masker.placed.n) or ())
     if not included <= frozenset(wanted.members) or member.index not in included:
-        return rejected(Reason.MALFORMED, "this user's own sum is not among those included")
+        return rejected(Reason.MALFORMED, "this user's own vector is not among those included")
     if len(included) < member.params.minimum:
         return rejected(Reason.TOO_FEW, "too few users are included: give nothing")
     return stated

@@ -1,8 +1,8 @@
-"""Messages that the topologies share in which users enrol before they answer, tags 32 and 35."""
+"""Messages that the topologies share in which users enrol before they answer, tags 32, 35, 38 and 39."""
 
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, encode, message
+from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, encode, message
 from faircount.protocol.wire.messages import Signed
 
 
@@ -36,6 +36,31 @@ class Roster(Message):
 
     seal: Signed
     entries: tuple[Peer, ...]
+
+
+@message(38, Party.S1)
+@dataclass(frozen=True, slots=True)
+class PeersIncluded(Message):
+    """S2 has opened the seeds of a claim: those of `members`, a bitmap over the roster, open. Said once per claim.
+
+    `root` is that of those whom a result over this set would count.
+    """
+
+    survey: Id
+    claim_hash: Hash
+    set_digest: Hash
+    members: Blob
+    root: Hash
+
+
+@message(39, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Total(Message):
+    """S1's sum of the vectors that it holds, over the set that S2 named, packed. No other ever leaves S1."""
+
+    survey: Id
+    included_hash: Hash
+    total: Blob
 
 
 @dataclass(frozen=True, slots=True)

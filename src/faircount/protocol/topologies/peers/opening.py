@@ -1,33 +1,39 @@
-"""What S2 does in every topology with a roster: name a place, open what its user sealed, hash those it counts."""
+"""S2 in every topology with a roster: it opens the seeds of a claim, says whose open, and takes S1's one sum.
 
-from collections.abc import Iterable, Sequence
+    claim with sealed seeds -> receipt, `PeersIncluded` -> [what the topology needs to be ready] -> `Total` -> result
 
+Seeds say nothing about answers, so S2 may be given those of several attempts; it takes one sum, over the set that it
+named last, and no further claim once it is ready for that sum.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from faircount.core.arrays import Residues
+from faircount.core.errors import ShareError
+from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.wire.digests import merkle_root, roster_leaves
-from faircount.protocol.wire.packed_rows import unpack_rows
+from faircount.protocol.survey.states import FINAL, State, advance
+from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
+from faircount.protocol.topologies.peers.self_mask import SEED, Round
+from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.messages import Reason, Receipt, Rejected, rejected
+from faircount.protocol.wire.packed_rows import sum_vectors
+from faircount.sharing.field import check, subtract
+from faircount.sharing.packing import unpack
 
 
-def without_bad(s: Aggregator, places: Sequence[int]) -> tuple[int, ...]:
-    """The places of a first claim without those whose blobs did not open: the one set that a further claim may name.
-
-    Were anybody else left out, S2 would have a sum with and one without that user.
-    """
-    return tuple(j for j in places if entry(s, j)[0] not in s.bad)
+def roster_size(s: Aggregator) -> int:
+    """Users on the sealed roster."""
+    return 0 if s.roster is None else len(s.roster.entries)
 
 
 def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:
     """(user id, public key) at a place of the sealed roster."""
     line = s.roster.entries[index] if s.roster is not None else None
     return (b"", b"") if line is None else (line.user, line.public_key)
-
-
-def open_sums(
-    s: Aggregator, places: Sequence[int], infos: Iterable[bytes], blobs: Sequence[bytes]
-) -> tuple[list[bytes], tuple[int, ...]]:
-    """The packed sums, and the positions of blobs that do not open or hold no vector."""
-    plain = [opened(s, j, info, blob) for j, info, blob in zip(places, infos, blobs, strict=True)]
-    _, fine = unpack_rows(plain, s.params.q, s.params.N)
-    return plain, tuple(i for i, each in enumerate(fine) if not each)
 
 
 def opened(s: Aggregator, j: int, info: bytes, blob: bytes) -> bytes:
@@ -39,3 +45,88 @@ def opened(s: Aggregator, j: int, info: bytes, blob: bytes) -> bytes:
 def root_of(s: Aggregator, members: Sequence[int]) -> bytes:
     """Merkle root of the included users."""
     return merkle_root(roster_leaves(entry(s, j) for j in members))
+
+
+# --- claims -------------------------------------------------------------------------------------------------------
+
+
+def repeated(s: Aggregator, claim: Any) -> aggregator.Step | None:
+    """The answer to a claim that needs no check; None for the first one, and for one of a later attempt.
+
+    Once S2 is ready S1 may have sent its sum, even if it has forgotten that: another claim would lead to a second one.
+    """
+    receipt, before = s.last(Receipt), s.claim
+    if s.state in FINAL:
+        return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"), *s.last_words)
+    if before is None or receipt is None:
+        return None
+    if before == claim:
+        return s, tuple(each.signed for each in s.statements[s.statements.index(receipt) :])
+    if s.held is None and claim.attempt > getattr(before, "attempt", 0):
+        return None
+    return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt.signed)
+
+
+def admitted(s: Aggregator, claim: Any, users: Sequence[bytes], places: Sequence[int] | None) -> aggregator.Step:
+    """Record a claim of this attempt and reserve the budget, or say why not: then its state is not `CLAIMED` anew."""
+    if not 1 <= claim.attempt <= s.params.attempts:
+        why = rejected(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
+        return aggregator.refuse_claim(s, why)
+    path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
+    return aggregator.admit(s, claim, users, places, path)
+
+
+def open_seeds(s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence[bytes]) -> dict[int, bytes]:
+    """The seeds that open, by place."""
+    found = {j: opened(s, j, now.seed_info(j), blob) for j, blob in zip(places, blobs, strict=True)}
+    return {j: seed for j, seed in found.items() if len(seed) == SEED}
+
+
+def self_masks(s: Aggregator, now: Round, seeds: Mapping[int, bytes]) -> Residues:
+    """The sum of the masks that these users have put over their vectors."""
+    masks = (now.self_mask(s.sealing, j, seed, s.params.N) for j, seed in seeds.items())
+    return sum_vectors(masks, s.params.q, s.params.N)
+
+
+def say_included(
+    s: Aggregator, step: aggregator.Step, set_digest: bytes, places: Sequence[int], held: Residues | None, root: bytes
+) -> aggregator.Step:
+    """After the receipt: whose seeds open. `held` is what S2 will take off S1's sum, once it can."""
+    after, out = step
+    stated = PeersIncluded(s.params.survey, after.claim_hash, set_digest, bitmap(places, roster_size(s)), root)
+    said, more = aggregator.say(replace(after, held=held, handed_over=s.handed_over or held is not None), stated)
+    return said, (*out, *more)
+
+
+# --- the one sum --------------------------------------------------------------------------------------------------
+
+
+def included(s: Aggregator) -> tuple[int, ...]:
+    """The set that S2 named last, as places of the roster."""
+    stated = s.last(PeersIncluded)
+    says = None if stated is None else stated.says
+    return (members_of(says.members, roster_size(s)) or ()) if isinstance(says, PeersIncluded) else ()
+
+
+def read_total(s: Aggregator, message: Total) -> Residues | Rejected:
+    """The sum over the set that S2 named last, its masks taken off; or why S2 cannot use it."""
+    stated = s.last(PeersIncluded)
+    if stated is None or s.held is None:
+        return rejected(Reason.EARLY, "S2 is not ready for the sum")
+    if message.included_hash != sha256(stated.signed.payload).digest():
+        return rejected(Reason.WRONG_DIGEST, "the sum was made over another set")
+    try:
+        return subtract(check(unpack(message.total, s.params.q, s.params.N), s.params.q), s.held, s.params.q)
+    except ShareError:
+        return rejected(Reason.MALFORMED, "the sum is not a packed vector")
+
+
+def on_total(s: Aggregator, message: Total) -> aggregator.Step:
+    """S1's one sum: the result, or an abort if it cannot be one. Another sum later changes nothing."""
+    if s.state in FINAL:
+        return s, s.last_words
+    total = read_total(s, message)
+    if isinstance(total, Rejected):
+        return s, (total,)
+    places, after = included(s), replace(s, state=advance(s.state, State.OPENED))
+    return aggregator.publish(after, total, len(places), places, root_of(s, places))

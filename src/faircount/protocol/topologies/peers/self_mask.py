@@ -1,0 +1,54 @@
+"""The mask that a user puts over its own vector: S1 gets the vector under it, S2 the seed of it, sealed.
+
+    user   y = vector + F(seed)                                     -> S1, openly
+           the seed, sealed to S2                                   -> S1, relayed with the claim
+
+Neither server learns anything from its part. The seed is drawn for one attempt and bound to survey, roster, attempt,
+set and place: a vector that is sent again in another attempt is under another mask.
+"""
+
+from dataclasses import dataclass
+
+from faircount.core.arrays import Residues
+from faircount.core.entropy import Entropy
+from faircount.core.errors import ProtocolError
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.topologies.peers.member import Member
+from faircount.protocol.wire.sealing import OVERHEAD, Sealing
+from faircount.sharing.field import add
+from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.packing import pack
+
+SEED = 32
+SEALED_SEED = SEED + OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What all keys of one attempt are bound to."""
+
+    params: SurveyParameters
+    digest: bytes  # of the roster
+    attempt: int
+    set_digest: bytes
+
+    def seed_info(self, sender: int) -> bytes:
+        """For a sealed seed."""
+        return key_info(Purpose.SEED, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
+
+    def self_mask(self, sealing: Sealing, sender: int, seed: bytes, count: int) -> Residues:
+        """F(seed): what a user adds to its own vector, and S2 takes off the sum."""
+        purpose = Purpose.SEED_EXPANSION
+        info = key_info(purpose, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
+        return sealing.stretch(seed, self.digest, info, self.params.q, count)
+
+
+def hidden(member: Member, now: Round, vector: Residues, entropy: Entropy) -> tuple[bytes, bytes]:
+    """A vector under a fresh mask, packed, for S1; and the seed of the mask, sealed to S2."""
+    secret = member.sealing.agree(member.keys, member.params.keys.box)
+    if secret is None:
+        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
+    seed, q = entropy.bytes(SEED), member.params.q
+    masked = add(vector, now.self_mask(member.sealing, member.index, seed, len(vector)), q)
+    blob = member.sealing.seal(secret, member.digest, now.seed_info(member.index), seed, entropy)
+    return pack(masked, q), blob
