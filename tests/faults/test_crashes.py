@@ -68,11 +68,11 @@ CRASHES: dict[str, tuple[Any, tuple[Op, ...], Callable[[pytest.MonkeyPatch], Non
         (visit(0, Trouble.S1_CRASH_AFTER), visit(1, Trouble.S1_CRASH_AFTER), ROUND, DEADLINE, CONVERSE),
         rows_are_lost,
     ),
-    "S2 at the claim and at its blobs": (
+    "S2 at the claim": (
         MASKED,
         (
             *(*SHARED, ROUND, DEADLINE, carry(Mishap.CRASH_BEFORE), Op(Kind.RETRY)),
-            *(carry(), carry(), carry(Mishap.CRASH_AFTER), CONVERSE),
+            *(carry(Mishap.CRASH_AFTER), CONVERSE),
         ),
         s2_forgets_its_claim,
     ),

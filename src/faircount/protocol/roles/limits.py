@@ -10,7 +10,6 @@ from faircount.protocol.wire.codec import Message, class_of, most_bytes
 from faircount.protocol.wire.messages import Reason, decode, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.packing import packed_size
-from faircount.sharing.shamir import SHARE_BYTES
 
 SEED = 32
 """Bytes of the seed that a user seals where a share is expanded from one: more than a short vector has."""
@@ -18,10 +17,9 @@ SEED = 32
 
 def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a user of this survey sends."""
-    elements = params.n_max * params.N if params.topology.numbers_users else params.n_max
     vector = packed_size(params.q, params.topology.vector_size(params.mechanism))
-    blob = max(vector, params.n_max * SHARE_BYTES if params.k else 0) + OVERHEAD
-    return most_bytes(kind, elements, max(blob, SEED + OVERHEAD))
+    usual = params.n_max, max(vector, SEED) + OVERHEAD
+    return most_bytes(kind, *params.topology.sizes(params).get(kind, usual))
 
 
 def decode_upload(params: SurveyParameters, data: bytes) -> Message:

@@ -20,8 +20,10 @@ from faircount.protocol.wire.messages import Aborted, Published, Receipt, SyncSt
 from faircount.protocol.wire.roster_messages import Enrolled, Seal, SealRequest
 from faircount.protocol.wire.signing import UNCHAINED, Link, Statement, chained, link_to, verified
 
-MOST_STATEMENTS = 64
-"""More than S2 signs in any survey: a few per attempt of the one further claim."""
+
+def most_statements(params: SurveyParameters) -> int:
+    """More than S2 signs in this survey: a seal, an election, an end, and three for each attempt."""
+    return 8 + 3 * params.attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def read_sync(params: SurveyParameters, people: Collection[bytes], message: Sync
 
 
 def _statements(params: SurveyParameters, message: SyncState) -> tuple[Statement, ...] | None:
-    if len(message.statements) > MOST_STATEMENTS or not chained(message.statements):
+    if len(message.statements) > most_statements(params) or not chained(message.statements):
         return None
     found = [verified(params.keys.s2, Party.S2, each) for each in message.statements]
     known = tuple(each for each in found if each is not None and getattr(each.says, "survey", None) == params.survey)

@@ -47,6 +47,10 @@ class Completion:
     words: Callable[[Attendance, float], str]
 
 
+Size = tuple[int, int]
+"""Most elements of a list in a message, most bytes of a blob in it."""
+
+
 def noiseless(users: int) -> FieldMechanism:
     """A mechanism that counts everybody and adds nothing: one item per user, so that a 2 is somebody counted twice."""
     return DPDS(items=users, users=users, p=1.0)
@@ -59,8 +63,9 @@ class Topology:
     `phases` are the states in which users act, in order, each with a deadline. `runs` gives the mechanism as it runs
     here, or refuses it; `terms` completes what a proposal left open; `check` refuses parameters that do not fit. `s1`
     and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends. `bytes_sent`
-    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves. `trial` gives
-    mechanism and terms of small surveys without noise, one item per user, in variants: tests play them.
+    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves. `sizes` says
+    how many elements a list, and how many bytes a blob, of a user can have. `trial` gives mechanism and terms of small
+    surveys without noise, one item per user, in variants: tests play them.
     """
 
     name: str
@@ -74,6 +79,7 @@ class Topology:
     bytes_sent: Callable[[FieldMechanism], int]
     completion: Completion
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
+    sizes: "Callable[[SurveyParameters], Mapping[type[Message], Size]]" = lambda params: {}
     trial: Callable[[int, int], tuple[FieldMechanism, dict[str, Any]]] = lambda users, variant: (noiseless(users), {})
     vector_size: Callable[[FieldMechanism], int] = lambda mechanism: mechanism.N  # field elements of a user's vector
     derived: Callable[[FieldMechanism], dict[str, Any]] = lambda mechanism: {}  # what the parameters spell out besides

@@ -14,7 +14,7 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import MASKED
 from faircount.protocol.play import play as play_survey
 from faircount.protocol.play import result_of
-from faircount.protocol.survey.parameters import SurveyParameters, propose
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.masked import user as masked_user
@@ -146,3 +146,17 @@ def test_the_graph_needs_a_commitment(masked) -> None:
     params = masked("open").setup.params
     with pytest.raises(ParameterError, match="commit"):
         replace(params, keys=replace(params.keys, s2_commitment=bytes(32)))
+
+
+def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_also_when_read() -> None:
+    mechanism = Laplace(items=3, users=100, epsilon=1.0, insiders=10)
+    keys = Keys(bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32, bytes(32), bytes([4]) * 32)
+    terms = {"survey": bytes(16), "topology": MASKED, "question": "?"}
+    k, t = plan(100, 0.10)
+    fine = propose(mechanism, keys, k=k, t=t, **terms)
+    with pytest.raises(ParameterError, match=f"t must be at least {t} for k = {k}"):
+        propose(mechanism, keys, k=k, t=t - 1, **terms)
+    weaker = fine.published.replace(f'"t":{t}'.encode(), f'"t":{t - 1}'.encode())
+    assert weaker != fine.published
+    with pytest.raises(ParameterError, match="t must be at least"):
+        SurveyParameters.parse(weaker)

@@ -6,7 +6,7 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import EXPLICIT, SERVERS, Device, encode, known_topologies
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, Device, encode, known_topologies
 from faircount.protocol.play import set_up
 from faircount.protocol.roles.limits import decode_upload, longest_upload
 from faircount.protocol.topologies.explicit.messages import Complaint
@@ -23,6 +23,15 @@ def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
     assert sent
     for message in sent:
         assert decode_upload(world.setup.params, encode(message)) == message
+
+
+@pytest.mark.parametrize("topology", [EXPLICIT, MASKED], ids=str)
+def test_no_message_of_a_large_survey_may_be_much_longer_than_an_honest_one(topology) -> None:
+    """A masked key bundle was allowed 450 GB where 100,000 users were invited, and has 8 KB."""
+    survey = set_up(Laplace(items=30, epsilon=1.0, users=2000), topology, SeededStream(0))
+    honest = topology.bytes_sent(survey.params.mechanism)
+    for kind in topology.sizes(survey.params):
+        assert longest_upload(survey.params, kind) < honest + 300
 
 
 def test_a_sealed_seed_may_be_longer_than_the_vector() -> None:

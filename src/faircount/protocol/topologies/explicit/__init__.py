@@ -14,7 +14,7 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Topology
+from faircount.protocol.survey.topology import Size, Topology
 from faircount.protocol.topologies.explicit.aggregator import S2
 from faircount.protocol.topologies.explicit.completion import COMPLETION
 from faircount.protocol.topologies.explicit.coordinator import S1
@@ -23,7 +23,7 @@ from faircount.protocol.topologies.explicit.user import ExplicitClient
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
-from faircount.protocol.wire.codec import encode, size_with_blobs
+from faircount.protocol.wire.codec import Message, encode, size_with_blobs
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.packing import packed_size
 
@@ -45,6 +45,16 @@ def bytes_sent(mechanism: FieldMechanism) -> int:
     return ENROLMENT_BYTES + bundle + len(encode(total))
 
 
+def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
+    """A sealed row for everybody else; a vector and a sealed seed; everybody's place."""
+    row = packed_size(params.q, params.N)
+    return {
+        ShareBundle: (params.n_max - 1, row + OVERHEAD),
+        SumUpload: (0, max(row, SEALED_SEED)),
+        Complaint: (params.n_max - 1, 0),
+    }
+
+
 EXPLICIT = Topology(
     name="explicit",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING),
@@ -55,5 +65,6 @@ EXPLICIT = Topology(
     client=ExplicitClient(),
     messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint, PeersIncluded, Total),
     bytes_sent=bytes_sent,
+    sizes=sizes,
     completion=COMPLETION,
 )

@@ -23,11 +23,11 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Topology, noiseless
+from faircount.protocol.survey.topology import Size, Topology, noiseless
 from faircount.protocol.topologies.masked.aggregator import S2
 from faircount.protocol.topologies.masked.completion import COMPLETION
 from faircount.protocol.topologies.masked.coordinator import S1
-from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan
+from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan, safe_threshold
 from faircount.protocol.topologies.masked.messages import (
     Help,
     HelpBatch,
@@ -44,15 +44,21 @@ from faircount.protocol.topologies.masked.user import MaskedClient
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
-from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
 
 def check(params: SurveyParameters) -> None:
-    """Enough neighbours for everybody, and a value of S2's to draw the graph from."""
+    """Enough neighbours against as many colluders as the promise covers, and S2's value to draw the graph from."""
     check_degree(params.n_max, params.k, params.t)
+    if params.t < (least := safe_threshold(params.n_max, params.phi, params.k)):
+        raise ParameterError(
+            f"with t = {params.t} key shares {params.phi} colluding users could put a neighbour's key together: "
+            f"t must be at least {least} for k = {params.k}"
+        )
     if params.keys.s2_commitment == NO_COMMITMENT:
         raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
 
@@ -81,6 +87,15 @@ def bytes_sent(mechanism: FieldMechanism) -> int:
     return ENROLMENT_BYTES + len(encode(bundle)) + len(encode(vector))
 
 
+def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
+    """A sealed key share for each neighbour; a vector and a sealed seed; a message key for each neighbour."""
+    return {
+        KeyBundle: (params.k, SHARE_BYTES + OVERHEAD),
+        MaskedSum: (0, max(packed_size(params.q, params.N), SEALED_SEED)),
+        Help: (0, params.k * KEY_BYTES + OVERHEAD),
+    }
+
+
 MASKED = Topology(
     name="masked",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
@@ -106,5 +121,6 @@ MASKED = Topology(
         Total,
     ),
     bytes_sent=bytes_sent,
+    sizes=sizes,
     completion=COMPLETION,
 )

@@ -161,7 +161,7 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     lost = min(n - 1, share_of_users("dropout", dropout, n) + bad)
     first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
     for k in chain(range(first + first % 2, n - 1, 2), (n - 1,)):
-        t = _safe_threshold(n, bad, k)
+        t = safe_threshold(n, bad, k)
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= -RECOVER_BITS * math.log(2):
             return k, t
     raise ParameterError(
@@ -169,7 +169,7 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     )
 
 
-def _safe_threshold(n: int, bad: int, k: int) -> int:
+def safe_threshold(n: int, bad: int, k: int) -> int:
     """The smallest t that with probability 1 - 2^-41 is above everybody's number of colluding neighbours."""
     limit = -(PRIVATE_BITS + 1) * math.log(2) - math.log(n)
     return next(t for t in range(2, k + 3) if _log_below(n - 1, n - 1 - bad, k, k - t + 1) <= limit)

@@ -19,7 +19,7 @@ from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.two_stage import TSSPrime, reports_sets
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Attendance, Completion, Topology
+from faircount.protocol.survey.topology import Attendance, Completion, Size, Topology
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.coordinator import S1
@@ -37,7 +37,7 @@ from faircount.protocol.topologies.two_stage.messages import (
     TwoStageClaim,
 )
 from faircount.protocol.topologies.two_stage.user import TwoStageClient
-from faircount.protocol.wire.codec import encode, size_with_blobs
+from faircount.protocol.wire.codec import Message, encode, size_with_blobs
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.packing import packed_size
 
@@ -89,6 +89,17 @@ def bytes_sent(mechanism: FieldMechanism) -> int:
     return ENROLMENT_BYTES + indicator + bundle + sums
 
 
+def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
+    """A bitmap over the items; a sealed element for each slot of the items reported; one for each slot held."""
+    staged, blob = reports_sets(params.mechanism), packed_size(params.q, 1) + OVERHEAD
+    return {
+        Indicator: (0, -(-params.N // 8)),
+        Bundle: (staged.reported * params.n_max, blob),
+        SlotSums: (params.N, blob),
+        SlotComplaint: (params.n_max, 0),
+    }
+
+
 def _words(_: Attendance, __: float) -> str:
     return FRAGILE
 
@@ -116,6 +127,7 @@ TWO_STAGE = Topology(
         TwoStageClaim,
     ),
     bytes_sent=bytes_sent,
+    sizes=sizes,
     completion=Completion("unknown", None, _words),
     reveals_with_roster=False,
     numbers_users=True,
