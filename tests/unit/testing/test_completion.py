@@ -83,7 +83,7 @@ def test_known_probabilities() -> None:
         (100, 70, 0.05, 1),
         (300, 180, 0.1, 1),
         (60, 30, 0.08, 20),
-        (50, 25, 0.05, 24),
+        (50, 25, 0.05, 15),
     ],
 )
 def test_masked_surveys_end_at_least_as_often_as_is_said(users, minimum, loss, insiders) -> None:
