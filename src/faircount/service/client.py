@@ -199,13 +199,16 @@ class Participation:
     def _visited(self, device: Device) -> Standing:
         """The standing after a visit: what is to be said is said, then how it ended is asked."""
         answer: Message | None = None
+        told = False
         for _ in range(MOST_EXCHANGES):
             asked = self._client.ask(device)
             asks_end = asked is None and device.outcome is None and not took_back(device)
             question = self._client.inquire(device) if asks_end else asked
             if question is None:
                 break
-            answer = self._tell(question)
+            answer, told = self._tell(question), told or not asks_end
+            if isinstance(answer, Wait) and not told:
+                self._say_again(device)
             if isinstance(answer, Wait) or _comes_too_early(answer):
                 break
             after = self._client.hear(device, question, answer, SystemEntropy())
@@ -216,6 +219,12 @@ class Participation:
             if not more:
                 break
         return standing_of(device, answer)
+
+    def _say_again(self, device: Device) -> None:
+        """The same bytes once more: they change nothing, unless S1 has lost them in a restore."""
+        body = self._client.said_before(device)
+        if body is not None:
+            self._tell(body)
 
     def _tell(self, message: Message) -> Message:
         """S1's answer; what it refuses with a reason of the protocol is an answer too."""

@@ -45,7 +45,7 @@ async def in_process(
     `tokens` are those of the owner at S1 and S2; fresh ones unless given.
     """
     urls = databases or tuple(f"sqlite:///{folder / name}.sqlite" for name in ("s1", "s2"))
-    servers = [await _server(folder / name, url, clock, name) for name, url in zip(("s1", "s2"), urls, strict=True)]
+    servers = [await server_in(folder / name, url, name, clock) for name, url in zip(("s1", "s2"), urls, strict=True)]
     tokens = tokens or (fresh_token(), fresh_token())
     for server, token in zip(servers, tokens, strict=True):
         async with server.database.write() as tx:
@@ -68,7 +68,8 @@ async def in_process(
         await server.database.close()
 
 
-async def _server(folder: Path, url: str, clock: Clock, role: str) -> Server:
+async def server_in(folder: Path, url: str, role: str, clock: Clock = now) -> Server:
+    """The surroundings of one of them, s1 or s2, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     database = await connect(url, {"s1": "coordinator", "s2": "aggregator"}[role])
     keys, anchor = KeyFolder(folder / "keys"), FolderAnchor(folder / "anchor")

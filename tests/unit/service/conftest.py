@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.applications import Starlette
 
 from faircount.core.entropy import SystemEntropy
-from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase, propose
 from faircount.protocol.play import SurveySetup, converse, set_up
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.survey.topology import Topology
@@ -24,6 +26,10 @@ from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
 from faircount.service.in_process import Pair, in_process
+from faircount.service.owner.folder import OwnerFile, SurveyFolder, read_servers
+from faircount.service.owner.invitations import numbered
+from faircount.service.owner.remote import BothServers
+from faircount.service.owner.survey import Survey
 
 ADDRESS = "https://count.example.org"
 AT_ONCE = Patience(tries=4, sleep=lambda seconds: None)
@@ -49,9 +55,11 @@ class InMemory:
     def codes(self) -> list[Code]:
         return [Code(self.params.survey, each) for each in self.setup.invitations]
 
+    def http(self) -> httpx.Client:
+        return httpx.Client(transport=httpx.MockTransport(self._handle))
+
     def server(self) -> RemoteServer:
-        http = httpx.Client(transport=httpx.MockTransport(self._handle))
-        return RemoteServer(ADDRESS, name="the survey's server", patience=AT_ONCE, http=http)
+        return RemoteServer(ADDRESS, name="the survey's server", patience=AT_ONCE, http=self.http())
 
     def end_phase(self) -> None:
         self.s1, out = end_phase(self.s1)
@@ -93,15 +101,15 @@ def in_memory() -> MakeServers:
 class Bridge(httpx.BaseTransport):
     """Requests of this thread, answered by applications in the thread of a portal; each by the name of its host."""
 
-    def __init__(self, portal: BlockingPortal, apps: dict[str, Starlette]) -> None:
-        self._portal, self._apps = portal, apps
+    portal: BlockingPortal
+    apps: dict[str, Starlette]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        return self._portal.call(self._send, request)
+        return self.portal.call(self._send, request)
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
         copy = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._apps[request.url.host])) as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(self.apps[request.url.host])) as client:
             found = await client.send(copy)
         return httpx.Response(found.status_code, headers=found.headers, content=found.content)
 
@@ -128,14 +136,55 @@ async def running(folder: Path) -> AsyncIterator[Pair]:
             await scheduler
 
 
+Serving = Callable[[Path], AbstractContextManager[BothApps]]
+
+
 @pytest.fixture
-def both_apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BothApps]:
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(running(tmp_path / "servers")) as pair:
-        apps = {"s1": coordinator_app(pair.s1), "s2": aggregator_app(pair.s2)}
-        tokens = dict(zip(apps, pair.owner_tokens, strict=True))
-        known = {name: {"address": f"http://{name}", "token": token} for name, token in tokens.items()}
-        made = BothApps(tmp_path, pair)
-        made.servers_file.write_text(json.dumps(known))
-        connection = httpx.Client(transport=Bridge(portal, apps))
-        monkeypatch.setattr("faircount.service.calls._connection", lambda verify: connection)
+def serving(monkeypatch: pytest.MonkeyPatch) -> Serving:
+    """Runs both servers while a block runs; started again in the same folder, they have what they had."""
+    bridge = Bridge()
+    monkeypatch.setattr("faircount.service.calls._connection", lambda verify: httpx.Client(transport=bridge))
+
+    @contextmanager
+    def serve(folder: Path) -> Iterator[BothApps]:
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(running(folder / "servers")) as pair:
+            apps = {"s1": coordinator_app(pair.s1), "s2": aggregator_app(pair.s2)}
+            tokens = dict(zip(apps, pair.owner_tokens, strict=True))
+            known = {name: {"address": f"http://{name}", "token": token} for name, token in tokens.items()}
+            made = BothApps(folder, pair)
+            if not made.servers_file.exists():
+                made.servers_file.write_text(json.dumps(known))
+            bridge.portal, bridge.apps = portal, apps
+            yield made
+
+    return serve
+
+
+@pytest.fixture
+def both_apps(tmp_path: Path, serving: Serving) -> Iterator[BothApps]:
+    with serving(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
+    """Makes an open survey in which noise is all but impossible, so that every answer shows."""
+
+    def make(folder: Path, topology: Topology, users: int) -> Survey:
+        mechanism, terms = topology.trial(users, 0)
+        if isinstance(mechanism, TSSPrime):
+            mechanism = replace(mechanism, p=1 - 1e-9)
+        else:
+            mechanism = Laplace(items=users, users=users, epsilon=50.0)
+        s1, s2 = read_servers(folder / "servers.json")
+        owner = OwnerFile(s1, s2, s1.address, (50.0, 1 - 1e-12))
+        agreed = {"epsilon": 50.0, "delta": 1 - 1e-10, "minimum": users, "population": "people", **terms}
+        keys = BothServers.of(owner).offers().keys
+        params = propose(mechanism, keys, survey=SystemEntropy().bytes(16), topology=topology, **agreed)
+        SurveyFolder(folder / "survey").create(params, owner)
+        survey = Survey.at(folder / "survey")
+        survey.invite(numbered(users))
+        survey.servers.wish(params, "open", people=users)
+        return survey
+
+    return make

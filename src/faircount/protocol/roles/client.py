@@ -97,6 +97,10 @@ class Client(ABC):
         taken_back = Withdraw(self.params(device).survey, device.invitation.access)
         return replace(device, waiting=(taken_back,), withdrawn=True)
 
+    def said_before(self, device: Device) -> Message | None:
+        """What S1 has acknowledged, to be said once more on a later visit: a restored S1 may have lost it."""
+        return None
+
     @abstractmethod
     def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
         """Draw what is drawn at the first visit; the result is written before anything is sent."""

@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from faircount.cli import main
-from faircount.core.entropy import SystemEntropy
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol import Topology, known_topologies, propose
+from faircount.protocol import Topology, known_topologies
 from faircount.protocol.wire.messages import Published
 from faircount.service.client import Participation, connect
-from faircount.service.owner.folder import OwnerFile, SurveyFolder, read_servers
-from faircount.service.owner.invitations import numbered
-from faircount.service.owner.remote import BothServers
+from faircount.service.owner.folder import SurveyFolder
+from faircount.service.owner.invitations import read_table
+from faircount.service.owner.reissue import reissue
 from faircount.service.owner.survey import Survey
 from faircount.service.standing import Stage
 
@@ -39,22 +35,6 @@ def parts_of(survey: Survey, folder: Path) -> list[Participation]:
     return [connect(link, state=folder / f"{number}.device") for number, link in enumerate(links)]
 
 
-def almost_noiseless(both_apps: Any, topology: Topology, users: int) -> Survey:
-    """A survey in which noise is all but impossible, so that every answer shows: no owner's command makes one."""
-    mechanism, terms = topology.trial(users, 0)
-    if isinstance(mechanism, TSSPrime):
-        mechanism = replace(mechanism, p=1 - 1e-9)
-    else:
-        mechanism = Laplace(items=users, users=users, epsilon=50.0)
-    s1, s2 = read_servers(both_apps.servers_file)
-    owner = OwnerFile(s1, s2, s1.address, (50.0, 1 - 1e-12))
-    agreed = {"epsilon": 50.0, "delta": 1 - 1e-10, "minimum": users, "population": "people", **terms}
-    keys = BothServers.of(owner).offers().keys
-    params = propose(mechanism, keys, survey=SystemEntropy().bytes(16), topology=topology, **agreed)
-    SurveyFolder(both_apps.folder / "survey").create(params, owner)
-    return Survey.at(both_apps.folder / "survey")
-
-
 def until_over(survey: Survey, parts: list[Participation]) -> None:
     """Everybody visits, the owner closes the visit, and so on; bounded."""
     end = time.monotonic() + 60
@@ -70,10 +50,10 @@ def until_over(survey: Survey, parts: list[Participation]) -> None:
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
-def test_every_topology_over_the_servers_calls(both_apps: Any, tmp_path: Path, topology: Topology) -> None:
-    survey = almost_noiseless(both_apps, topology, 6)
-    survey.invite(numbered(6))
-    survey.servers.wish(survey.params, "open", people=6)
+def test_every_topology_over_the_servers_calls(
+    both_apps: Any, almost_noiseless: Any, tmp_path: Path, topology: Topology
+) -> None:
+    survey = almost_noiseless(both_apps.folder, topology, 6)
     parts = parts_of(survey, tmp_path / "devices")
     for number, part in enumerate(parts):
         part.answer(part.items[number])
@@ -131,3 +111,99 @@ def test_a_survey_without_enough_answers_says_so(both_apps: Any, tmp_path: Path)
     done = call("survey", "result", folder, "--wait")
     assert done.exit_code == 4
     assert "ended without a result: S1: 0 users answered, 32 are needed" in done.stdout
+
+
+def opened(both_apps: Any, folder: Path) -> Survey:
+    said("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE)
+    said("survey", "invite", folder)
+    said("survey", "open", folder)
+    return Survey.at(folder)
+
+
+def test_reminders_name_those_who_have_not_answered(both_apps: Any, tmp_path: Path) -> None:
+    survey = opened(both_apps, tmp_path / "survey")
+    for part in parts_of(survey, tmp_path / "devices")[:3]:
+        part.answer("Aldmoor")
+    told = said("survey", "remind", tmp_path / "survey")
+    assert told["not_answered"] == 37
+    people = [each.person for each in read_table(Path(told["file"]))]
+    assert people == [each.person for each in survey.invited()[3:]]
+    assert Path(told["file"]).stat().st_mode & 0o077 == 0
+
+
+def test_a_lost_invitation_is_replaced_and_a_used_one_is_not(both_apps: Any, tmp_path: Path) -> None:
+    survey = opened(both_apps, tmp_path / "survey")
+    used, lost = parts_of(survey, tmp_path / "devices")[:2]
+    used.answer("Aldmoor")
+    refused = call("survey", "reissue", survey.folder.path, survey.invited()[0].person)
+    assert refused.exit_code == 2
+    assert "this invitation was used" in refused.stderr
+    link = said("survey", "reissue", survey.folder.path, survey.invited()[1].person)["link"]
+    assert link == survey.invited()[1].code.link("http://s1")
+    assert link in survey.folder.printable_file.read_text()
+    assert "no such invitation" in lost.answer("Aldmoor").words.lower()
+    assert connect(link, state=tmp_path / "new.device").answer("Aldmoor").stage is Stage.SENT
+    nobody = call("survey", "reissue", survey.folder.path, "somebody else")
+    assert "nobody of this name is invited" in nobody.stderr
+
+
+def test_an_interrupted_replacement_is_finished_first(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S1 has agreed and the owner's machine stops before it has written that down: the new code is not lost."""
+    survey = opened(both_apps, tmp_path / "survey")
+    first, second = survey.invited()[:2]
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Survey, "write_invitations", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            reissue(survey, first.person)
+    assert survey.invited()[0] == first
+    reissue(survey, second.person)
+    after = survey.invited()
+    assert after[0] != first
+    assert after[1] != second
+    for number in (0, 1):
+        part = connect(after[number].code.link("http://s1"), state=tmp_path / f"{number}.device")
+        assert part.answer("Aldmoor").stage is Stage.SENT
+    assert not (survey.folder.path / "reissue.json").exists()
+
+
+def test_a_survey_is_deleted_when_it_is_over(both_apps: Any, tmp_path: Path) -> None:
+    survey = opened(both_apps, tmp_path / "survey")
+    early = call("survey", "delete", survey.folder.path, "--yes")
+    assert early.exit_code == 2
+    assert said("survey", "abort", survey.folder.path, "--reason", "a mistake")["state"] in ("submitting", "aborted")
+    assert "owner: a mistake" in call("survey", "result", survey.folder.path, "--wait").stdout
+    assert call("survey", "delete", survey.folder.path, "--yes").exit_code == 0
+    gone = call("survey", "status", survey.folder.path)
+    assert gone.exit_code == 2
+    assert "S1 refuses: there is no such survey here" in gone.stderr
+
+
+def test_what_an_owner_gets_wrong_is_told_in_words(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    useless = call("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE[:-1], "--epsilon", "0.1")
+    assert useless.exit_code == 2
+    assert "do not run this" in useless.stderr
+    assert "--anyway makes it all the same" in useless.stderr
+    known = json.loads(both_apps.servers_file.read_text())
+    known["s2"] |= {"token": "wrong"}
+    (tmp_path / "other.json").write_text(json.dumps(known))
+    refused = call("survey", "create", tmp_path / "b", "--servers", tmp_path / "other.json", *CREATE)
+    assert refused.exit_code == 2
+    assert "S2 refuses: this token is not known here: ask the operator for one" in refused.stderr
+    assert not (tmp_path / "b" / "parameters.json").exists()
+    late = call("survey", "create", tmp_path / "c", "--servers", both_apps.servers_file, *CREATE, "--open-for", "soon")
+    assert "--open-for takes a time such as" in late.stderr
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [("--topology", "masked"), ("--topology", "explicit", "--mechanism", "decoys"),
+     ("--topology", "two-stage", "--mechanism", "tss-prime", "--floor", "150", "--users", "600", "--delta", "1e-3")],
+    ids=["masked", "explicit", "two-stage"],
+)  # fmt: skip
+def test_surveys_of_other_topologies_can_be_created(both_apps: Any, tmp_path: Path, terms: tuple[str, ...]) -> None:
+    made = said("survey", "create", tmp_path / "survey", "--servers", both_apps.servers_file, *CREATE, *terms)
+    assert made["topology"] == terms[1]
+    assert SurveyFolder(tmp_path / "survey").parameters().phases[0] == 7200

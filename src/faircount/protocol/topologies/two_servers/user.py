@@ -113,6 +113,10 @@ class TwoServersClient(Client):
             return device.concluded(self.params(device), answer, self.entry(device))
         return device.without(asked)
 
+    def said_before(self, device: Device) -> Message | None:
+        """The body, unless it was withdrawn; where there is a roster, S1 asks for what it lacks."""
+        return None if device.withdrawn else self._respondent(device).body
+
     def params(self, device: Device) -> SurveyParameters:
         """As they were when it answered."""
         return self._respondent(device).params

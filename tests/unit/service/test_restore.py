@@ -1,0 +1,140 @@
+"""Backups and restores of both servers: nothing is counted twice, and what may have been said counts as spent."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faircount.core.errors import ParameterError, RefusedError
+from faircount.protocol import SERVERS
+from faircount.service.client import Participation, connect
+from faircount.service.in_process import server_in
+from faircount.service.owner.survey import Survey
+from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
+from faircount.service.standing import Stage
+
+Serving = Callable[[Path], Any]
+NAMES = {"s1": "coordinator", "s2": "aggregator"}
+
+
+def url(folder: Path, name: str) -> str:
+    return f"sqlite:///{folder / 'servers' / name}.sqlite"
+
+
+def restored(folder: Path, name: str, copy: Path) -> Restored:
+    """What `faircount restore` does, while the servers are stopped."""
+    put_back(url(folder, name), copy, NAMES[name])
+
+    async def mend() -> Restored:
+        server = await server_in(folder / "servers" / name, url(folder, name), name)
+        try:
+            return await (restored_s1 if name == "s1" else restored_s2)(server)
+        finally:
+            await server.database.close()
+
+    return asyncio.run(mend())
+
+
+def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
+    links = [each.code.link(survey.owner.public_address) for each in survey.invited()]
+    parts = [connect(link, state=folder / f"{number}.device") for number, link in enumerate(links)]
+    for number, part in enumerate(parts[:answers]):
+        part.answer(part.items[number])
+    return parts
+
+
+def closed(survey: Survey) -> None:
+    now = survey.servers.status(survey.params)
+    survey.servers.wish(survey.params, "close", state=now["state"], attempt=now["attempt"])
+
+
+def test_s1_restored_from_before_some_answers(serving: Serving, almost_noiseless: Any, tmp_path: Path) -> None:
+    """People who answered since come back with the same bytes; each is counted once."""
+    copy = tmp_path / "copy.sqlite"
+    with serving(tmp_path):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+        parts = begun(survey, tmp_path / "devices", 2)
+        back_up(url(tmp_path, "s1"), copy)
+        for number, part in enumerate(parts[2:], 2):
+            part.answer(part.items[number])
+    done = restored(tmp_path, "s1", copy)
+    assert done == Restored(resumed=(survey.params.survey,))
+    with serving(tmp_path):
+        assert survey.servers.status(survey.params)["users"] == 2
+        for part in parts:
+            assert part.visit().stage is Stage.SENT
+        closed(survey)
+        last = survey.servers.last_word(survey.params) if survey.result(wait=True) else None
+        assert last is not None
+        assert list(last.says.counts) == [1] * 6
+        assert parts[5].visit().stage is Stage.COUNTED
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+def test_s2_restored_ends_what_was_live_and_charges_it(serving: Serving, almost_noiseless: Any, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    with serving(tmp_path):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+        parts = begun(survey, tmp_path / "devices", 6)
+        back_up(url(tmp_path, "s2"), copy)
+    done = restored(tmp_path, "s2", copy)
+    assert done == Restored(ended=(survey.params.survey,), closed=("people",))
+    with serving(tmp_path):
+        closed(survey)
+        ended = survey.result(wait=True)
+        assert ended.reason == b"S2 was restored from a backup"
+        assert ended.spent
+        assert parts[0].visit().stage is Stage.NO_RESULT
+        budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
+        assert budget["closed"]
+        assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
+
+
+def test_s2_restored_to_before_a_result_does_not_give_another(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path
+) -> None:
+    """The survey's key was destroyed with its last word: nothing of it can be read again, and it stays charged."""
+    copy = tmp_path / "copy.sqlite"
+    with serving(tmp_path):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+        begun(survey, tmp_path / "devices", 6)
+        back_up(url(tmp_path, "s2"), copy)
+        closed(survey)
+        first = survey.result(wait=True)
+    done = restored(tmp_path, "s2", copy)
+    assert done == Restored(lost=(survey.params.survey,), closed=("people",))
+    with serving(tmp_path):
+        assert survey.result(wait=True) == first
+        budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
+        assert budget["closed"]
+        assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
+        assert len(survey.servers.receipts(survey.params)) == 1
+
+
+def test_what_is_no_backup_of_this_server_is_refused(serving: Serving, tmp_path: Path) -> None:
+    with serving(tmp_path):
+        pass
+    copy, other = tmp_path / "copy.sqlite", tmp_path / "other.sqlite"
+    back_up(url(tmp_path, "s1"), copy)
+    with pytest.raises(RefusedError, match="is there already"):
+        back_up(url(tmp_path, "s1"), copy)
+    with pytest.raises(RefusedError, match="another server than the aggregator"):
+        put_back(url(tmp_path, "s2"), copy, "aggregator")
+    other.write_bytes(b"hello" * 1000)
+    with pytest.raises(RefusedError, match="is no backup of faircount"):
+        put_back(url(tmp_path, "s1"), other, "coordinator")
+    with pytest.raises(ParameterError, match="there is no backup"):
+        put_back(url(tmp_path, "s1"), tmp_path / "none", "coordinator")
+    with pytest.raises(RefusedError, match="pg_dump and pg_restore"):
+        sqlite_file("postgresql://a/b")
+
+
+def test_the_file_of_servers_is_kept(serving: Serving, tmp_path: Path) -> None:
+    """Restarting the servers of these tests keeps their owner: else nothing here would be tested."""
+    with serving(tmp_path):
+        first = json.loads((tmp_path / "servers.json").read_text())
+    with serving(tmp_path):
+        assert json.loads((tmp_path / "servers.json").read_text()) == first
