@@ -15,7 +15,7 @@ from faircount.estimation.intervals import Intervals
 from faircount.estimation.result import MeanResult
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan
-from faircount.planning.privacy_report import Statement
+from faircount.planning.statement import Statement
 from faircount.service.client import Participation
 from faircount.service.standing import Standing
 

@@ -25,6 +25,9 @@ COMMANDS = {
 }
 """In the order in which a newcomer needs them."""
 
+OTHER_NAMES = {"histogram": "run"}
+"""What is called otherwise in Python has that name too."""
+
 
 class PlainError(click.ClickException):
     """One line on standard error and exit code 2."""
@@ -47,9 +50,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the file of the command asked for."""
-        if cmd_name not in COMMANDS:
+        name = OTHER_NAMES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"faircount.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"faircount.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -177,7 +177,7 @@ def _assumed(made: "Plan") -> str:
 COLUMNS = {
     "mechanism": "the name that `faircount run --mechanism` takes",
     "topology": "how the shares travel; second line: servers do it otherwise; -: there are no shares",
-    "95% error": "19 of 20 estimates of an item are off by less; without added noise by a normal law",
+    "95% error": "19 of 20 estimates of an average item are off by no more, as a share of the users",
     "std. error": "standard error of the same",
     "users": "the fewest users who reach the wanted error",
     "bytes": "what a user sends in all",

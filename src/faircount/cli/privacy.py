@@ -8,7 +8,7 @@ from faircount.cli.options import DELTA
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
-    from faircount.planning.privacy_report import Statement
+    from faircount.planning.statement import Statement
 
 MECHANISMS = (*names(), "gaussian")  # continuous noise is no mechanism of ours, but the paper compares with it
 

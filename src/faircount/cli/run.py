@@ -115,7 +115,7 @@ def run(
     TABLE is a CSV file (also .gz), a Parquet file, or - for CSV on standard input.
 
     Every row acts as a user of the full protocol: it adds its noise, makes real secret shares, and only the sum of all
-    is opened.
+    is opened. In Python this is fc.histogram; `faircount histogram` is the same command.
     """
     from faircount.cli.deliver import Targets, deliver
     from faircount.cli.show import console, print_json

@@ -2,13 +2,16 @@
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from faircount.core.domain import shown
 from faircount.core.figures import blank_figure, save_figure, shown_axes
 from faircount.estimation.presentation import SIMULATION, Frequencies
+
+if TYPE_CHECKING:
+    from faircount.estimation.result import MeanResult
 
 LONGEST = 40  # characters of an item beside its bar
 
@@ -21,6 +24,19 @@ def result_axes(result: Frequencies, level: float, covers: str, axes: Any = None
     """Draw on the axes given, or on those of a new figure."""
     target = shown_axes(*_size(result)) if axes is None else axes
     _draw(target, result, level, covers)
+    return target
+
+
+def mean_axes(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:
+    """A mean between -1 and 1, a dot with its interval: on the axes given, or on those of a new figure."""
+    target, (low, high) = shown_axes(8, 1.9) if axes is None else axes, result.interval(level, covers=covers)
+    target.spines[["top", "right", "left"]].set_visible(False)
+    target.hlines([0], low, high, color="black", lw=1.2)
+    target.plot([result.estimate], [0], "o", color="#3f7f70")
+    target.set_yticks([])
+    target.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
+    target.set_xlabel(f"mean of {result.included:,} users, with its {level:.0%} interval")
+    _head(target, result)
     return target
 
 
@@ -42,6 +58,11 @@ def _draw(axes: Any, result: Frequencies, level: float, covers: str) -> None:
     axes.invert_yaxis()
     axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    _head(axes, result)
+
+
+def _head(axes: Any, result: "Frequencies | MeanResult") -> None:
+    """The guarantee above the figure, or that there is none."""
     words = SIMULATION if result.simulation else str(result.guarantee)
     axes.set_title("\n".join(textwrap.wrap(words, 100)), size=7, loc="left", color="0.35")
 

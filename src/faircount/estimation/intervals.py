@@ -170,15 +170,18 @@ def _method(channel: Channel, n: int, covers: str) -> tuple[Callable[[Ints, Chan
         if noisy:
             return (
                 _noisy_population,
-                "exact inversion of Bin(n, frequency) plus the noise law: privacy and user sampling",
+                "exact, from the chance of meeting a holder and the law of the noise: privacy noise and user sampling",
             )
         return _binomial_population, "Clopper-Pearson, exact: privacy noise and user sampling"
     if noisy and channel.hit == 1:
         return _noise_quantiles, "quantiles of the realized noise law, exact: privacy noise alone"
     if noisy:
-        return _sampled_and_noisy, "exact inversion of Bin(holders, p) plus the noise law: privacy noise alone"
+        return (
+            _sampled_and_noisy,
+            "exact, from the chance of being sampled and the law of the noise: privacy noise alone",
+        )
     if not local:
-        return _sampled, "exact inversion of Bin(holders, p), Blaker's ordering: privacy noise alone"
+        return _sampled, "exact, from the chance of being sampled (Blaker's ordering): privacy noise alone"
     if n <= EXACT_LOCAL_USERS:
         return _local, "exact, from the chances of a yes with and without the item: privacy noise alone"
     return _local_score, "score interval with continuity correction, approximate: privacy noise alone"
@@ -283,7 +286,7 @@ def _ratio(points: Ints, n: int, error: float, covers: str) -> tuple[Bounds, str
         method = "Clopper-Pearson given the number sampled, exact: privacy noise and user sampling"
     else:
         low, high = _each_distinct(lambda some: _drawn(some[:, 0], some[:, 1], n, error), rows, n)
-        method = "exact hypergeometric inversion given the number sampled, Blaker's ordering: privacy noise alone"
+        method = "exact, given the number of users sampled (Blaker's ordering): privacy noise alone"
     return (low.reshape(points.shape), high.reshape(points.shape)), method
 
 

@@ -173,6 +173,12 @@ class MeanResult:
         about = {"guarantee": said["guarantee"], "simulation": self.simulation}
         return plain.frame({name: [value] for name, value in said["mean"].items()}, ["mean"], "of", about)
 
+    def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
+        """The mean with its interval on matplotlib axes: those given, or new ones, which are returned."""
+        from faircount.estimation.drawing import mean_axes
+
+        return mean_axes(self, level, covers, ax)
+
     def __str__(self) -> str:
         head = f"{self._head()} of {self.included} users"
         above = [SIMULATION] if self.simulation else []

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from faircount.core import plain as table_of
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
-from faircount.core.plain import JSON_VERSION
 from faircount.core.validation import integer
 from faircount.experiments.cost_counters import (
     added_by_more_helpers,
@@ -240,6 +240,8 @@ between two servers."""
 
 _COUNTED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
 
+_VALUES = ("corrected_value", "counted")
+
 
 @dataclass(frozen=True)
 class CostTable:
@@ -262,7 +264,26 @@ class CostTable:
         known = {"users": self.size.n, "items": self.size.N, "alpha": self.size.alpha, "gamma": self.gamma}
         known |= {"phi": self.size.phi}
         sent = {name: self.bytes_sent(name) for name in CELLS if name != "tss_prime"}
-        return {**JSON_VERSION, **known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
+        return {**table_of.JSON_VERSION, **known, "q": self.modulus, "protocols": rows, "bytes_sent_per_user": sent}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per protocol and cost; its `attrs` hold the size."""
+        rows = self._rows()
+        said = {key: value for key, value in self.to_dict().items() if key != "protocols"}
+        columns = {key: [row[key] for _, row in rows] for key in rows[0][1]}
+        return table_of.frame(columns, [name for name, _ in rows], "protocol", said)
+
+    def _repr_html_(self) -> str:
+        heads = ["protocol", "cost", "printed", "corrected", "formula", "counted"]
+        keys = ("cost", "printed", "corrected")
+        rows = [
+            [name, *(table_of.text(row[key] or "-") for key in keys), *(f"{row[key]:,.4g}" for key in _VALUES)]
+            for name, row in self._rows()
+        ]
+        return table_of.table(heads, rows)
+
+    def _rows(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, row) for name, rows in self.to_dict()["protocols"].items() for row in rows]
 
     def _row(self, protocol: str, cell: Cell) -> dict[str, Any]:
         return {

@@ -304,9 +304,15 @@ class FrequencyMechanism(Mechanism):
     def expected_errors(self, included: int) -> tuple[float, float]:
         """Standard error and 95% half-width of an average item's frequency when so many users are in the sum.
 
-        Where noise is added the half-width is the noise's own quantile; else the normal approximation.
+        The half-width is that of the sum's own law, which is normal only where the sum spreads over hundreds of counts.
         """
         return self.channel(included).expected_errors(self.N, included)
+
+    @property
+    def count_step(self) -> float:
+        """How much one more in an item's sum adds to its estimated count."""
+        law = self.channel(self.n)
+        return 1 / (law.hit - law.miss)
 
 
 def keep(mechanism: Mechanism, **clean: object) -> None:

@@ -13,11 +13,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from faircount.accounting.divergence import binomial_window
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
 from faircount.core.validation import real
 
 Z95 = 1.959963984540054
+
+NORMAL_FROM = 100.0
+"""Sums with a larger standard deviation are taken for normal: 95% are then 95% to 0.1%."""
+
+_NEGLIGIBLE = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,23 @@ class NoiseLaw:
         high = self.pmf.size - 1 - int(np.searchsorted(above, tail, side="right"))
         return float(self.values[low]), float(self.values[max(low, high)])
 
+    def half_width(self, share: float) -> float:
+        """The smallest distance from the mean within which at least this share of the outcomes lies."""
+        distance = np.abs(self.values - self.mean)
+        order = np.argsort(distance, kind="stable")
+        inside = np.cumsum(self.pmf[order]) + 1e-15  # of sums that are 1 but for rounding
+        found = float(distance[order][min(int(np.searchsorted(inside, share)), order.size - 1)])
+        return round(found, 12)  # a half coin is a half coin, whatever the mean was rounded to
+
+
+def _coins(trials: int, p: float) -> NoiseLaw:
+    """Bin(trials, p) without the points that nobody will ever see."""
+    if p == 0:
+        return NoiseLaw(0, np.ones(1))
+    low, logs = binomial_window(trials, p)
+    seen = np.flatnonzero(logs > math.log(_NEGLIGIBLE))
+    return NoiseLaw(low + int(seen[0]), np.exp(logs[seen[0] : seen[-1] + 1]))
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -81,12 +104,23 @@ class Channel:
         return np.asarray(spread / (included * (self.hit - self.miss)) ** 2)
 
     def expected_errors(self, items: int, included: int) -> tuple[float, float]:
-        """Standard error and 95% half-width of the frequency of an item that is as frequent as the average one."""
+        """Standard error and 95% half-width of the frequency of an item that is as frequent as the average one.
+
+        Where the average is no whole number of holders, the half-width holds with one more and with one less.
+        """
         error = math.sqrt(float(self.variance(np.full(items, 1 / items), included).mean()))
-        if self.noise is None:
+        step = 1 / (included * (self.hit - self.miss))
+        if self.noise is None and error > NORMAL_FROM * step:
             return error, Z95 * error
-        low, high = self.noise.quantiles(0.025)
-        return error, (high - low) / 2 / included
+        around = {included // items, -(-included // items)}
+        return error, step * max(self.law(holders, included).half_width(0.95) for holders in around)
+
+    def law(self, holders: int, included: int) -> NoiseLaw:
+        """What is random in the sum of an item with so many holders."""
+        if self.noise is not None:  # every holder is counted, nobody else
+            return self.noise
+        held, others = _coins(holders, self.hit), _coins(included - holders, self.miss)
+        return NoiseLaw(held.low + others.low, np.convolve(held.pmf, others.pmf))
 
 
 def normal_errors(variance: float, included: int) -> tuple[float, float]:

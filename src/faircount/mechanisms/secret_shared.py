@@ -240,6 +240,11 @@ class NoiseMechanism(SharedMechanism):
         return self.n - self.insiders - self.dropouts
 
     @property
+    def count_step(self) -> float:
+        """Every holder counts, so that the sum is the count and noise."""
+        return 1.0
+
+    @property
     def parameters(self) -> dict[str, float]:
         """The number of users counted on comes with those of all shared mechanisms."""
         return {**super().parameters, "h": self.h}

@@ -1,7 +1,8 @@
 """How large the error is: at one number of users, at many, and how many users a wanted error needs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from faircount.accounting.divergence import smallest_whole
 from faircount.core.errors import FaircountError
@@ -31,41 +32,42 @@ def curves(q: Question, sizes: Sequence[int]) -> dict[str, list[float | None]]:
 def users_needed(family: Family, q: Question, target: float) -> int | None:
     """The smallest number of users at which the 95% half-width is at most `target`; None if none was found.
 
-    More users are not always better, because those who may drop out or collude are whole users, and coins are whole
-    coins. So every number is tried, beginning where it would not be enough even if nobody dropped out, up to 100 times
-    that; above 1,000 every number of three digits.
+    More users are not always better, because those who may drop out or collude are whole users, and coins, reports and
+    holders are whole ones. So every number is tried but those that would not be enough even if nobody were missing, up
+    to 100 times the last of these; above 1,000 every number of three digits.
     """
 
-    def enough(users: int) -> bool:
+    users = most = asked = 0
+    while users <= most or users < ONE_BY_ONE:
+        if users >= 2 * asked:  # where it is hopeless to try one by one, jump
+            ahead = smallest_whole(partial(_perhaps, family, q, target, users), MOST_USERS)
+            if ahead is None:
+                return None
+            asked = max(1, users + ahead)
+            most = min(MOST_USERS, max(most, 100 * asked if ahead else 0))
+            users = _rounded_up(asked)
         found = half_width(family, q, users)
-        return found is not None and found <= target
-
-    first = _best_case(family, q, target)
-    if first is None:
-        return None
-    return next((users for users in _round_numbers(first, min(100 * first, MOST_USERS)) if enough(users)), None)
+        if found is not None and found <= target:
+            return users
+        users = _rounded_up(users + 1)
+    return None
 
 
-def _best_case(family: Family, q: Question, target: float) -> int | None:
-    """A number of users below which none is enough: with one insider and no dropouts, less one count of error.
+def _perhaps(family: Family, q: Question, target: float, users: int, more: int) -> bool:
+    """Whether `users` and so many more could be enough, with one insider and no dropouts, less one step of error.
 
-    Without missing users noise falls with the users, but for one count: that of an odd coin and of a whole quantile.
+    From where it does not hold, it begins to hold once: without missing users the error falls with the users, but for
+    one step of the sum: that of an odd coin, of a whole quantile, of a holder more.
     """
-    best = replace(q, dropout=0.0, colluding=0.0)
-
-    def enough(staying: int) -> bool:
-        found = half_width(family, best, staying)
-        return found is not None and found * staying - 1 <= target * staying
-
-    staying = smallest_whole(enough, MOST_USERS)
-    return None if staying is None else max(1, staying - 1)
+    staying = users + more
+    try:
+        mechanism = family(replace(q, users=staying, dropout=0.0, colluding=0.0)).mechanism
+        return mechanism.expected_errors(staying)[1] * staying - mechanism.count_step <= target * staying
+    except FaircountError:
+        return False
 
 
-def _round_numbers(first: int, last: int) -> Iterator[int]:
-    """The numbers from `first` to `last`, all of them up to 1,000 and those of three digits above."""
-    users = first
-    while users <= last:
-        step = 10 ** max(0, len(str(users)) - 3) if users >= ONE_BY_ONE else 1
-        users = -(-users // step) * step
-        yield users
-        users += step
+def _rounded_up(users: int) -> int:
+    """The next number that is tried: all of them up to 1,000 and those of three digits above."""
+    step = 10 ** max(0, len(str(users)) - 3) if users >= ONE_BY_ONE else 1
+    return -(-users // step) * step

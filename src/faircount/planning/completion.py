@@ -63,12 +63,12 @@ def _ending(topology: Topology, who: Attendance) -> Ending:
     return Ending(topology, chance, known.words(who, chance or 0.0))
 
 
-def dropout_needed(q: Question, loss: float) -> float | None:
-    """The smallest dropout, in whole percent, with which `servers` end often enough; None where nobody could hide."""
+def dropout_needed(q: Question, loss: float, topology: Topology = SERVERS) -> float | None:
+    """The smallest dropout, in whole percent, with which surveys end often enough; None where nobody could hide."""
     for hundredths in range(100):
         fewest = q.users - share_of_users("dropout", hundredths / 100, q.users)
         if fewest <= max(1, q.insiders):
             return None
-        if completion(SERVERS, q.users, fewest, loss) >= TARGET_COMPLETION:
+        if completion(topology, q.users, fewest, loss, insiders=q.insiders) >= TARGET_COMPLETION:
             return hundredths / 100
     return None

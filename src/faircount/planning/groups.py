@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.plain import JSON_VERSION
 from faircount.estimation import weighting
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, percent, plan
@@ -23,6 +23,9 @@ WHY = {
     "uwa": "every user counts alike, and the noise differs too little between the groups to do otherwise",
     "cpa": "one survey of everybody has so much less noise that it wins even at the smallest epsilon",
 }
+
+FRAME = ("users", "epsilon", "mechanism", "half_width_95", "standard_error", "weight")
+"""Columns of a plan for groups as a data frame."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class GroupsPlan:
             {"group": name, "epsilon": each.question.epsilon, **each.to_dict()} for name, each in self.plans.items()
         ]
         return {
-            **JSON_VERSION,
+            **plain.JSON_VERSION,
             "best": self.best,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
@@ -96,6 +99,34 @@ class GroupsPlan:
             "groups": groups,
             "notes": list(self.notes),
         }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per group with its weight in the best way; its `attrs` hold the rest."""
+        rows = self._rows()
+        columns = {key: [row[at] for row in rows] for at, key in enumerate(FRAME)}
+        return plain.frame(columns, list(self.plans), "group", {"verdict": self.verdict, "best": self.best})
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        """Users, epsilon, mechanism, its errors, and the weight in the best way."""
+        weights = self.combined[self.best].weights
+        shares = weights if len(weights) == len(self.plans) else (None,) * len(self.plans)  # one survey of everybody
+        best = [(made.question, _best(name, made)) for name, made in self.plans.items()]
+        return [
+            (asked.users, asked.epsilon, each.name, each.half_width_95, each.standard_error, share)
+            for (asked, each), share in zip(best, shares, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return f"<GroupsPlan: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [plain.text(name), f"{users:,}", f"{epsilon:g}", mechanism, percent(half, "±"), percent(error)]
+            for name, (users, epsilon, mechanism, half, error, _) in zip(self.plans, self._rows(), strict=True)
+        ]
+        table = plain.table(["group", "users", "epsilon", "mechanism", "95% error", "standard error"], rows)
+        words = (f"Note: {each}" for each in self.notes)
+        return plain.paragraph(self.verdict, strong=True) + table + "".join(map(plain.paragraph, words))
 
 
 def plan_groups(groups: Mapping[str, tuple[int, float]], items: int, delta: float, **known: Any) -> GroupsPlan:

@@ -11,6 +11,7 @@ from faircount.planning.calibrate import families
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.option import Option, option
 from faircount.planning.question import Question, cautions
+from faircount.protocol import SERVERS
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 TIE_FACTOR = 1.01
@@ -65,7 +66,7 @@ class Plan:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether the survey comes to an end and its error, a 95% half-width, stays below the average frequency 1/N."""
+        """Whether the survey ends as recommended, with a 95% half-width below the average frequency 1/N."""
         return self.recommended is not None and self._ends and self._tells
 
     @property
@@ -75,8 +76,22 @@ class Plan:
 
     @property
     def _ends(self) -> bool:
-        """Whether the topology that bears the most brings enough surveys to their end, where that was asked."""
-        return all(each.chance is None or each.chance >= TARGET_COMPLETION for each in self.endings[:1])
+        """Whether the recommended topology brings enough surveys to their end, where that was asked."""
+        chance = self._ending.chance if self._ending else None
+        return chance is None or chance >= TARGET_COMPLETION
+
+    def _instead(self) -> str:
+        """The next best that makes shares and would come to an end."""
+        ends = {str(each.topology) for each in self.endings if (each.chance or 0.0) >= TARGET_COMPLETION}
+        other = next((each for each in self.options if each.sound and each.topology in ends), None)
+        return "" if other is None else f", or run {other.name} in {other.topology}"
+
+    @property
+    def _ending(self) -> Ending | None:
+        """How the recommended topology ends; reports without shares need one visit, as servers do."""
+        best = self.recommended
+        wanted = str(SERVERS) if best is None or best.topology is None else best.topology
+        return next((each for each in self.endings if str(each.topology) == wanted), None)
 
     @property
     def verdict(self) -> str:
@@ -101,14 +116,15 @@ class Plan:
 
     def _unfinished(self) -> str:
         """What to do about a survey that too few users stay for."""
-        needed = dropout_needed(self.question, self.loss or 0.0)
+        way = self._ending.topology if self._ending else SERVERS
+        needed, visits = dropout_needed(self.question, self.loss or 0.0, way), len(way.phases)
         advice = (
             "ask more users" if needed is None else f"plan with --dropout {needed:g} (dropout={needed:g} in Python)"
         )
         return (
-            f"do not run this: if each visit is missed with probability {self.loss:.3g}, even servers, which need one "
-            f"visit, end in fewer than {TARGET_COMPLETION:.0%} of the surveys, because {self.question.staying:,} of "
-            f"{self.question.users:,} users must stay; {advice}"
+            f"do not run this: if each visit is missed with probability {self.loss:.3g}, fewer than "
+            f"{TARGET_COMPLETION:.0%} of the surveys come to an end in {way}, with {visits} visit{'s' * (visits > 1)}, "
+            f"because {self.question.staying:,} of {self.question.users:,} users must stay; {advice}{self._instead()}"
         )
 
     def _compared(self, best: Option) -> str:

@@ -6,7 +6,7 @@ delta is computed, or delta and epsilon is. Several releases are composed by the
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from faircount.accounting import exact, gaussian, paper
@@ -15,69 +15,20 @@ from faircount.accounting.composition import compose, compose_randomized_respons
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation, insiders
 from faircount.core.errors import ParameterError
-from faircount.core.plain import JSON_VERSION
 from faircount.core.validation import integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
+from faircount.mechanisms.registry import names
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS
-from faircount.planning.question import cautions
+from faircount.planning.own_privacy import registered
+from faircount.planning.statement import Statement
 
 ROUNDED = 1.005
 """A p this much above the theorem's counts as the theorem's own, typed with three digits."""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What parameters guarantee, between data sets that differ in one user's answer unless said otherwise.
-
-    mechanism: its name
-    epsilon, delta: the guarantee; None where it cannot be stated
-    delta_zero_out: delta where a neighbour lacks the user's response instead
-    adversary: who is looking
-    condition: what must hold for the claim not to be empty; None where it holds for any data
-    releases: how many results about the same users this is for
-    paper: what the paper prints for the same parameters; None where it says nothing
-    more: further figures of this mechanism
-    """
-
-    mechanism: str
-    epsilon: float | None
-    delta: float | None
-    delta_zero_out: float | None
-    adversary: Adversary
-    condition: str | None = None
-    releases: int = 1
-    paper: dict[str, float | None] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-
-    def __hash__(self) -> int:
-        return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know about so large an epsilon or delta."""
-        return cautions(self.epsilon or 0.0, self.delta or 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            **JSON_VERSION,
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "delta_zero_out": self.delta_zero_out,
-            "relation": str(Relation.REPLACE_ONE),
-            "adversary": str(self.adversary),
-            "condition": self.condition,
-            "releases": self.releases,
-            "paper": self.paper,
-            "notes": list(self.notes),
-            **self.more,
-        }
 
 
 def _either(epsilon: float | None, delta: float | None) -> None:
@@ -322,8 +273,11 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     is the k of the formula.
 
     mechanism: its name, in small letters
-    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing
+    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing. A mechanism of
+        your own (`register`) takes its own fields
     """
+    if mechanism not in NEEDS and mechanism in names():
+        return registered(mechanism, parameters)
     known = _checked(mechanism, parameters)
     if mechanism in LOCAL:
         return local(mechanism, known.pop("epsilon"), **known)
@@ -347,7 +301,7 @@ statement = privacy
 
 def _checked(mechanism: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if mechanism not in NEEDS:
-        raise ParameterError(f"mechanism must be one of {', '.join(NEEDS)}")
+        raise ParameterError(f"mechanism must be one of {', '.join((*names(), 'gaussian'))}")
     must, may = NEEDS[mechanism]
     lacking = [name for name in must if name not in parameters]
     strange = [name for name in parameters if name not in (*must, *may, "releases")]

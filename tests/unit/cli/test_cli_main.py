@@ -116,3 +116,8 @@ def test_the_shell_completes_commands_and_options(words: str, found: str) -> Non
         [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
     assert f"plain,{found}" in done.stdout.splitlines()
+
+
+def test_histogram_is_the_name_of_run_in_python_and_here() -> None:
+    context = click.Context(main)
+    assert main.get_command(context, "histogram") is main.get_command(context, "run")

@@ -230,3 +230,16 @@ def test_means_are_values_too() -> None:
     assert said["mean"] == {"estimate": one.estimate, "low": one.interval()[0], "high": one.interval()[1]}
     assert one.to_frame().loc["mean", "estimate"] == one.estimate
     assert SIMULATION in one._repr_html_()
+
+
+def test_a_mean_draws_itself_with_its_interval() -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    made = fc.run([0.5] * 40, fc.Duchi(epsilon=1.0), entropy=fc.SeededStream(1))
+    axes = made.plot()
+    (line,) = axes.collections
+    np.testing.assert_allclose(line.get_segments()[0][:, 0], made.interval())
+    assert axes.lines[0].get_xdata()[0] == made.estimate
+    assert "SIMULATION" in axes.get_title(loc="left")
+    assert made.plot(ax=axes) is axes

@@ -126,3 +126,12 @@ def test_a_protocol_that_opens_another_sum_is_caught(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cost_counters.Tally, "expand", wrong)
     with pytest.raises(CorruptSumError):
         cost_counters.two_servers(DPDS(items=3, users=5, p=0.5), np.arange(5) % 3, SeededStream(1))
+
+
+def test_a_cost_table_is_a_table_in_pandas_and_in_a_notebook() -> None:
+    made = costs(users=6, items=4, runs=1)
+    frame, rows = made.to_frame(), made.to_dict()["protocols"]
+    assert len(frame) == sum(map(len, rows.values()))
+    assert list(frame.loc["dpds", "counted"]) == [row["counted"] for row in rows["dpds"]]
+    assert frame.attrs["users"] == 6
+    assert made._repr_html_().count("<tr>") == len(frame) + 1

@@ -121,6 +121,20 @@ def test_it_is_audited_on_the_worst_pair_of_all_noise() -> None:
     assert fc.audit(mechanism, epsilon=0.2, delta=0.0, runs=1000, entropy=SeededStream(4)).refuted
 
 
+def test_its_privacy_is_stated_as_it_says_itself() -> None:
+    said = fc.privacy("even-coins", epsilon=1.0, each=3, users=60)
+    assert (said.epsilon, said.delta) == (1.0, decoys_delta(3 * 59, 1.0))
+    assert said.delta_zero_out == decoys_delta(3 * 59, 1.0, Relation.ZERO_OUT)
+    assert said.more["each"] == 3
+    both = fc.privacy("even-coins", epsilon=1.0, each=3, users=60, releases=2)
+    assert (both.epsilon, both.releases) == (2.0, 2)
+    assert both.delta <= 2 * said.delta
+    with pytest.raises(ParameterError, match="even-coins has no p; it takes"):
+        fc.privacy("even-coins", p=0.5)
+    with pytest.raises(ParameterError, match="missing 2 required keyword-only arguments: 'epsilon' and 'each'"):
+        fc.privacy("even-coins")
+
+
 def test_names_are_taken_once_and_only_by_mechanisms() -> None:
     registry.register(EvenCoins)  # a notebook cell that runs again
     with pytest.raises(ParameterError, match="taken"):

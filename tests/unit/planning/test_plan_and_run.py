@@ -19,7 +19,7 @@ from faircount.planning.costs import in_servers
 from faircount.planning.option import Option
 from faircount.planning.plan import Plan, plan
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, encode, topology_named
-from faircount.protocol.survey.topology import Topology
+from faircount.protocol.survey.topology import TARGET_COMPLETION, Topology
 from faircount.protocol.wire.messages import Inquiry, Visit
 from faircount.testing.completion import played
 
@@ -165,3 +165,27 @@ def test_more_coins_than_there_may_be_are_refused_in_words() -> None:
     assert servers is not None
     assert servers.mechanism is None
     assert "coins must be between" in (servers.reason or "")
+
+
+def test_few_coins_for_several_releases_run_where_they_are_planned() -> None:
+    """They do not reach a delta of 1e-6 in one release, and were refused there."""
+    made = next(each for each in plan(300, 3, 12.0, 0.01, releases=3).options if each.name == "decoys")
+    assert made.parameters["D"] < 20
+    assert made.mechanism is not None
+    answers = [0] * 150 + [1] * 100 + [2] * 50
+    for topology in ("servers", made.topology):
+        assert fc.run(answers, made.mechanism, topology=topology).included == 300
+    with pytest.raises(fc.FaircountError, match="give epsilon="):
+        fc.run(answers, fc.DPDS(items=3, p=0.5), topology="servers")
+
+
+def test_whether_a_survey_ends_is_asked_of_the_recommended_topology() -> None:
+    """Decoys for 12 releases are recommended in masked, where users come four times; servers would end."""
+    made = plan(800, 12, 1.0, 1e-6, releases=12, loss=0.01, dropout=0.02)
+    assert made.recommended is not None
+    assert (made.recommended.name, made.recommended.topology) == ("decoys", "masked")
+    chances = {str(each.topology): each.chance or 0.0 for each in made.endings}
+    assert chances["servers"] > TARGET_COMPLETION > chances["masked"]
+    assert not made.worthwhile
+    assert "come to an end in masked, with 4 visits" in made.verdict
+    assert made.verdict.endswith(", or run dpdg in servers")

@@ -59,3 +59,21 @@ def test_one_group_is_no_groups() -> None:
 def test_a_group_that_nothing_serves_is_named() -> None:
     with pytest.raises(RefusedError, match="group tiny"):
         plan_groups({"tiny": (10, 1e-7), "b": (10, 1.0)}, 3, 1e-12)
+
+
+def test_a_plan_for_groups_is_a_table_in_pandas_and_in_a_notebook() -> None:
+    made = plan_groups(FOUR, 30, 1e-6)
+    frame = made.to_frame()
+    assert list(frame.index) == list(FOUR)
+    assert tuple(frame["weight"]) == made.combined["total"].weights
+    assert frame.attrs["verdict"] == made.verdict
+    shown = made._repr_html_()
+    assert shown.count("<tr>") == 5
+    assert made.verdict in shown
+    assert repr(made) == f"<GroupsPlan: {made.verdict}>"
+
+
+def test_one_survey_of_everybody_has_no_weights_of_groups() -> None:
+    made = plan_groups({"a": (400, 0.99), "b": (400, 1.0)}, 30, 1e-6)
+    assert made.best == "cpa"
+    assert made.to_frame()["weight"].isna().all()

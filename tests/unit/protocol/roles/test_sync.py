@@ -117,7 +117,7 @@ STAGES = {topology: stages(topology) for topology in known_topologies()}
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology) -> None:
     @settings(
-        max_examples=300,
+        max_examples=100,
         deadline=None,
         derandomize=True,
         phases=[Phase.generate],

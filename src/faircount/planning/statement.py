@@ -1,0 +1,58 @@
+"""What parameters guarantee, as a value."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from faircount.accounting.guarantee import Adversary, Relation
+from faircount.core.plain import JSON_VERSION
+from faircount.planning.question import cautions
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What parameters guarantee, between data sets that differ in one user's answer unless said otherwise.
+
+    mechanism: its name
+    epsilon, delta: the guarantee; None where it cannot be stated
+    delta_zero_out: delta where a neighbour lacks the user's response instead
+    adversary: who is looking
+    condition: what must hold for the claim not to be empty; None where it holds for any data
+    releases: how many results about the same users this is for
+    paper: what the paper prints for the same parameters; None where it says nothing
+    more: further figures of this mechanism
+    """
+
+    mechanism: str
+    epsilon: float | None
+    delta: float | None
+    delta_zero_out: float | None
+    adversary: Adversary
+    condition: str | None = None
+    releases: int = 1
+    paper: dict[str, float | None] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.mechanism, self.epsilon, self.delta, self.adversary, self.releases))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about so large an epsilon or delta."""
+        return cautions(self.epsilon or 0.0, self.delta or 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **JSON_VERSION,
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "delta_zero_out": self.delta_zero_out,
+            "relation": str(Relation.REPLACE_ONE),
+            "adversary": str(self.adversary),
+            "condition": self.condition,
+            "releases": self.releases,
+            "paper": self.paper,
+            "notes": list(self.notes),
+            **self.more,
+        }

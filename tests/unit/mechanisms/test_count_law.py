@@ -1,0 +1,70 @@
+"""The law of an item's sum: 95% errors that hold 95% of the time, against sums of probabilities and against draws."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import faircount as fc
+from faircount.mechanisms.count_law import NORMAL_FROM, Channel
+
+MECHANISMS = [
+    fc.GRR(items=2, users=28, epsilon=5.0),
+    fc.GRR(items=5, users=73, epsilon=2.0),
+    fc.OUE(items=4, users=40, epsilon=3.0),
+    fc.DPDS(items=3, users=31, p=0.4, floor=5),
+    fc.Laplace(items=3, users=50, epsilon=1.0),
+    fc.Decoys(items=3, users=51, coins=75),
+]
+
+
+def inside(law: Channel, holders: int, users: int, half: float) -> float:
+    """P(|estimate - truth| <= half), summed over every pair of outcomes of the two groups of coins."""
+    ours, others = np.arange(holders + 1)[:, None], np.arange(users - holders + 1)
+    chance = stats.binom.pmf(ours, holders, law.hit) * stats.binom.pmf(others, users - holders, law.miss)
+    estimate = (ours + others - users * law.miss) / (law.hit - law.miss) / users
+    return float(chance[np.abs(estimate - holders / users) <= half + 1e-12].sum())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[:4], ids=str)
+def test_half_widths_hold_and_no_smaller_ones_do(mechanism: Any) -> None:
+    users, law = mechanism.n, mechanism.channel(mechanism.n)
+    half = mechanism.expected_errors(users)[1]
+    around = (users // mechanism.N, -(-users // mechanism.N))
+    assert min(inside(law, holders, users, half) for holders in around) >= 0.95
+    assert min(inside(law, holders, users, half * (1 - 1e-6)) for holders in around) < 0.95
+
+
+def test_a_normal_law_would_hold_less_often_than_it_says() -> None:
+    """28 users, two items, epsilon 5: 1.96 standard errors hold in 83.6% of the cases."""
+    mechanism = MECHANISMS[0]
+    error, half = mechanism.expected_errors(28)
+    assert inside(mechanism.channel(28), 14, 28, 1.96 * error) == pytest.approx(0.836, abs=5e-4)
+    assert inside(mechanism.channel(28), 14, 28, half) > 0.95
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_draws_are_as_often_inside_as_stated(mechanism: Any) -> None:
+    """4,000 draws; below 0.95 by five deviations once in 3 million times. Six tenths of the half-width fail."""
+    users, runs = mechanism.n, 4_000
+    counts = np.full(mechanism.N, users // mechanism.N)
+    counts[: users - int(counts.sum())] += 1
+    rng = np.random.default_rng(7)
+    half = mechanism.expected_errors(users)[1] + 1e-12
+    drawn = [mechanism.estimate(mechanism.draw(counts, rng), users)[0] for _ in range(runs)]
+    off = np.abs(np.array(drawn) - counts[0] / users)
+    least = 0.95 - 5 * math.sqrt(0.05 * 0.95 / runs)
+    assert (off <= half).mean() >= least
+    assert (off <= 0.6 * half).mean() < least
+
+
+def test_wide_sums_are_taken_for_normal_and_that_makes_no_difference() -> None:
+    law = Channel(0.75, 0.25)
+    users = 4 * math.ceil(4 * NORMAL_FROM**2 / 3)  # a deviation just above the limit
+    error, half = law.expected_errors(4, users)
+    assert half == pytest.approx(1.96 * error, rel=1e-4)
+    exact = law.law(users // 4, users)
+    off = np.abs(exact.values - exact.mean) / users / 0.5
+    assert exact.pmf[off <= half].sum() == pytest.approx(0.95, abs=1e-3)
