@@ -26,12 +26,12 @@ from faircount.accounting.divergence import (
     epsilon_for,
     largest_within,
     log_binomial,
-    smallest_within,
 )
 from faircount.accounting.exact import decoys_needed, sampling_probability, shift_pair
 from faircount.accounting.guarantee import Guarantee
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.search import smallest_within
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive, probability, real
 

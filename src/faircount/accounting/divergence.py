@@ -15,7 +15,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.search import first_whole
+from faircount.core.search import SMALLEST, smallest_within
 from faircount.core.validation import integer, probability, real
 
 LARGEST_EPSILON = 500.0
@@ -27,7 +27,6 @@ ROUND_UP = 1 + 1e-11
 _LOSS_ERROR = 1e-12  # absolute error of a difference of two log probabilities; epsilon is lowered by it
 _LOG_SMALLEST = -690.0  # probabilities below e^-690 = 1e-300 under Q are taken for 0, which raises delta
 _LOG_UNDERFLOW = 745.0  # e^-745 is the smallest positive double
-SMALLEST = 5e-324
 
 
 def _running_sum(steps: Floats) -> Floats:
@@ -144,41 +143,6 @@ def hockey_stick(pairs: Sequence[LossPair], epsilon: float) -> float:
     return min(1.0, value * ROUND_UP)
 
 
-def smallest_within(
-    value_at: Callable[[float], float], limit: float, low: float, high: float, precision: float = 1e-12
-) -> float:
-    """The smallest x of (low, high] with value_at(x) <= limit, rounded up by at most `precision`, relative to `high`.
-
-    `value_at` falls, from above the limit at `low` to below at `high`. The ITP method: false position on the
-    logarithm, never more than a few evaluations behind bisection.
-    """
-
-    def height(value: float) -> float:
-        return (math.log(value) if value > 0 else -800.0) - (math.log(limit) if limit > 0 else -780.0)
-
-    above, below = height(value_at(low)), height(value_at(high))
-    start, step = high - low, 0
-    tolerance = max(precision * high, SMALLEST)
-    while high - low > tolerance:
-        middle = (low + high) / 2
-        radius = max(0.0, (start + tolerance) * 2.0 ** (1 - step) - (high - low)) / 2
-        guess = (above * high - below * low) / (above - below) if above > below else middle  # flat to the last bit
-        nudge = min(0.2 * (high - low) ** 2 / start, abs(middle - guess))
-        guess += math.copysign(max(nudge, tolerance / 4), middle - guess)
-        point = guess if abs(guess - middle) <= radius else middle - math.copysign(radius, middle - guess)
-        if not low < point < high:
-            point = middle
-        if not low < point < high:
-            break
-        value = value_at(point)
-        if value <= limit:
-            high, below = point, height(value)
-        else:
-            low, above = point, height(value)
-        step += 1
-    return high
-
-
 def epsilon_for(delta_at: Callable[[float], float], delta: float) -> float:
     """The smallest epsilon with delta_at(epsilon) <= delta, rounded up; delta_at must not increase.
 
@@ -214,18 +178,6 @@ def largest_within(value_at: Callable[[float], float], limit: float, top: float 
             raise RefusedError(f"no parameter reaches delta = {limit:g}: ask for a larger delta")
         low, high = high, 2 * high
     return top * math.exp(-smallest_within(falling, limit, low, high))
-
-
-def smallest_whole(enough: Callable[[int], bool], most: int) -> int | None:
-    """The smallest whole number >= 0 that is enough (monotone), or None if `most` is not."""
-    if enough(0):
-        return 0
-    low, high = 0, 1
-    while not enough(high):
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
-    return first_whole(enough, low + 1, high)
 
 
 def delta_bound(value: float) -> float:

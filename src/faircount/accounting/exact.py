@@ -19,11 +19,11 @@ from faircount.accounting.divergence import (
     hockey_stick,
     largest_within,
     log_binomial,
-    smallest_whole,
 )
 from faircount.accounting.guarantee import Relation
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.search import smallest_whole
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive, probability
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from faircount.accounting.divergence import delta_bound, smallest_within
+from faircount.accounting.divergence import delta_bound
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
+from faircount.core.search import smallest_within
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
+from faircount.core.search import last_whole
 from faircount.core.validation import fraction, numbers
 from faircount.estimation.intervals import (
     COVERS,
@@ -175,19 +176,6 @@ def _bounds(estimate: float, search: Search, total: WeightedSum, error: float) -
     def not_too_high(number: int) -> bool:
         return any(np.any(each.below(estimate) > error / 2) for each in laws(number))
 
-    high = max(_last(not_too_high, round(middle + half), step, least, most), least)
-    low = min(-_last(not_too_low, round(half - middle), step, -most, -least), most)
+    high = max(last_whole(not_too_high, round(middle + half), step, least, most), least)
+    low = min(-last_whole(not_too_low, round(half - middle), step, -most, -least), most)
     return min(low, high), max(low, high)
-
-
-def _last(holds: Callable[[int], bool], start: int, step: int, least: int, most: int) -> int:
-    """The last whole number in [least, most] where a predicate holds that never turns true again; else least - 1."""
-    low, high, at = least - 1, most + 1, min(max(start, least), most)
-    while high - low > 1:
-        low, high = (at, high) if holds(at) else (low, at)
-        if low >= least and high <= most:
-            at = (low + high) // 2
-        else:
-            at = min(low + step, most) if low >= least else max(high - step, least)
-            step *= 2
-    return low

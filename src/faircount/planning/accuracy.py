@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from faircount.accounting.divergence import smallest_whole
 from faircount.core.errors import FaircountError
+from faircount.core.search import smallest_whole
 from faircount.planning.calibrate import Family, families
 from faircount.planning.question import Question
 

@@ -18,10 +18,9 @@ from faircount.accounting.divergence import (
     hockey_stick,
     largest_within,
     log_binomial,
-    smallest_whole,
-    smallest_within,
 )
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.search import smallest_whole, smallest_within
 
 
 def exact_log_pmf(n: int, p: float, x: int) -> mpmath.mpf:

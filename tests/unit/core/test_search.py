@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from faircount.core.search import first_whole, last_real
+from faircount.core.search import first_whole, last_real, last_whole
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (-3, 9), (5, 6), (0, 1000)])
@@ -32,3 +32,20 @@ def test_the_last_real_number_was_seen_to_hold(edge: float) -> None:
     found = last_real(holds, 0.0, 1.5, 1e-9)
     assert asked[found]
     assert edge - 1e-9 <= found <= edge
+
+
+@pytest.mark.parametrize("start", [-5, 0, 3, 7, 40])
+def test_the_last_whole_number_is_found_from_any_guess(start: int) -> None:
+    for last in range(-1, 11):
+        assert last_whole(lambda value, last=last: value <= last, start, 2, 0, 10) == last  # type: ignore[misc]  # the default binds the value
+
+
+def test_a_good_guess_of_the_last_whole_number_saves_evaluations() -> None:
+    asked: list[int] = []
+
+    def holds(value: int) -> bool:
+        asked.append(value)
+        return value <= 5000
+
+    assert last_whole(holds, 4998, 4, 0, 10**9) == 5000
+    assert len(asked) < 8
