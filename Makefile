@@ -15,8 +15,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
-demo: $(STAMP)  ## two surveys over a network on this machine: two servers, 300 devices, then 60 peers
-	$(BIN)/faircount demo
+demo: $(STAMP)  ## two surveys over a network on this machine: two servers, 300 devices, then 60 peers; PAGE=1: answer one yourself in a browser
+	$(BIN)/faircount demo $(if $(PAGE),--page)
 
 reproduce: $(STAMP)  ## every figure and table of the paper, into out/report.html
 	$(BIN)/faircount reproduce all --out out

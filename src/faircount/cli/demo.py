@@ -20,8 +20,9 @@ CITIES = {
 
 @click.command()
 @click.option("--in-memory", is_flag=True, help="Without servers: 800 users in this process, beside a local mechanism.")
+@click.option("--page", is_flag=True, help="A survey of 40 in which the last answer is yours, in a browser.")
 @click.option("--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey in memory.")
-def demo(in_memory: bool, epsilon: float) -> None:
+def demo(in_memory: bool, page: bool, epsilon: float) -> None:
     """A survey of made-up people over a network on this machine, start to end.
 
     Two servers and 300 devices run as processes; some vanish, some are killed and come back. Then 60 people count
@@ -29,6 +30,8 @@ def demo(in_memory: bool, epsilon: float) -> None:
     """
     if in_memory:
         _in_memory(epsilon)
+    elif page:
+        _your_turn()
     else:
         _over_the_network()
 
@@ -49,6 +52,31 @@ def _over_the_network() -> None:
         _play(out, running, PEERS_SURVEY, "move")
     out.print(f"\nAll of it took {time.monotonic() - began:.0f} seconds. Both servers are stopped.")
     out.print("A trial: whoever runs both servers can put shares together. faircount serve FOLDER starts your own.")
+
+
+def _your_turn() -> None:
+    """Everybody but one has answered; the last link opens the page."""
+    from tempfile import TemporaryDirectory
+
+    from faircount.cli.show import console
+    from faircount.service.demo.scenarios import prepare
+    from faircount.service.demo.your_turn import YOUR_SURVEY, all_but_one
+    from faircount.service.trial import trial
+
+    out = console()
+    with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
+        survey = prepare(running, YOUR_SURVEY, "drinks")
+        link = all_but_one(survey, Path(folder))
+        out.print(
+            f"{survey.params.n_max - 1} made-up people have answered. The last answer is yours, in a browser here:\n"
+        )
+        click.echo(link)
+        click.prompt("\nPress Enter when you have answered", default="", show_default=False)
+        survey.servers.wish(survey.params, "close", state="submitting")
+        _result(out, survey)
+        click.prompt(
+            "\nThe page shows the result too. Press Enter to stop both servers", default="", show_default=False
+        )
 
 
 def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> None:
@@ -82,7 +110,7 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
         out.print(f"The promise holds provided that {condition}.", markup=False)
 
 
-def _result(out: "Console", survey: "Survey", truth: list[int]) -> None:
+def _result(out: "Console", survey: "Survey", truth: list[int] | None = None) -> None:
     import numpy as np
 
     from faircount.cli.show import bars
@@ -92,8 +120,9 @@ def _result(out: "Console", survey: "Survey", truth: list[int]) -> None:
     if isinstance(found, Aborted):
         out.print(f"No result: {found.reason.decode(errors='replace')}", markup=False)
         return
-    bars(out, found, truth=np.array(truth) / sum(truth))
-    out.print(f"\n{found.included} people are counted. The truth is theirs, known here because they are made up.")
+    bars(out, found, truth=None if truth is None else np.array(truth) / sum(truth))
+    known = "" if truth is None else " The truth is theirs, known here because they are made up."
+    out.print(f"\n{found.included} people are counted.{known}")
     out.print(f"Privacy: {found.guarantee}.", markup=False)
 
 

@@ -1,0 +1,32 @@
+"""`make demo PAGE=1`: the link that it prints opens the page of the running trial."""
+
+import subprocess
+import sys
+
+from playwright.sync_api import expect
+
+
+def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "faircount", "demo", "--page"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert demo.stdin is not None
+    assert demo.stdout is not None
+    try:
+        link = next(line.strip() for line in demo.stdout if line.startswith("http"))
+        page = visitor().new_page()
+        page.goto(link)
+        page.get_by_role("radio", name="Coffee").check()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+        demo.stdin.write("\n")
+        demo.stdin.flush()
+        assert any("40 people are counted" in line for line in demo.stdout)
+        page.get_by_role("button", name="Was I counted?").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("You were counted")
+        demo.communicate("\n", timeout=60)
+        assert demo.returncode == 0
+    finally:
+        if demo.poll() is None:  # without further input it stops its servers, and ends
+            demo.communicate(timeout=60)
