@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import basics
+import proofs
 import surveys
 
 HERE = Path(__file__).parent
@@ -43,6 +44,7 @@ NAMES = {
         "acknowledgements",
         "bad_acknowledgements",
     ),
+    proofs: ("proven_reports", "bad_reports", "placed_coins"),
 }
 FILES: dict[str, Callable[[], list[basics.Case]]] = {
     name: getattr(module, name) for module, names in NAMES.items() for name in names

@@ -16,7 +16,7 @@ import { prepared } from "../../src/faircount/web/client/submission.js";
 import { laplaceTable, lookup, tableDigest } from "../../src/faircount/web/client/tables.js";
 
 /** Files of which a person's client in the `servers` topology needs nothing. */
-export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "validity"];
+export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "validity", "proven_reports", "bad_reports", "placed_coins"];
 
 const ONE = 1n << 128n;
 

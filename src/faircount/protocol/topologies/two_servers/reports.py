@@ -16,7 +16,7 @@ from faircount.core.entropy import Entropy, KeyStream
 from faircount.core.errors import ParameterError, ShareError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import VerifiedMechanism
+from faircount.mechanisms.verified import Placement, VerifiedMechanism
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
@@ -138,12 +138,12 @@ class Release:
 
         S1 adds the ones of coins that are turned over. Made again, it is the same.
         """
-        placed = self.mechanism.turn_and_place(self._coins(), len(rows))
-        total = self.mechanism.add_up(rows, placed, constants=server is Party.S1)
+        total = self.mechanism.add_up(rows, self.placement(len(rows)), constants=server is Party.S1)
         noise = self.mechanism.server_noise(noise_stream(self.params, server, secret, self.claim_hash, self.members))
         return add(total, from_signed(noise, self.params.q), self.params.q)
 
-    def _coins(self) -> KeyStream:
-        """What decides which coins count for which item, and which of them are turned over."""
+    def placement(self, members: int) -> Placement:
+        """Which coins of so many members count for which item, and which of them are turned over."""
         info = labelled(b"coins", self.claim_hash, self.members)
-        return KeyStream(derive_key(b"".join(self.values), self.params.digest, info))
+        stream = KeyStream(derive_key(b"".join(self.values), self.params.digest, info))
+        return self.mechanism.turn_and_place(stream, members)
