@@ -5,8 +5,9 @@ the commit. S2 draws nothing, so a step that was lost in a crash is made again w
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from faircount.core.entropy import SystemEntropy
@@ -18,15 +19,23 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refused, Rejected, Signed
 from faircount.protocol.wire.sealing import KeyPair
 from faircount.protocol.wire.signing import SigningKey, unwrap
-from faircount.service import offers
+from faircount.service import long_messages, offers
+from faircount.service.long_messages import LongMessage
 from faircount.service.problems import ProblemError, conflict, unknown
 from faircount.service.server import Server, new_part, new_row, own_survey, parameters_for, parsed, same_survey
-from faircount.service.signed_requests import checked_nonce, use_once
+from faircount.service.signed_requests import SignedRequest, use_once
+from faircount.service.step_process import StepBytes, StepProcesses
 from faircount.service.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
-from faircount.storage.keys import offer_key
-from faircount.storage.states import States, SurveyRow
+from faircount.storage.keys import offer_key, survey_key
+from faircount.storage.states import Loaded, States, SurveyRow
+
+LONG_MESSAGE = 512 * 1024
+"""Bytes from which on a message is worked on in another process: a batch of some thousand users."""
+
+ANSWER_SECONDS = 20.0
+"""After so long S1 is told to ask again."""
 
 USER, SEALING_KEY = 16, 32
 """Bytes of the two halves of a line about a person."""
@@ -38,11 +47,14 @@ class AggregatorService:
 
     server: Server
     states: States[Aggregator]
+    processes: StepProcesses
+    long_steps: dict[bytes, "asyncio.Task[tuple[Message, ...]]"] = field(default_factory=dict)
+    long_message: int = LONG_MESSAGE
 
     @classmethod
-    def of(cls, server: Server) -> "AggregatorService":
-        """S2 in these surroundings."""
-        return cls(server, States(Aggregator, server.keys))
+    def of(cls, server: Server, processes: int = 1, long_message: int = LONG_MESSAGE) -> "AggregatorService":
+        """S2 in these surroundings; messages of `long_message` bytes and more are worked on in other processes."""
+        return cls(server, States(Aggregator, server.keys), StepProcesses(processes), long_message=long_message)
 
     # --- the owner
 
@@ -89,31 +101,88 @@ class AggregatorService:
 
     # --- S1
 
-    async def receive(
-        self, survey: bytes, body: bytes, headers: Mapping[str, str], method: str, path: str
-    ) -> tuple[Message, ...]:
-        """S2's answers to a request that S1 signed."""
+    async def receive(self, survey: bytes, request: SignedRequest) -> tuple[Message, ...] | None:
+        """S2's answers to a request that S1 signed; None while it is still at work on a long one."""
         params = await self.server.params(survey)
-        nonce = checked_nonce(params, headers, method, path, body, self.server.clock())
-        message = decode(body)
-        async with self.server.database.write() as tx:
-            await use_once(tx, nonce, self.server.clock())
-            out = await self._step(tx, survey, message)
-        await self.destroy_old_key(survey)
-        self._note_refusals(survey, params.keys.s2, out)
+        nonce = request.checked_nonce(params, self.server.clock())
+        body = request.body
+        if len(body) >= self.long_message or request.names_parts:
+            async with self.server.database.write() as tx:
+                await use_once(tx, nonce, self.server.clock())
+            out = await self._long_step(survey, await self._whole(survey, body) if request.names_parts else body)
+        else:
+            async with self.server.database.write() as tx:
+                await use_once(tx, nonce, self.server.clock())
+                out = await self._step(tx, survey, decode(body))
+        if out is not None:
+            await self.destroy_old_key(survey)
+            self._note_refusals(survey, params.keys.s2, out)
         return out
 
+    async def keep_part(self, survey: bytes, request: SignedRequest, message: bytes, part: int) -> None:
+        """A part of a long message."""
+        nonce = request.checked_nonce(await self.server.params(survey), self.server.clock())
+        async with self.server.database.write() as tx:
+            await use_once(tx, nonce, self.server.clock())
+            row = await states.find(tx, survey)
+            if row is not None:
+                key = self.server.keys.get(survey_key(survey, row.generation))
+                await long_messages.keep(tx, key, survey, message, part, request.body)
+
+    async def _whole(self, survey: bytes, name: bytes) -> bytes:
+        """The long message of this name."""
+        async with self.server.database.read() as tx:
+            row = await states.find(tx, survey)
+            if row is None:
+                raise unknown("survey")
+            key = self.server.keys.get(survey_key(survey, row.generation))
+            return await long_messages.put_together(tx, key, survey, LongMessage.read(name))
+
+    async def _long_step(self, survey: bytes, body: bytes) -> tuple[Message, ...] | None:
+        """The answers, if they come in time. The same message again waits for the same work."""
+        name = sha256(survey + body).digest()
+        task = self.long_steps.get(name)
+        if task is None:
+            task = self.long_steps[name] = asyncio.create_task(self._step_elsewhere(survey, body))
+            task.add_done_callback(lambda _: self.long_steps.pop(name, None))
+        done, _ = await asyncio.wait({task}, timeout=ANSWER_SECONDS)
+        return task.result() if done else None
+
+    async def _step_elsewhere(self, survey: bytes, body: bytes) -> tuple[Message, ...]:
+        """A step made in another process while nobody waits for a lock; written if nothing has changed meanwhile."""
+        while True:
+            async with self.server.database.read() as tx:
+                row, ledger, before = await self._loaded(tx, survey, change=False)
+            given = await asyncio.to_thread(StepBytes.of, before.state, ledger, body)
+            made = await self.processes.step(given)
+            step = await asyncio.to_thread(made.step)
+            async with self.server.database.write() as tx:
+                now = await states.find(tx, survey, change=True)
+                known = await _ledger(tx, ledger.population)
+                if now is None or (now.version, known) != (row.version, ledger):
+                    continue
+                after, out = anchored_s2(self.server.anchor, before.state, step)
+                await _write_ledger(tx, ledger, after.ledger)
+                await self.states.save(tx, before, after)
+                await long_messages.forget(tx, survey)
+                return out
+
     async def _step(self, tx: Transaction, survey: bytes, message: Message) -> tuple[Message, ...]:
-        row = await states.find(tx, survey, change=True)
-        if row is None:
-            raise unknown("survey")
-        population = parsed(row.params).population
-        ledger = await _ledger(tx, population)
-        before = await self.states.load(tx, row, ledger)
+        _, ledger, before = await self._loaded(tx, survey, change=True)
         after, out = await asyncio.to_thread(self._stepped, ledger, before.state, message)
         await _write_ledger(tx, ledger, after.ledger)
         await self.states.save(tx, before, after)
         return out
+
+    async def _loaded(
+        self, tx: Transaction, survey: bytes, *, change: bool
+    ) -> tuple[SurveyRow, Ledger, Loaded[Aggregator]]:
+        """A survey with the ledger of its population."""
+        row = await states.find(tx, survey, change=change)
+        if row is None:
+            raise unknown("survey")
+        ledger = await _ledger(tx, parsed(row.params).population, change=change)
+        return row, ledger, await self.states.load(tx, row, ledger)
 
     def _stepped(self, ledger: Ledger, s: Aggregator, message: Message) -> aggregator.Step:
         return anchored_s2(self.server.anchor, s, aggregate_with(ledger, s, message)[1])

@@ -14,11 +14,12 @@ from starlette.routing import Route
 from faircount.core.errors import FaircountError
 from faircount.protocol import Ledger
 from faircount.service.aggregator import SEALING_KEY, USER, AggregatorService
-from faircount.service.problems import ProblemError
+from faircount.service.long_messages import PART_BYTES
+from faircount.service.problems import RETRY_SECONDS, ProblemError, unknown
 from faircount.service.receipts import show_receipts
 from faircount.service.s2_link import joined
 from faircount.service.server import delete_survey
-from faircount.service.settings import MOST_BETWEEN_SERVERS
+from faircount.service.signed_requests import SignedRequest
 from faircount.service.tokens import Scope
 from faircount.service.web import (
     BYTES,
@@ -91,9 +92,18 @@ class AggregatorCalls:
 
     async def message(self, request: Request) -> Response:
         """A signed message of S1, and S2's answers to it."""
-        survey, body = survey_of(request), await body_of(request, MOST_BETWEEN_SERVERS)
-        out = await self.s2.receive(survey, body, request.headers, request.method, request.url.path)
+        out = await self.s2.receive(survey_of(request), await _signed(request))
+        if out is None:
+            return Response(status_code=202, headers={"Retry-After": str(RETRY_SECONDS)})
         return Response(joined(out), media_type=BYTES)
+
+    async def message_part(self, request: Request) -> Response:
+        """A part of a long message of S1, which is named by its hash."""
+        text = request.path_params["message"]
+        if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+            raise unknown("message: it is named by 64 hexadecimal digits")
+        await self.s2.keep_part(survey_of(request), await _signed(request), bytes.fromhex(text), part_of(request))
+        return Response(status_code=204)
 
     async def open_population(self, request: Request) -> Response:
         """A budget."""
@@ -115,6 +125,11 @@ class AggregatorCalls:
         await self.s2.server.door.admit(request, Scope.OPERATOR)
         name, shown = _population(request), await json_of(request, ShownReceipts, MOST_RECEIPTS)
         return json_response(plain_budget(await show_receipts(self.s2.server, name, shown.receipts)))
+
+
+async def _signed(request: Request) -> SignedRequest:
+    body = await body_of(request, PART_BYTES)
+    return SignedRequest(request.method, request.url.path, request.headers, body)
 
 
 def _population(request: Request) -> str:
@@ -155,6 +170,7 @@ def aggregator_app(s2: AggregatorService) -> Starlette:
         Route(f"{survey}/guests/{{part}}", calls.guests, methods=["PUT"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
+        Route(f"{survey}/messages/{{message}}/{{part}}", calls.message_part, methods=["PUT"]),
     ]
     return Starlette(routes=routes, exception_handlers=handlers(), lifespan=_life(s2))
 
@@ -168,6 +184,7 @@ def _life(s2: AggregatorService) -> Any:
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+        s2.processes.close()
         await s2.server.database.close()
 
     return life

@@ -42,6 +42,7 @@ AGGREGATOR: dict[tuple[str, str], Call] = {
     ("PUT", f"{SURVEY}/guests/{{part}}"): Call(body=BYTES),
     ("GET", f"{SURVEY}/status"): Call(),
     ("POST", f"{SURVEY}/messages"): Call(SIGNED, BYTES, {200: BYTES, 202: ""}),
+    ("PUT", f"{SURVEY}/messages/{{message}}/{{part}}"): Call(SIGNED, BYTES, {204: ""}),
 }
 
 

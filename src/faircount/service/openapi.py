@@ -18,6 +18,7 @@ HEX_SURVEY = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "survey": HEX_SURVEY,
     "part": {"type": "integer", "minimum": 0, "maximum": 999_999},
+    "message": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     "population": {"type": "string", "minLength": 1, "maxLength": 200},
 }
 SECURITY: dict[str, dict[str, Any]] = {

@@ -138,7 +138,7 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
     metrics = Metrics.fresh()
     server = _counting(await opened(settings), metrics)
     await first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server))
+    app = aggregator_app(AggregatorService.of(server, settings.processes))
     await _serve(settings, app, private_app(server, metrics), metrics)
 
 

@@ -7,7 +7,9 @@ from faircount.core.errors import FaircountError
 from faircount.protocol import Message, decode, encode
 from faircount.protocol.wire.signing import SigningKey
 from faircount.service.clock import Clock, now
+from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, cut
 from faircount.service.signed_requests import TIME, signed_headers
+from faircount.service.web import BYTES
 
 if TYPE_CHECKING:
     import httpx
@@ -46,26 +48,54 @@ class S2Link:
 
     async def send(self, key: SigningKey, survey: bytes, message: Message) -> tuple[Message, ...] | None:
         """S2's answers to a message; None if it is still at work on it."""
-        body = encode(message)
-        answer = await self._post(key, survey, body)
-        if answer.status_code == 401 and TIME in answer.headers:
-            self.skew = int(answer.headers[TIME]) - self.clock()
-            answer = await self._post(key, survey, body)
+        body, path = encode(message), f"/v1/surveys/{survey.hex()}/messages"
+        caller = _Caller(self, key, survey)
+        answer = await (caller.in_parts(path, body) if len(body) > PART_BYTES else caller.call("POST", path, body))
         if answer.status_code == 202:
             return None
         if answer.status_code != 200:
             raise LinkError(f"S2 answered {answer.status_code}: {_words(answer)}")
         return split(answer.content)
 
-    async def _post(self, key: SigningKey, survey: bytes, body: bytes) -> "httpx.Response":
+
+@dataclass(frozen=True)
+class _Caller:
+    """Signed calls about one survey."""
+
+    link: S2Link
+    key: SigningKey
+    survey: bytes
+
+    async def call(self, method: str, path: str, body: bytes, kind: str = BYTES) -> "httpx.Response":
+        """One call; again with S2's time if S2 has another one."""
+        answer = await self._signed(method, path, body, kind)
+        if answer.status_code == 401 and TIME in answer.headers:
+            self.link.skew = int(answer.headers[TIME]) - self.link.clock()
+            answer = await self._signed(method, path, body, kind)
+        return answer
+
+    async def _signed(self, method: str, path: str, body: bytes, kind: str) -> "httpx.Response":
         import httpx
 
-        path = f"/v1/surveys/{survey.hex()}/messages"
-        headers = signed_headers(key, survey, "POST", path, body, self.clock() + self.skew)
+        time = self.link.clock() + self.link.skew
+        headers = signed_headers(self.key, self.survey, method, path, body, time) | {"content-type": kind}
         try:
-            return await self.client.post(path, content=body, headers=headers)
+            return await self.link.client.request(method, path, content=body, headers=headers)
         except httpx.HTTPError as problem:
             raise LinkError(f"S2 cannot be reached: {type(problem).__name__}") from problem
+
+    async def in_parts(self, path: str, body: bytes) -> "httpx.Response":
+        """Name a long message, bring what S2 does not have of it, and name it again."""
+        named = LongMessage.of(body)
+        answer = await self.call("POST", path, named.body, NAMED)
+        if MISSING not in answer.headers:
+            return answer
+        parts = list(cut(body))
+        for part in (int(each) for each in answer.headers[MISSING].split(",")):
+            brought = await self.call("PUT", f"{path}/{named.hash.hex()}/{part}", parts[part])
+            if brought.status_code != 204:
+                return brought
+        return await self.call("POST", path, named.body, NAMED)
 
 
 def _words(answer: "httpx.Response") -> str:

@@ -128,7 +128,7 @@ async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
         row = await own_survey(tx, survey, caller)
         if row.state not in FINAL and row.state != DRAFT:
             raise conflict(f"this survey is {row.state}: end it before you delete it")
-        for table in ("state_rows", "parts", "rejections", "outbox"):
+        for table in ("state_rows", "parts", "rejections", "outbox", "incoming"):
             await tx.run(f"DELETE FROM {table} WHERE survey = ?", survey)  # noqa: S608 - names of our own tables
         await tx.run("DELETE FROM surveys WHERE id = ?", survey)
     for generation in (0, 1):

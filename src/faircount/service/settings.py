@@ -20,9 +20,6 @@ from faircount.core.files import read_file
 MOST_EXTENSION = 366 * 24 * 3600
 """Seconds by which a phase can be extended at once."""
 
-MOST_BETWEEN_SERVERS = 256 * 1024 * 1024
-"""Bytes of the longest message from S1 to S2."""
-
 
 def _said(words: str) -> Meta:
     return Meta(description=words)
@@ -115,6 +112,7 @@ class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkno
 
     role = "aggregator"
     usual_port = 8462
+    processes: Annotated[int, _said("Processes that open large batches, one batch each.")] = 1
 
 
 S = TypeVar("S", bound=ServerSettings)

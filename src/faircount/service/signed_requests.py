@@ -7,11 +7,13 @@ disagree cost one more request and nothing else. What makes the protocol safe is
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import MalformedError
 from faircount.protocol import SurveyParameters
 from faircount.protocol.wire.signing import SigningKey, request_bytes, verify
+from faircount.service.long_messages import NAMED
 from faircount.service.problems import ProblemError
 from faircount.storage.database import Transaction
 
@@ -29,21 +31,34 @@ def signed_headers(key: SigningKey, survey: bytes, method: str, path: str, body:
     return {SIGNATURE: b64encode(signature).decode(), TIME: str(time), NONCE: nonce.hex()}
 
 
-def checked_nonce(
-    params: SurveyParameters, headers: Mapping[str, str], method: str, path: str, body: bytes, now: int
-) -> bytes:
-    """The nonce of a request that S1 signed lately; anything else is refused."""
-    try:
-        time, nonce = int(headers.get(TIME, "")), bytes.fromhex(headers.get(NONCE, ""))
-        signature = b64decode(headers.get(SIGNATURE, ""), validate=True)
-        said = request_bytes(method, path, body, time, nonce, params.survey.hex())
-    except (ValueError, OverflowError, Base64Error, MalformedError):
-        raise _unsigned("this call is for S1, with its signature, time and nonce in the headers") from None
-    if not verify(params.keys.s1, signature, said):
-        raise _unsigned("the signature is not that of the S1 in the parameters")
-    if abs(time - now) > WINDOW:
-        raise ProblemError(401, "wrong-time", f"S2's clock says {now}: sign with that time", headers={TIME: str(now)})
-    return nonce
+@dataclass(frozen=True)
+class SignedRequest:
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+    @property
+    def names_parts(self) -> bool:
+        """Whether its body names a message that came in parts."""
+        return self.headers.get("content-type") == NAMED
+
+    def checked_nonce(self, params: SurveyParameters, now: int) -> bytes:
+        """The nonce of a request that S1 signed lately; anything else is refused."""
+        try:
+            time, nonce = int(self.headers.get(TIME, "")), bytes.fromhex(self.headers.get(NONCE, ""))
+            signature = b64decode(self.headers.get(SIGNATURE, ""), validate=True)
+            said = request_bytes(self.method, self.path, self.body, time, nonce, params.survey.hex())
+        except (ValueError, OverflowError, Base64Error, MalformedError):
+            raise _unsigned("this call is for S1, with its signature, time and nonce in the headers") from None
+        if not verify(params.keys.s1, signature, said):
+            raise _unsigned("the signature is not that of the S1 in the parameters")
+        if abs(time - now) > WINDOW:
+            detail = f"S2's clock says {now}: sign with that time"
+            raise ProblemError(401, "wrong-time", detail, headers={TIME: str(now)})
+        return nonce
 
 
 async def use_once(tx: Transaction, nonce: bytes, now: int) -> None:

@@ -15,8 +15,10 @@ from faircount.core.errors import SchemaError, StorageError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every schema that this program knows, the newest one last; `migrations/versions` has a file for each."""
+
+NEWEST = REVISIONS[-1]
 
 _LOCK = 0x66616972  # one migration at a time on a PostgreSQL server
 _VERSION = "SELECT version_num FROM alembic_version"
@@ -44,7 +46,7 @@ class Found:
             )
         if self.role != role:
             raise SchemaError(f"this is the database of the {self.role}: the {role} needs one of its own")
-        return self.version == REVISIONS[-1]
+        return self.version == NEWEST
 
 
 async def prepare(url: str, role: str) -> None:
@@ -134,7 +136,7 @@ def bring_up_to_date(connection: "Connection", role: str) -> None:
     config = migration_config()
     config.attributes["connection"] = connection
     fresh = not inspect(connection).get_table_names()
-    upgrade(config, "head")
+    upgrade(config, NEWEST)
     if fresh:
         connection.execute(text("INSERT INTO meta (name, value) VALUES ('role', :role)"), {"role": role})
 

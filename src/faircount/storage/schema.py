@@ -84,4 +84,10 @@ Table(
     PrimaryKeyConstraint("name"),
 )  # fmt: skip
 
+Table(
+    "incoming", TABLES,  # S2: parts of long messages from S1
+    _bytes("survey"), _bytes("message"), _number("part"), _bytes("sealed"),
+    PrimaryKeyConstraint("survey", "message", "part"),
+)  # fmt: skip
+
 Table("nonces", TABLES, _bytes("nonce"), _number("expires_at"), PrimaryKeyConstraint("nonce"))

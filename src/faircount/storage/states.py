@@ -8,6 +8,7 @@ known from a counter: memory does not grow with the users held. All other steps 
 When the last word is said, what is left is written under a new key; destroy the old one once that is committed.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
@@ -98,13 +99,18 @@ class States(Generic[S]):
         self, tx: Transaction, row: SurveyRow, ledger: Ledger | None = None, wanted: Sequence[Place] | None = None
     ) -> Loaded[S]:
         """The state, with all of its rows or with those wanted; of a survey that has a head."""
+        rows = await _rows(tx, row.id, wanted)
+        if wanted is None:  # many rows: others need not wait while they are opened
+            return await asyncio.to_thread(self._loaded, row, ledger, rows)
+        found = self._loaded(row, ledger, rows)
+        held_elsewhere(found.state, USERS, row.users - sum(each["store"] == USERS for each in rows))
+        return found
+
+    def _loaded(self, row: SurveyRow, ledger: Ledger | None, rows: Sequence[Record]) -> Loaded[S]:
         key = self._keys.get(survey_key(row.id, row.generation))
         state = self._head(row, key, ledger)
-        rows = await _rows(tx, row.id, wanted)
         for each in rows:
             add_row(state, _opened(key, row, each))
-        if wanted is not None:
-            held_elsewhere(state, USERS, row.users - sum(each["store"] == USERS for each in rows))
         return Loaded(row, state, {(store, at): value for store, at, value, _ in entries_of(state)})
 
     def _head(self, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:

@@ -24,7 +24,10 @@ OPEN_TO_ALL = {
     ("s1", "GET", "/v1/surveys/{survey}/events"),
     ("s1", "GET", "/v1/surveys/{survey}/result"),
 }
-SIGNED = {("s2", "POST", "/v1/surveys/{survey}/messages")}
+SIGNED = {
+    ("s2", "POST", "/v1/surveys/{survey}/messages"),
+    ("s2", "PUT", "/v1/surveys/{survey}/messages/{message}/{part}"),
+}
 OPERATOR = {("s2", "POST", "/v1/populations/{population}/receipts")}
 
 
@@ -41,7 +44,7 @@ def calls(pair: Pair) -> Iterator[tuple[str, str, str]]:
 async def tried(pair: Pair, call: tuple[str, str, str], survey: TrialSurvey, token: str | None) -> httpx.Response:
     name, method, path = call
     client = pair.to_s1 if name == "s1" else pair.to_s2
-    filled = path.format(survey=survey.params.survey.hex(), part="7", population="trial")
+    filled = path.format(survey=survey.params.survey.hex(), part="7", population="trial", message="ab" * 32)
     headers = {"Authorization": "" if token is None else f"Bearer {token}"}
     return await client.request(method, filled, content=_body(survey, path), headers=headers)
 
@@ -127,8 +130,8 @@ def test_s2_answers_nobody_but_s1(tmp_path: Path) -> None:
         async with in_process(tmp_path) as pair:
             survey = await prepared(pair)
             for token in (None, "operator", pair.owner_tokens[1]):
-                (call,) = SIGNED
-                assert (await tried(pair, call, survey, token)).status_code == 401
+                for call in SIGNED:
+                    assert (await tried(pair, call, survey, token)).status_code == 401
 
     asyncio.run(work())
 

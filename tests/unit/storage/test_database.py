@@ -173,6 +173,28 @@ def test_every_migration_is_known_by_name() -> None:
     assert tuple(each.revision for each in reversed(list(scripts.walk_revisions()))) == REVISIONS
 
 
+def test_a_database_of_an_older_schema_is_brought_up_to_date_with_what_is_in_it(
+    fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = fresh_database()
+    with monkeypatch.context() as past:
+        past.setattr("faircount.storage.migrate.NEWEST", "0001")
+        past.setattr("faircount.storage.migrate.REVISIONS", ("0001",))
+
+        async def old(database: Database) -> None:
+            async with database.write() as tx:
+                await tx.run(PUT, b"a", "late", 7)
+
+        on(url, old)
+
+    async def new(database: Database) -> None:
+        async with database.read() as tx:
+            assert (await tx.all(GET, b"a"))[0]["count"] == 7
+            assert await tx.all("SELECT part FROM incoming") == []
+
+    on(url, new)
+
+
 def test_several_workers_may_make_the_schema_at_once(fresh_database: Fresh) -> None:
     url = fresh_database()
 

@@ -1,0 +1,105 @@
+"""S2's long steps in processes of their own: opening a large batch takes many seconds, and others must not wait.
+
+A step is a function of bytes: the state's head and rows, the ledger and S1's message, to a head, a ledger and answers.
+So it is the same in any process, and nothing is lost if that process dies.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+
+from faircount.core.errors import StorageError
+from faircount.protocol import (
+    Aggregator,
+    Ledger,
+    Row,
+    add_row,
+    aggregate_with,
+    decode,
+    decode_head,
+    encode,
+    encode_head,
+    rows_of,
+)
+from faircount.protocol.roles import aggregator
+from faircount.protocol.survey import stored_ledger
+
+
+@dataclass(frozen=True, slots=True)
+class StepBytes:
+    """What a step begins with."""
+
+    head: bytes = field(repr=False)
+    rows: Sequence[Row]
+    ledger: bytes
+    message: bytes
+
+    @classmethod
+    def of(cls, s: Aggregator, ledger: Ledger, message: bytes) -> "StepBytes":
+        """A step as bytes."""
+        return cls(encode_head(s), list(rows_of(s)), stored_ledger.encode(ledger), message)
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedBytes:
+    """What a step has led to."""
+
+    head: bytes = field(repr=False)
+    ledger: bytes
+    answers: tuple[bytes, ...]
+
+    def step(self) -> aggregator.Step:
+        """The state, its stores empty, and the answers."""
+        after = decode_head(Aggregator, self.head, None, stored_ledger.decode(self.ledger))
+        return after, tuple(decode(each) for each in self.answers)
+
+
+def stepped(given: StepBytes) -> SteppedBytes:
+    """One step of S2, in whatever process."""
+    ledger = stored_ledger.decode(given.ledger)
+    s = decode_head(Aggregator, given.head, None, ledger)
+    for row in given.rows:
+        add_row(s, row)
+    after_ledger, (after, out) = aggregate_with(ledger, s, decode(given.message))
+    return SteppedBytes(encode_head(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
+
+
+def _end_with_parent() -> None:
+    """A killed server leaves no process behind."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class StepProcesses:
+    """The processes of one server, started when they are first needed."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._pool: ProcessPoolExecutor | None = None
+
+    async def step(self, given: StepBytes) -> SteppedBytes:
+        """The step, made by a process that is free; one that died is replaced, and the step is to be made again."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._number, get_context("spawn"), _end_with_parent)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, stepped, given)
+        except BrokenProcessPool as problem:
+            self._pool = None
+            raise StorageError("a process that opens batches has died: the same is tried again") from problem
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)

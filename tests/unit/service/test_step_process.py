@@ -1,0 +1,118 @@
+"""A long message is worked on in another process: the same answers, S1 asks again until they are there."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faircount.core.entropy import SeededStream
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS
+from faircount.service import aggregator, aggregator_app, long_messages, s2_link
+from faircount.service.in_process import Pair, in_process
+from faircount.service.step_process import StepBytes, StepProcesses, stepped
+from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
+
+
+async def claimed(pair: Pair) -> TrialSurvey:
+    """A survey that S1 has closed."""
+    entropy = SeededStream(4)
+    mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
+    survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, entropy)
+    done(await pair.to_s1.post(f"{survey.path}/open"))
+    for at in range(12):
+        await visited(pair.to_s1, survey, begun(survey, at, at % 3, entropy), entropy)
+    done(await pair.to_s1.post(f"{survey.path}/close"))
+    return survey
+
+
+def work_elsewhere(pair: Pair) -> None:
+    """Every message is worked on in another process."""
+    object.__setattr__(pair.s2, "long_message", 0)
+
+
+def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
+    tmp_path: Path, fresh_database: Callable[[], str]
+) -> None:
+    async def work() -> None:
+        async with in_process(tmp_path, databases=(fresh_database(), fresh_database())) as pair:
+            work_elsewhere(pair)
+            survey = await claimed(pair)
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [4, 4, 4]
+            assert not pair.s2.long_steps
+            pair.s2.processes.close()
+
+    asyncio.run(work())
+
+
+def test_long_messages_travel_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (long_messages, s2_link, aggregator_app):
+        monkeypatch.setattr(module, "PART_BYTES", 300)
+    calls = list[tuple[str, int]]()
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            object.__setattr__(pair.s2, "processes", InThisProcess())
+            pair.s2.processes.may_go_on.set()  # type: ignore[attr-defined]  # just set
+            survey = await claimed(pair)
+            request = pair.to_s2.request
+
+            async def noted(method: str, path: str, **more: Any) -> Any:
+                calls.append((method, len(more["content"])))
+                return await request(method, path, **more)
+
+            monkeypatch.setattr(pair.to_s2, "request", noted)
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [4, 4, 4]
+            async with pair.s2.server.database.read() as tx:
+                assert await tx.all("SELECT part FROM incoming") == []
+
+    asyncio.run(work())
+    assert max(size for _, size in calls) == 300
+    assert sum(method == "PUT" for method, _ in calls) > 8  # claim and batch
+
+
+class InThisProcess(StepProcesses):
+    """Makes the step here, when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.may_go_on, self.made = asyncio.Event(), 0
+
+    async def step(self, given: StepBytes) -> Any:
+        await self.may_go_on.wait()
+        self.made += 1
+        return stepped(given)
+
+
+def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 0.01)
+    time = 1_800_000_000_000
+
+    async def work() -> None:
+        nonlocal time
+        async with in_process(tmp_path, lambda: time) as pair:
+            work_elsewhere(pair)
+            slow = InThisProcess()
+            object.__setattr__(pair.s2, "processes", slow)
+            survey = await claimed(pair)
+            for _ in range(3):
+                assert await pair.scheduler.once()
+                assert (await pair.to_s1.get(f"{survey.path}/status")).json()["waits_for"] == "an answer of S2"
+                time += 60_000
+            assert len(pair.s2.long_steps) == 1
+            slow.may_go_on.set()
+            monkeypatch.setattr(aggregator, "ANSWER_SECONDS", 60.0)
+            await pair.scheduler.once()
+            assert (await pair.to_s1.get(f"{survey.path}/status")).json()["state"] == "published"
+            assert slow.made in (3, 4)  # claim, batch and sum; S1 may ask for the receipt just after it was given
+            assert done(await pair.to_s2.get("/v1/populations/trial")).json()["receipts"] == 1
+
+    asyncio.run(work())
