@@ -46,8 +46,8 @@ faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others)
 kills: $(STAMP)  ## 100 surveys on each database while both servers are killed at random moments (make kills SEED=1: others): an hour
 	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/service/test_kills.py
 
-mutants: $(STAMP)  ## remove one security check after the other: a test must notice each
-	$(BIN)/python tests/mutants.py
+mutants: $(STAMP)  ## remove one security check after the other: a test must notice each (ONLY=word)
+	$(BIN)/python tests/mutants.py $(ONLY)
 
 vectors: $(STAMP)  ## write test_vectors/ again
 	$(BIN)/python test_vectors/make.py

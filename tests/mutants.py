@@ -8,6 +8,7 @@ pass all the same; then a check is not tested, and the script fails.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ class Mutant:
 
 
 TWO_SERVERS, LYING = "topologies/two_servers/coordinator.py", "tests/unit/protocol/two_servers/test_lying_s2.py"
+ONE_SUM = "tests/unit/protocol/peers/test_one_sum.py"
 ANCHOR, LIMITS = "tests/unit/protocol/roles/test_anchor.py", "tests/unit/protocol/roles/test_limits.py"
 MUTANTS = (
     Mutant(
@@ -139,6 +141,181 @@ MUTANTS = (
         "set(senders) <= {*keys}",
         "tests/unit/protocol/two_stage",
     ),
+    Mutant(
+        "peers: sum over fewer than the minimum",
+        "topologies/peers/one_sum.py",
+        "    if not enough(s, places):",
+        "    if False:",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: second set answered",
+        "topologies/peers/one_sum.py",
+        "    if s.included is not None:\n        return (s, ())",
+        "    if False:\n        return (s, ())",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: set that is none of the claim",
+        "topologies/peers/one_sum.py",
+        "    if places is None or not set(places) <= set(claimed) or stated.set_digest",
+        "    if places is None or stated.set_digest",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: set of another attempt",
+        "topologies/peers/one_sum.py",
+        ' or stated.set_digest != getattr(s.claim, "set_digest", b""):',
+        ":",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: root of the set not compared",
+        "topologies/peers/one_sum.py",
+        "    if stated.root != root_of(s, places):",
+        "    if False:",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: set before the receipt",
+        "topologies/peers/one_sum.py",
+        "    if s.receipt is None or s.final is not None or",
+        "    if s.final is not None or",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: result over another set",
+        "topologies/peers/one_sum.py",
+        "isinstance(stated, PeersIncluded) and message.root != stated.root:",
+        "False:",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: vectors of those left out are kept",
+        "topologies/peers/one_sum.py",
+        "        s.uploads.scrub((kind.tag, made_for, j))",
+        "        pass",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: sum kept after the end",
+        "topologies/peers/one_sum.py",
+        "own = replace(s.own, total=None) if",
+        "own = s.own if",
+        ONE_SUM,
+    ),
+    Mutant(
+        "explicit: another claim after the sum",
+        "topologies/explicit/coordinator.py",
+        "    if one_sum.peers_state(s).total is not None:\n        return coordinator.end_alone",
+        "    if False:\n        return coordinator.end_alone",
+        ONE_SUM,
+    ),
+    Mutant(
+        "masked: another claim after the sum",
+        "topologies/masked/coordinator.py",
+        "    if _masked(s).total is not None:\n        return coordinator.end_alone",
+        "    if False:\n        return coordinator.end_alone",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: S2 takes a sum over any set",
+        "topologies/peers/opening.py",
+        "    if message.included_hash != sha256(stated.signed.payload).digest():",
+        "    if False:",
+        ONE_SUM,
+    ),
+    Mutant(
+        "peers: claim after S2 is ready",
+        "topologies/peers/opening.py",
+        "    if s.held is None and claim.attempt >",
+        "    if claim.attempt >",
+        "tests/unit/protocol/explicit/test_aggregator.py",
+    ),
+    Mutant(
+        "explicit: complaints in later attempts",
+        "topologies/explicit/coordinator.py",
+        "    open_ = message.attempt == 1 and _may_send(s, message)",
+        "    open_ = _may_send(s, message)",
+        "tests/unit/protocol/explicit/test_explicit.py -k later",
+    ),
+    Mutant(
+        "masked: low-order mask key shown to a user",
+        "topologies/masked/user.py",
+        "if not all(canonical_key(key) and masker.member.sealing.agree(masker.mask, key) for",
+        "if not all(True for",
+        "tests/unit/protocol/masked/test_refusals.py -k low_order",
+    ),
+    Mutant(
+        "masked: low-order mask key in a claim",
+        "topologies/masked/aggregator.py",
+        "    if not all(canonical_key(key) for key in claim.mask_keys):",
+        "    if False:",
+        "tests/unit/protocol/masked/test_refusals.py -k low_order",
+    ),
+    Mutant(
+        "low-order keys are canonical",
+        "../sharing/keys.py",
+        "number < _FIELD_PRIME and number not in _LOW_ORDER",
+        "number < _FIELD_PRIME",
+        "tests/unit/sharing/test_keys.py",
+    ),
+    Mutant(
+        "masked: few shares opened",
+        "topologies/masked/user.py",
+        "for j, blob in blobs.items()) < masker.member.params.t:",
+        "for j, blob in blobs.items()) < 0:",
+        "tests/unit/protocol/masked/test_refusals.py -k few_neighbours",
+    ),
+    Mutant(
+        "masked: help for a second statement",
+        "topologies/masked/user.py",
+        "return masker, masker.helped if same else rejected",
+        "return masker, masker.helped if True else rejected",
+        "tests/unit/protocol/masked/test_user.py -k one_statement",
+    ),
+    Mutant(
+        "masked: help without being included",
+        "topologies/masked/user.py",
+        " or member.index not in included:",
+        ":",
+        "tests/unit/protocol/masked/test_user.py -k does_not_give",
+    ),
+    Mutant(
+        "masked: help below the minimum",
+        "topologies/masked/user.py",
+        "    if len(included) < member.params.minimum:",
+        "    if False:",
+        "tests/unit/protocol/masked/test_user.py -k does_not_give",
+    ),
+    Mutant(
+        "masked: help for another set",
+        "topologies/masked/user.py",
+        "    if wanted is None or stated.set_digest != wanted.set_digest:",
+        "    if wanted is None:",
+        "tests/unit/protocol/masked/test_user.py -k does_not_give",
+    ),
+    Mutant(
+        "masked: a set with somebody revealed",
+        "topologies/masked/user.py",
+        "    if not masker.revealed.isdisjoint(wanted.members):",
+        "    if False:",
+        "tests/unit/protocol/masked/test_masked.py -k revealed",
+    ),
+    Mutant(
+        "masked: recovered key not compared",
+        "topologies/masked/aggregator.py",
+        "return own if own.public == public else None",
+        "return own",
+        "tests/unit/protocol/masked/test_masked.py -k wrong_shares",
+    ),
+    Mutant(
+        "masked: threshold below the promise",
+        "topologies/masked/__init__.py",
+        "    if params.t < (least := safe_threshold",
+        "    if 0 > (least := safe_threshold",
+        "tests/unit/protocol/masked/test_topology.py -k threshold_below",
+    ),
 )
 
 
@@ -149,7 +326,7 @@ def survives(mutant: Mutant) -> bool:
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         changed = source / PROTOCOL / mutant.file
         changed.write_text(mutated(changed.read_text(), mutant))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests.split()]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]
         told = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, check=False)
     if done.returncode not in (0, 1):

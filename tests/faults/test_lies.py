@@ -1,10 +1,10 @@
-"""Dishonest servers in the fault simulation of `servers`: one sum, one result; planted holes are found."""
+"""Dishonest servers in the fault simulation: one sum, one result; planted holes are found."""
 
 import random
 
 import pytest
 
-from faircount.protocol import SERVERS
+from faircount.protocol import EXPLICIT, MASKED, SERVERS
 from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.topologies.two_servers import coordinator
 from faircount.testing.faults import Kind, Op, play
@@ -27,11 +27,13 @@ def schedule(seed: int) -> list[Op]:
     return ops
 
 
-def test_whatever_a_server_signs_there_is_one_sum_over_enough_people_and_one_result() -> None:
-    endings = set()
-    for seed in range(150):
-        outcome = play(SERVERS, schedule(seed), 5, seed % 2)
-        assert outcome.problems == (), schedule(seed)
+@pytest.mark.parametrize(("topology", "runs"), [(SERVERS, 150), (MASKED, 60), (EXPLICIT, 60)], ids=str)
+def test_whatever_a_server_signs_there_is_one_sum_over_enough_people_and_one_result(topology, runs) -> None:
+    endings, before = set(), [] if topology is SERVERS else [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)]
+    for seed in range(runs):
+        ops = [*before, *before[:2], *schedule(seed)]
+        outcome = play(topology, ops, 5, seed % 2)
+        assert outcome.problems == (), ops
         endings.add(outcome.ending)
     assert endings == {"published", "aborted"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from faircount.protocol import SERVERS, Device, Topology, end_phase, resume
+from faircount.protocol import Device, Topology, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.topologies.peers.member import Member
@@ -40,13 +40,13 @@ class Kind(StrEnum):
     FLOOD = "flood"  # S1 and S2 are sent `how` old messages, meant for them or not, from `who` on, and garbage
     RETRY = "retry"  # S1 says its last word to S2 again
     RESTORE_S1 = "restore s1"  # S1 goes back to backup `who` and asks S2 what stands; `how` odd: nobody tells it
-    RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`; `how` odd: in `servers` nobody tells it
+    RESTORE_S2 = "restore s2"  # S2 goes back to backup `who`; `how` odd: nobody tells it
     ROT = "rot"  # what S1 stores of a user changes, before or after the claim: `who` and `how` say what
     LOSE = "lose"  # device `who` is lost for good
     SECOND_DEVICE = "second device"  # user `who` lost its state and begins again with the same invitation
     WITHDRAW = "withdraw"  # user `who` takes its answer back; `how` is what goes wrong (Trouble)
-    LIE_S1 = "lie of s1"  # `servers`: S1 signs something false, for S2; `who` says about whom, `how` what
-    LIE_S2 = "lie of s2"  # `servers`: S2 signs something false, for S1
+    LIE_S1 = "lie of s1"  # S1 signs something false, for S2; `who` says about whom, `how` what
+    LIE_S2 = "lie of s2"  # S2 signs something false, for S1
     INVALID = "invalid report"  # where reports are proven: user `who` sends one that is not valid; `how` says which
     WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
 
@@ -162,7 +162,7 @@ def _restore_s1(world: World, op: Op) -> None:
 
 def _restore_s2(world: World, op: Op) -> None:
     before = world.disk_s2.read(world.backups_s2[op.who % len(world.backups_s2)])
-    if op.how % 2 and world.setup.params.topology is SERVERS:
+    if op.how % 2:
         world.s2, world.taken_back = before, True
     else:
         world.s2, out = aggregator.restored(before)

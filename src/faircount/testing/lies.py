@@ -1,4 +1,4 @@
-"""Dishonest servers for the fault simulation, in the `servers` topology: what either may sign against the other.
+"""Dishonest servers for the fault simulation: what either may sign against the other. Here those of `servers`.
 
 A lying S2 wants a sum over few people, or two sums; a lying S1 wants two results. The other server is the real one.
 What no protocol prevents is left out: a server that changes its own sum.
@@ -9,6 +9,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol import Message
+from faircount.protocol.topologies.explicit.messages import PeersClaim
+from faircount.protocol.topologies.masked.messages import MaskedClaim
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
@@ -19,27 +21,41 @@ from faircount.testing.world import World
 
 def lie_of_s2(world: World, who: int, how: int) -> None:
     """S2 signs something false, and S1 hears it."""
-    claim = world.s1.claim
-    if not isinstance(claim, ServersClaim):
-        return
-    lies = (_foreign_set, _another_claim, _old_statement)
-    message = lies[how % len(lies)](world, claim, who)
+    from faircount.testing.lies_peers import lies_of_s2  # it needs this module
+
+    claim, message = world.s1.claim, None
+    if how % 5 == 4:
+        message = _old_statement(world, who)
+    elif isinstance(claim, ServersClaim):
+        message = (_foreign_set, _another_claim)[how % 2](world, claim, who)
+    elif isinstance(claim, (PeersClaim, MaskedClaim)):
+        message = lies_of_s2(world, claim, who, how)
     if message is not None:
         world.tell_s1(message)
 
 
 def lie_of_s1(world: World, who: int, how: int) -> None:
     """S1 signs something false, and S2 hears it."""
-    claim, params = world.s1.claim, world.setup.params
-    if not isinstance(claim, ServersClaim):
+    from faircount.testing.lies_peers import lies_of_s1  # it needs this module
+
+    claim = world.s1.claim
+    if isinstance(claim, ServersClaim):
+        lie = _lies_of_s1(world, claim, who, how)
+    elif isinstance(claim, (PeersClaim, MaskedClaim)):
+        lie = lies_of_s1(world, claim, who, how)
+    else:
         return
-    fewer = replace(claim, entries=_some(claim.entries, who))
-    zeros = ShareSum(params.survey, bytes(32), bytes(len(world.s1.bodies)))
-    lies: tuple[Message, ...] = fewer, Batch(params.survey, sha256(encode(fewer)).digest(), ()), zeros
     ahead = Link(99, bytes(32)) if how % 7 == 6 else world.s1.newest
-    signed = sign(world.s1.key, Party.S1, lies[how % len(lies)], ahead)
-    world.watch.claims[_hash(fewer)] = fewer
-    world.tell_s2(signed)
+    world.watch.claims[hash_of(lie)] = lie
+    world.tell_s2(sign(world.s1.key, Party.S1, lie, ahead))
+
+
+def _lies_of_s1(world: World, claim: ServersClaim, who: int, how: int) -> Message:
+    """A smaller claim, the blobs of that, or a sum of nothing."""
+    fewer = replace(claim, entries=_some(claim.entries, who))
+    world.watch.claims[hash_of(fewer)] = fewer
+    zeros = ShareSum(claim.survey, bytes(32), bytes(len(world.s1.bodies)))
+    return (fewer, Batch(claim.survey, hash_of(fewer), ()), zeros)[how % 3]
 
 
 def _some(everybody: Sequence[Submitter], bits: int) -> tuple[Submitter, ...]:
@@ -56,8 +72,8 @@ def _set(claim: ServersClaim, bits: int) -> Included:
 
 def _foreign_set(world: World, claim: ServersClaim, who: int) -> Signed:
     stated = _set(claim, who)
-    world.watch.sets[_hash(stated)] = stated.members
-    return sign(world.s2.key, Party.S2, stated, _next(world))
+    world.watch.sets[hash_of(stated)] = stated.members
+    return sign(world.s2.key, Party.S2, stated, next_link(world))
 
 
 def _another_claim(world: World, claim: ServersClaim, who: int) -> Signed | None:
@@ -67,22 +83,24 @@ def _another_claim(world: World, claim: ServersClaim, who: int) -> Signed | None
     if not isinstance(receipt, Receipt):
         return None
     stated = _set(other, (1 << len(other.entries)) - 1)
-    world.watch.sets[_hash(stated)] = stated.members
-    first = sign(world.s2.key, Party.S2, replace(receipt, claim_hash=_hash(other)), Link(1, UNCHAINED.hash))
+    world.watch.sets[hash_of(stated)] = stated.members
+    first = sign(world.s2.key, Party.S2, replace(receipt, claim_hash=hash_of(other)), Link(1, UNCHAINED.hash))
     second = sign(world.s2.key, Party.S2, stated, Link(2, link_to(first).hash))
     return sign(world.s2.key, Party.S2, SyncState(claim.survey, b"", encode(other), (first, second)))
 
 
-def _old_statement(world: World, _: ServersClaim, who: int) -> Signed | None:
+def _old_statement(world: World, who: int) -> Signed | None:
     """A statement from before, under a new number."""
     said = world.s2.statements
-    return sign(world.s2.key, Party.S2, said[who % len(said)].says, _next(world)) if said else None
+    return sign(world.s2.key, Party.S2, said[who % len(said)].says, next_link(world)) if said else None
 
 
-def _next(world: World) -> Link:
+def next_link(world: World) -> Link:
+    """Where the next statement of S2 would stand."""
     newest = world.s2.newest
     return Link(newest.number + 1, newest.hash)
 
 
-def _hash(what: Message) -> bytes:
+def hash_of(what: Message) -> bytes:
+    """The hash by which a message is known."""
     return sha256(encode(what)).digest()

@@ -50,6 +50,7 @@ class Watch:
     invalid: set[bytes] = field(default_factory=set)  # keys of users who sent invalid reports, where those are proven
     sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
     withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
+    s1_lies: bool = False
     forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
     sets: dict[bytes, bytes] = field(default_factory=dict)  # hash of what S2 named, truly or not -> bitmap
     batches: int = 0  # messages to S2 that depend on answers
@@ -212,7 +213,7 @@ def _named(watch: Watch, stated: PeersIncluded) -> None:
     watch.sets[sha256(encode(stated)).digest()] = stated.members
     watch.one_value(("included", stated.claim_hash), encode(stated), "S2 named two sets for one claim")
     pairs = zip(watch.lines_of(stated.claim_hash), getattr(claim, "blobs", ()), strict=True)
-    if any(line not in lines and blob in watch.made for line, blob in pairs):
+    if not watch.s1_lies and any(line not in lines and blob in watch.made for line, blob in pairs):
         watch.problems.append("S2 was sent a seed that a user had sealed for something else")
 
 

@@ -245,3 +245,33 @@ def test_decoys_publish_the_coins_that_went_in() -> None:
     assert isinstance(after, Decoys)
     assert mechanism.coins_of(np.array(who)) == after.D
     assert after.n == 7
+
+
+def test_a_complaint_in_a_later_attempt_counts_as_absence(stage) -> None:
+    """All shares travel with the first attempt, so an honest user complains there or never."""
+    play = ready(stage)
+    play.share_all()
+    assert play.sum_all(skip=(5,)) == ()
+    assert (play.s1.attempt, play.s1.members) == (2, (0, 1, 2, 3, 4))
+    member = play.people[0].member
+    late = Complaint(member.params.survey, 0, member.credential, 2, (1, 2, 3, 4))
+    assert play.tell_s1(late)[0].why is Reason.LATE
+    assert play.sum_all(skip=(0,)) == ()
+    assert (play.s1.members, play.s1.removed) == ((1, 2, 3, 4), frozenset())
+    play.settle(play.sum_all())
+    assert play.counts() == [0, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("liars", "ends"), [(2, State.PUBLISHED), (3, State.ABORTED)])
+def test_false_complaints_of_as_many_as_are_borne_leave_the_liars_out(stage, liars, ends) -> None:
+    """n > 2c + phi: here 6 users, phi = 1. Each liar complains of everybody else."""
+    play = ready(stage, minimum=4)
+    play.share_all()
+    for i in range(liars):
+        member = play.people[i].member
+        others = tuple(j for j in range(6) if j != i)
+        play.tell_s1(Complaint(member.params.survey, i, member.credential, 1, others))
+    play.settle(play.sum_all(skip=range(liars)))
+    if play.s1.final is None:
+        play.settle(play.sum_all())
+    assert play.s1.state is play.s2.state is ends

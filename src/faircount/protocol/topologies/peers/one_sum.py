@@ -44,11 +44,12 @@ def take_set(
     s: Coordinator, stated: PeersIncluded, statement: Statement, claimed: Sequence[int], go_on: GoOn
 ) -> coordinator.Step:
     """S2's word on whose seeds open, for the claim that stands; `claimed` are the users that it names."""
-    waiting = s.state is State.CLAIMED and s.receipt is not None and s.final is None
-    if not waiting or stated.claim_hash != s.claim_hash:
+    if s.receipt is None or s.final is not None or stated.claim_hash != s.claim_hash:
         return s, ()
     if s.included is not None:
         return (s, ()) if s.included.says == stated else coordinator.end_alone(s, "S2 named two sets for one claim")
+    if s.state is not State.CLAIMED:
+        return s, ()
     places = members_of(stated.members, s.n)
     if places is None or not set(places) <= set(claimed) or stated.set_digest != getattr(s.claim, "set_digest", b""):
         return coordinator.end_alone(s, "S2 named a set that is none of the claim")

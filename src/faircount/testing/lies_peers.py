@@ -1,0 +1,92 @@
+"""Dishonest servers where users mask for each other: what either may sign against the other in `masked` and `explicit`.
+
+A lying S2 wants a sum over few people, two sums, or keys of users whose vectors are in a sum; a lying S1 wants two
+results, or a result over few people.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from faircount.protocol.topologies.explicit.messages import PeersClaim
+from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, Ready, Unrecoverable
+from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
+from faircount.protocol.topologies.peers.peer_set import PeerSet
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
+from faircount.protocol.wire.messages import Receipt, Signed, SyncState
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.sharing.packing import packed_size
+from faircount.testing.lies import hash_of, next_link
+from faircount.testing.world import World
+
+Claim = PeersClaim | MaskedClaim
+
+
+def lies_of_s2(world: World, claim: Claim, who: int, how: int) -> Signed | None:
+    """A set that is not the true one, a false word on keys, or another claim; `who` has the users in its bits."""
+    claim_hash, n = world.s1.claim_hash, world.s1.n
+    words = (
+        named(world, claim, who),
+        Ready(claim.survey, claim_hash),
+        Unrecoverable(claim.survey, claim_hash, bitmap(_bits(who, n), n)),
+    )
+    if how % 4 == 3:
+        return _another_claim(world, claim, who)
+    return sign(world.s2.key, Party.S2, words[how % 4], next_link(world))
+
+
+def lies_of_s1(world: World, claim: Claim, who: int, how: int) -> Message:
+    """A claim of a later attempt over other users, a sum over a set that does not stand, or help that is none."""
+    params = world.setup.params
+    sets = [hash_of(each.says) for each in world.s2.statements if isinstance(each.says, PeersIncluded)]
+    zeros = Total(params.survey, [bytes(32), *sets[:-1]][-1], bytes(packed_size(params.q, params.N)))
+    world.watch.s1_lies = True
+    garbage = HelpBatch(params.survey, world.s1.claim_hash, bitmap((), world.s1.n), (), ())
+    return (_fewer(world, claim, who), zeros, garbage)[how % 3]
+
+
+def named(world: World, claim: Claim, who: int) -> PeersIncluded:
+    """The set of those in the bits, as S2 would name it; with a high bit, under another set's root."""
+    s1, places = world.s1, _bits(who, world.s1.n)
+    lines = ((s1.roster[i].user, s1.roster[i].public_key) for i in (places if who < 32 else ()))
+    stated = PeersIncluded(
+        claim.survey, s1.claim_hash, claim.set_digest, bitmap(places, s1.n), merkle_root(roster_leaves(lines))
+    )
+    world.watch.sets[hash_of(stated)] = stated.members
+    return stated
+
+
+def _fewer(world: World, claim: Claim, who: int) -> Claim:
+    """A claim of the next attempt, over those of this one who are in the bits."""
+    n, sent = world.s1.n, claim.included if isinstance(claim, MaskedClaim) else claim.members
+    places = members_of(sent, n) or ()
+    left = [(j, blob) for j, blob in zip(places, claim.blobs, strict=True) if who >> j & 1]
+    wanted = PeerSet(claim.digest, claim.attempt + 1, n, tuple(j for j, _ in left))
+    changed: dict[str, Any] = {"attempt": wanted.attempt, "members": wanted.bits, "set_digest": wanted.set_digest}
+    blobs = tuple(blob for _, blob in left)
+    if isinstance(claim, PeersClaim):
+        return replace(claim, **changed, removed=(), blobs=blobs)
+    keys = dict(zip(members_of(claim.members, n) or (), claim.mask_keys, strict=True))
+    mask_keys = tuple(keys[j] for j in wanted.members)
+    return replace(claim, **changed, included=wanted.bits, mask_keys=mask_keys, blobs=blobs)
+
+
+def _another_claim(world: World, claim: Claim, who: int) -> Signed | None:
+    """What S2 says that stands: its seal, a smaller claim, a receipt for it, and a set to add up."""
+    other, said = _fewer(world, claim, who), world.s2.statements
+    receipt = next((each.says for each in said if isinstance(each.says, Receipt)), None)
+    if not isinstance(receipt, Receipt) or world.s2.roster is None:
+        return None
+    stated = replace(named(world, claim, who & 31), claim_hash=hash_of(other), set_digest=other.set_digest)
+    world.watch.sets[hash_of(stated)] = stated.members
+    words = [said[0].says, replace(receipt, claim_hash=hash_of(other)), stated]
+    chain, before = list[Signed](), UNCHAINED
+    for number, says in enumerate(words, 1):
+        chain.append(sign(world.s2.key, Party.S2, says, Link(number, before.hash)))
+        before = link_to(chain[-1])
+    state = SyncState(claim.survey, encode(world.s2.roster), encode(other), tuple(chain))
+    return sign(world.s2.key, Party.S2, state)
+
+
+def _bits(who: int, n: int) -> list[int]:
+    return [i for i in range(n) if who >> i & 1]
