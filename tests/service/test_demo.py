@@ -13,7 +13,13 @@ from faircount.service.trial import trial
 
 ITEMS = {"a": 14, "b": 10}
 SMALL = replace(
-    SERVERS_SURVEY, wishes=Wishes(tuple(ITEMS), 24, 20.0, absent=0.25), answers=ITEMS, vanish=6, crowds=2, kills=1
+    SERVERS_SURVEY,
+    wishes=Wishes(tuple(ITEMS), 24, 20.0, mechanism="server-laplace", absent=0.3),
+    answers=ITEMS,
+    vanish=6,
+    crowds=2,
+    kills=1,
+    lies=1,
 )
 
 
@@ -23,11 +29,14 @@ def test_nobody_is_lost_or_counted_twice_when_processes_are_killed(tmp_path: Pat
     with trial(tmp_path / "trial") as running:
         survey = prepare(running, SMALL, "survey")
         people, seen = people_of(survey, SMALL), list[str]()
-        played = play(running, survey, people, 2, lambda now: seen.append(now["state"]), kills=1)
+        played = play(running, survey, people, SMALL, lambda now: seen.append(now["state"]))
         result = survey.result(wait=True)
         assert not isinstance(result, Aborted)
         assert sum(played.stages.values()) == 24
-        assert played.stages["counted"] == result.included == 18
+        assert played.stages["counted"] == result.included == 17
+        assert played.stages["not counted"] == 1  # the one who lies
+        assert result.validity is not None
+        assert (result.validity.proven, result.validity.refused) == (True, 1)
         assert [round(each * result.included) for each in result.estimates] == [
             played.counted["a"],
             played.counted["b"],

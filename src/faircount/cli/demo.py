@@ -40,17 +40,20 @@ def _over_the_network() -> None:
     import time
     from tempfile import TemporaryDirectory
 
-    from faircount.cli.show import console
+    from faircount.cli.show import busy, console
     from faircount.service.demo.scenarios import PEERS_SURVEY, SERVERS_SURVEY
     from faircount.service.trial import trial
 
     out, began = console(), time.monotonic()
     with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
-        out.print("Two servers run as processes of their own, each with its database.\n")
+        out.print("S1 and S2 run: two processes, two databases. Every person has a device with a file of its own.\n")
+        out.print("[bold]300 people, one visit: answer and leave[/bold]")
         _play(out, running, SERVERS_SURVEY, "cities")
-        out.print("\nThe same servers, but shares stay among the people: Algorithm 2 of the paper.\n")
+        out.print("\n[bold]60 people hold each other's shares: Algorithm 2 of the paper[/bold]")
         _play(out, running, PEERS_SURVEY, "move")
-    out.print(f"\nAll of it took {time.monotonic() - began:.0f} seconds. Both servers are stopped.")
+        with busy("both servers stop ..."):
+            running.stop()
+    out.print(f"\nAll of it took {time.monotonic() - began:.0f} seconds.")
     out.print("A trial: whoever runs both servers can put shares together. faircount serve FOLDER starts your own.")
 
 
@@ -80,34 +83,32 @@ def _your_turn() -> None:
 
 
 def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> None:
-    from faircount.cli.show import progress
+    from faircount.cli.show import busy, progress
     from faircount.service.demo.scenarios import people_of, prepare
     from faircount.service.demo.stage import play
 
-    survey = prepare(running, scenario, name)
+    with busy("the owner plans, invites and opens ..."):
+        survey = prepare(running, scenario, name)
     _announce(out, survey, scenario)
     with progress("people have come", scenario.wishes.users) as done:
-        played = play(
-            running, survey, people_of(survey, scenario), scenario.crowds, lambda now: done(now["users"]),
-            kills=scenario.kills,
-        )  # fmt: skip
+        played = play(running, survey, people_of(survey, scenario), scenario, lambda now: done(now["users"]))
+    s1 = " and S1" if scenario.kills_s1 else ""
+    out.print(f"Killed on the way and started again: {scenario.kills} of {scenario.crowds} processes with devices{s1}.")
     stages = ", ".join(f"{count} {stage}" for stage, count in sorted(played.stages.items(), key=lambda each: -each[1]))
-    out.print(f"Processes of devices killed and started again: {scenario.kills}. What the devices know: {stages}.\n")
+    out.print(f"What the devices know at the end: {stages}.\n")
     _result(out, survey, [played.counted[str(item)] for item in survey.params.mechanism.domain.labels])
 
 
 def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
-    params = survey.params
+    params, visits = survey.params, len(survey.params.topology.phases)
+    comes = "once" if visits == 1 else f"{visits} times"
+    liars = f", {scenario.lies} lies (fifty votes for one city, minus 49 for another)" if scenario.lies else ""
     out.print(
-        f"{params.question!r} {params.n_max} people are invited, {scenario.vanish} vanish on the way, at least "
-        f"{params.minimum} must stay. {params.mechanism.name} in {params.topology}, {len(params.topology.phases)} "
-        f"visit{'s' if len(params.topology.phases) > 1 else ''}, each device in a file of its own, "
-        f"{scenario.crowds} processes.",
+        f"{params.question} {params.n_max} are invited and come {comes}; {scenario.vanish} vanish at some moment"
+        f"{liars}. Mechanism {params.mechanism.name} in {params.topology}, epsilon {params.epsilon:g}; no result with "
+        f"fewer than {params.minimum}.",
         markup=False,
     )
-    condition = params.mechanism.condition(params.mechanism.participants)
-    if condition is not None:
-        out.print(f"The promise holds provided that {condition}.", markup=False)
 
 
 def _result(out: "Console", survey: "Survey", truth: list[int] | None = None) -> None:
@@ -123,6 +124,8 @@ def _result(out: "Console", survey: "Survey", truth: list[int] | None = None) ->
     bars(out, found, truth=None if truth is None else np.array(truth) / sum(truth))
     known = "" if truth is None else " The truth is theirs, known here because they are made up."
     out.print(f"\n{found.included} people are counted.{known}")
+    if found.validity is not None and found.validity.proven:
+        out.print(f"Reports: {found.validity}", markup=False)
     out.print(f"Privacy: {found.guarantee}.", markup=False)
 
 

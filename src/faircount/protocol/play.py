@@ -168,12 +168,20 @@ def result_of(s1: Coordinator) -> Result:
     if not isinstance(final, Published):
         words = final.reason.decode() if isinstance(final, Aborted) else "S2 has not published"
         raise ProtocolError(f"this survey has no result: {words}")
-    mechanism = s1.params.mechanism.as_included(s1.rules.included(s1))
+    return opened(s1.params, final, s1.rules.included(s1))
+
+
+def opened(params: SurveyParameters, final: Published, places: Sequence[int] = ()) -> Result:
+    """What S2 published, as estimates with intervals.
+
+    `places` in the roster of those whom it counts are needed where users do not all draw alike.
+    """
+    mechanism = params.mechanism.as_included(places)
     counts = np.array(final.counts, dtype=np.int64) / mechanism.steps_per_count
     facts = {
-        "topology": str(s1.params.topology),
-        "modulus": s1.params.q,
+        "topology": str(params.topology),
+        "modulus": params.q,
         "published": final,
-        "validity": validity_of(s1.params, final),
+        "validity": validity_of(params, final),
     }
     return Result(mechanism, counts, final.included, facts)

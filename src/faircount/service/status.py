@@ -3,7 +3,7 @@
 from base64 import b64encode
 from typing import Any
 
-from faircount.protocol import SurveyParameters, encode
+from faircount.protocol import Coordinator, SurveyParameters, encode
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.wire.canonical_json import unscaled
 from faircount.protocol.wire.codec import parse
@@ -70,6 +70,11 @@ def _waits_for(row: SurveyRow, params: SurveyParameters, waiting: Record | None)
 
 async def last_word(s1: CoordinatorService, survey: bytes) -> Signed:
     """What S2 signed when the survey ended; refused while it goes on."""
+    return (await _ended(s1, survey))[1]
+
+
+async def _ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinator, Signed]:
+    """The state of a survey that is over, without its rows, and the last word."""
     async with s1.server.database.read() as tx:
         row = await states.find(tx, survey)
         if row is None:
@@ -79,13 +84,13 @@ async def last_word(s1: CoordinatorService, survey: bytes) -> Signed:
         state = (await s1.states.load(tx, row, wanted=())).state
     if state.final is None:
         raise unknown("result")
-    return state.final.signed
+    return state, state.final.signed
 
 
 async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
     """The result, or how the survey ended without one, with S2's signed words beside it."""
-    signed = await last_word(s1, survey)
-    params = await s1.server.params(survey)
+    state, signed = await _ended(s1, survey)
+    params = state.params
     plain = {"survey": survey.hex(), "signed": b64encode(encode(signed)).decode()}
     said = _said(signed)
     if isinstance(said, Aborted):
@@ -99,6 +104,7 @@ async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
         "counts": [{"item": item, "count": step / scale} for item, step in zip(labels, said.counts, strict=True)],
         "promised": {"epsilon": _amount(said.epsilon), "delta": _amount(said.delta)},
         "realized": {"epsilon": _amount(said.realized_epsilon), "delta": _amount(said.realized_delta)},
+        "places": [] if params.mechanism.every_user_alike else list(state.rules.included(state)),
     }
 
 

@@ -134,5 +134,7 @@ def _show(out: "Console", result: "Result", level: float) -> None:
     out.print(f"{result.name}, {result.included:,} people counted, {len(result.items)} items\n", markup=False)
     bars(out, result, level=level)
     out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
+    if result.validity is not None and result.validity.proven:
+        out.print(f"Reports: {result.validity}", markup=False)
     out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
     out.print(f"Again: {AGAIN}.", markup=False)

@@ -13,10 +13,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faircount.core.errors import UnreachableError
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import ProtocolError, UnreachableError
+from faircount.protocol import Device
 from faircount.protocol.survey.states import FINAL
+from faircount.protocol.topologies.two_servers.reports import form_of
+from faircount.protocol.topologies.two_servers.user import SEED, prepare
+from faircount.protocol.wire.sealing import RealSealing
 from faircount.service.calls import Patience, RemoteServer, Reply
 from faircount.service.client import Participation, connect
+from faircount.service.device_file import Kept
 
 PAUSE = 0.1
 """Seconds between two rounds."""
@@ -28,12 +34,14 @@ class Person:
 
     visits: how often it comes before it vanishes; None if it stays
     unsent: it vanishes in its first visit, after its device has written its state and before anything is sent
+    lies: its device was changed, and sends fifty votes for one item and minus forty-nine for another
     """
 
     link: str = field(repr=False)
     item: str = field(repr=False)
     visits: int | None = None
     unsent: bool = False
+    lies: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,8 @@ class Crowd:
     def _visit(self, number: int, person: Person) -> None:
         self.visits[number] += 1
         part = self.parts[number]
+        if person.lies and part.file.load() is None:
+            lie(part, person.item)
         try:
             if not part.standing().over:
                 part.answer(person.item)
@@ -115,6 +125,21 @@ class Crowd:
         stages = [str(part.standing().stage) for part in self.parts]
         counted = [number for number, each in enumerate(stages) if each == "counted"]
         return {"stages": dict(Counter(stages)), "counted": counted}
+
+
+def lie(part: Participation, item: str) -> None:
+    """Write a device that will send what is no vote, with the best proof that there is for it."""
+    from faircount.testing.invalid_reports import INVALID
+
+    params, invitation, entropy, crypto = part.parameters, part.code.invitation, SystemEntropy(), RealSealing()
+    form = form_of(params.mechanism)
+    if form is None:
+        raise ProtocolError("where reports are not proven, a lie is not noticed: choose another mechanism")
+    row = INVALID["fifty votes and minus forty-nine"](form, entropy)
+    made = prepare(params, invitation, row, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)
+    position = [str(each) for each in part.items].index(item)
+    device = Device(invitation, position, state=made, waiting=(made.body,))
+    part.file.save(Kept(part.server.address, params.published, device))
 
 
 def main(path: str) -> None:

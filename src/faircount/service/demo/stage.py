@@ -13,6 +13,7 @@ from typing import Any
 from faircount.core.errors import FaircountError
 from faircount.core.files import private_folder
 from faircount.service.demo.crowd import CrowdPlan, Person
+from faircount.service.demo.scenarios import Scenario
 from faircount.service.owner.survey import Survey
 from faircount.service.processes import Process
 from faircount.service.trial import Trial
@@ -80,15 +81,22 @@ class Played:
     counted: Counter[str]
 
 
-def play(trial: Trial, survey: Survey, people: Sequence[Person], crowds: int, told: Told, *, kills: int = 0) -> Played:
-    """All people in so many processes, of which `kills` are killed on the way, while the owner closes every visit."""
-    running = _started(trial, survey, people, crowds)
+def play(trial: Trial, survey: Survey, people: Sequence[Person], scenario: Scenario, told: Told) -> Played:
+    """All people in processes of which some are killed on the way, while the owner closes every visit."""
+    running = _started(trial, survey, people, scenario.crowds)
+    accidents = _accidents(trial, running, scenario)
     try:
-        _to_the_end(survey, running, told, kills)
+        _to_the_end(survey, running, accidents, told)
         return _played(running)
     finally:
         for each in running:
             each.process.stop()
+
+
+def _accidents(trial: Trial, running: Sequence[CrowdProcess], scenario: Scenario) -> list[Callable[[], None]]:
+    """What is killed, and started again, once a third of the people have come: one after the other."""
+    crowds = [running[number % len(running)].killed_and_started_again for number in range(scenario.kills)]
+    return [*crowds, trial.kill_s1] if scenario.kills_s1 else crowds
 
 
 def _started(trial: Trial, survey: Survey, people: Sequence[Person], crowds: int) -> list[CrowdProcess]:
@@ -101,7 +109,7 @@ def _started(trial: Trial, survey: Survey, people: Sequence[Person], crowds: int
     return running
 
 
-def _to_the_end(survey: Survey, running: list[CrowdProcess], told: Told, kills: int) -> None:
+def _to_the_end(survey: Survey, running: list[CrowdProcess], accidents: list[Callable[[], None]], told: Told) -> None:
     """The owner's loop: when every device has seen a phase it is closed, until everybody knows how it ended."""
     end, closed = time.monotonic() + LONGEST, list[Any]()
     while not all(each.ended for each in running):
@@ -112,9 +120,8 @@ def _to_the_end(survey: Survey, running: list[CrowdProcess], told: Told, kills: 
         told(now)
         for each in running:
             each.listen()
-        if kills and now["users"] * 3 >= now["people"]:
-            running[kills % len(running)].killed_and_started_again()
-            kills -= 1
+        if accidents and now["users"] * 3 >= now["people"]:
+            accidents.pop(0)()
         elif _all_have_seen(survey, running, phase) and phase != closed:
             survey.servers.wish(survey.params, "close", state=now["state"], attempt=now["attempt"])
             closed = phase

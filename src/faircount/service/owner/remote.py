@@ -97,6 +97,10 @@ class BothServers:
         found: dict[str, Any] = self.s2.call("GET", f"{path_of(params)}/status").json()
         return found
 
+    def places(self, params: SurveyParameters) -> list[int]:
+        """Places in the roster of those whom the result counts, as S1 says: needed where they do not all draw alike."""
+        return list(self.s1.call("GET", f"{path_of(params)}/result").json()["places"])
+
     def receipts(self, params: SurveyParameters) -> list[str]:
         """What S2 has signed about the budget of the population, as S1 has kept it, in base64."""
         name = quote(params.population, safe="")

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import RefusedError, RemoteError
 from faircount.core.files import write_durably
 from faircount.estimation.result import Result
 from faircount.protocol import SurveyParameters, propose
+from faircount.protocol.play import opened
 from faircount.protocol.wire.messages import Aborted, Published, Reason
 from faircount.service.owner.advice import Advice, Wishes, advise
 from faircount.service.owner.folder import PUBLIC, OwnerFile, SurveyFolder
@@ -98,18 +97,12 @@ class Survey:
                 return said
             if not isinstance(said, Published):
                 raise RefusedError("S1 shows something else than the last word of S2: ask both operators")
-            return result_of(self.params, said)
+            alike = self.params.mechanism.every_user_alike
+            return opened(self.params, said, () if alike else self.servers.places(self.params))
 
     def keep_result(self, said: dict[str, Any]) -> None:
         """Write the result into the folder."""
         write_durably(self.folder.result_file, json.dumps(said, indent=2, allow_nan=False).encode() + b"\n", PUBLIC)
-
-
-def result_of(params: SurveyParameters, said: Published) -> Result:
-    """Estimates and intervals from opened counts."""
-    counts = np.array(said.counts, dtype=np.int64) / params.mechanism.steps_per_count
-    facts = {"topology": str(params.topology), "modulus": params.q, "published": said}
-    return Result(params.mechanism, counts, said.included, facts)
 
 
 def create(

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from faircount.cli import main
 from faircount.protocol import Topology, known_topologies
-from faircount.protocol.wire.messages import Published
+from faircount.protocol.wire.messages import Aborted, Published
 from faircount.service.client import Participation, connect
 from faircount.service.owner.folder import SurveyFolder
 from faircount.service.owner.invitations import read_table
@@ -207,3 +207,23 @@ def test_surveys_of_other_topologies_can_be_created(both_apps: Any, tmp_path: Pa
     made = said("survey", "create", tmp_path / "survey", "--servers", both_apps.servers_file, *CREATE, *terms)
     assert made["topology"] == terms[1]
     assert SurveyFolder(tmp_path / "survey").parameters().phases[0] == 7200
+
+
+def test_a_result_of_unequal_coins_counts_those_of_the_included_alone(both_apps: Any, tmp_path: Path) -> None:
+    """Decoys give some users a coin more: without knowing who is in the sum its estimates would be off."""
+    folder = tmp_path / "survey"
+    terms = (*CREATE, "--topology", "explicit", "--mechanism", "decoys", "--users", "12", "--epsilon", "6")
+    said("survey", "create", folder, "--servers", both_apps.servers_file, *terms)
+    said("survey", "invite", folder)
+    said("survey", "open", folder)
+    survey = Survey.at(folder)
+    assert not survey.params.mechanism.every_user_alike
+    parts = parts_of(survey, tmp_path / "devices")[:11]
+    for part in parts:
+        part.answer("Aldmoor")
+    until_over(survey, parts)
+    result = survey.result()
+    assert not isinstance(result, Aborted)
+    places = survey.servers.places(survey.params)
+    assert len(places) == result.included == 11
+    assert result.mechanism == survey.params.mechanism.as_included(places)
