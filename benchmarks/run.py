@@ -10,7 +10,7 @@ from pathlib import Path
 from table import Row, markdown
 
 HERE = Path(__file__).parent
-ROOMS = ("sharing", "accounting", "local", "planning", "protocol", "protocol_masked")
+ROOMS = ("sharing", "accounting", "local", "planning", "protocol", "protocol_masked", "validity")
 PACKAGES = ("numpy", "scipy", "cryptography", "dp-accounting", "multi-freq-ldpy", "pure-ldp")
 
 HEAD = """# Benchmarks

@@ -1,5 +1,6 @@
 """From a 32-byte key to a vector of F_q, the same in every client (protocol, section 5)."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,15 +41,24 @@ def expand_rows(keys: Sequence[bytes], q: int, count: int) -> Residues:
     if any(len(key) != KEY_BYTES for key in keys):
         raise ShareError(f"keys to expand have {KEY_BYTES} bytes each")
     kind, last = word_for(q), last_accepted(q, word_for(q))
-    words = np.empty((len(keys), integer("count", count) + 8), dtype=kind.newbyteorder("<"))
+    words = np.empty((len(keys), _words_for(q, integer("count", count))), dtype=kind.newbyteorder("<"))
     for key, row in zip(keys, words, strict=True):
         fill_from(key_stream(key), row.view(np.uint8))
     accepted = words <= last
-    out = reduced(words[:, :count].astype(kind), q).astype(dtype_for(q))
-    for short in np.flatnonzero(~accepted[:, :count].all(axis=1)).tolist():
-        kept = words[short][accepted[short]][:count].astype(kind)
-        out[short] = reduced(kept, q) if kept.size == count else expand(keys[short], q, count)
+    used = accepted & (np.cumsum(accepted, axis=1, dtype=np.int32) <= count)
+    enough = used.sum(axis=1) == count
+    out = np.empty((len(keys), count), dtype=dtype_for(q))
+    out[enough] = reduced(words[used & enough[:, np.newaxis]].astype(kind), q).reshape(int(enough.sum()), count)
+    for at in np.flatnonzero(~enough).tolist():
+        out[at] = expand(keys[at], q, count)
     return out
+
+
+def _words_for(q: int, count: int) -> int:
+    """Words of which `count` are accepted nearly always: as many as expected, and six standard deviations more."""
+    kind = word_for(q)
+    accepted = (int(last_accepted(q, kind)) + 1) / (1 << 8 * kind.itemsize)
+    return count + 8 + math.ceil(count * (1 / accepted - 1) + 6 * math.sqrt(count * (1 - accepted)) / accepted)
 
 
 def _next_words(stream: CipherContext, q: int, missing: int) -> Residues:

@@ -1,15 +1,15 @@
 """Many packed vectors at once: the same bytes as `sharing.packing`, a matrix at a time."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.arrays import Residues
-from faircount.core.errors import ShareError
 from faircount.sharing.field import add, dtype_for, sum_rows
-from faircount.sharing.packing import packed_size, unpack
+from faircount.sharing.packing import packed_size
 
 _AT_ONCE = 1 << 12
 
@@ -31,37 +31,55 @@ def unpack_rows(packed: Sequence[bytes], q: int, count: int) -> tuple[Residues, 
     long_enough = np.array([len(each) == size for each in packed], dtype=np.bool_)
     flat = b"".join(each if fine else bytes(size) for each, fine in zip(packed, long_enough, strict=True))
     octets = np.frombuffer(flat, dtype=np.uint8).reshape(len(packed), size)
-    spread = np.unpackbits(octets, axis=1, bitorder="little")
-    rows = _elements(spread[:, : count * bits], q)
-    fine = long_enough & ~spread[:, count * bits :].any(axis=1) & (rows < q).all(axis=1)
+    rows = _elements(octets, q, count)
+    unused = 8 * size - count * bits
+    padded = octets[:, -1] >> (8 - unused) != 0 if unused else np.zeros(len(packed), dtype=np.bool_)
+    fine = long_enough & ~padded & (rows < q).all(axis=1)
     rows[~fine] = 0
     return rows, fine
 
 
 def first_elements(packed: Sequence[bytes], q: int, count: int) -> Residues:
     """The first `count` elements of packed vectors that are known to be canonical and at least as long."""
-    size, bits = packed_size(q, count), (q - 1).bit_length()
+    size = packed_size(q, count)
     octets = np.frombuffer(b"".join(each[:size] for each in packed), dtype=np.uint8).reshape(len(packed), size)
-    return _elements(np.unpackbits(octets, axis=1, count=count * bits, bitorder="little"), q)
+    return _elements(octets, q, count)
 
 
-def _elements(spread: NDArray[np.uint8], q: int) -> Residues:
-    """Rows of bits as rows of elements."""
-    kind, bits = dtype_for(q), (q - 1).bit_length()
-    count = spread.shape[1] // bits
-    narrow = np.packbits(spread.reshape(len(spread), count, bits), axis=2, bitorder="little")
-    wide = np.zeros((len(spread), count, kind.itemsize), dtype=np.uint8)
-    wide[:, :, : narrow.shape[2]] = narrow
-    return wide.view(kind.newbyteorder("<"))[:, :, 0].astype(kind)
+def _elements(octets: NDArray[np.uint8], q: int, count: int) -> Residues:
+    """Rows of bytes as rows of elements: each element is cut out of the up to nine bytes that it lies in."""
+    bits = (q - 1).bit_length()
+    first, shift = np.divmod(np.arange(count) * bits, 8)
+    span = min(8, (bits + 14) // 8)
+    padded = np.zeros((len(octets), octets.shape[1] + 9), dtype=np.uint8)
+    padded[:, : octets.shape[1]] = octets
+    wide = np.zeros((len(octets), count, 8), dtype=np.uint8)
+    wide[:, :, :span] = padded[:, first[:, np.newaxis] + np.arange(span)]
+    words = wide.view("<u8")[:, :, 0] >> shift.astype(np.uint64)
+    if bits > 57:  # the highest bits may lie in a ninth byte
+        ninth = padded[:, first + 8].astype(np.uint64)
+        words |= np.where(shift > 0, ninth << (np.uint64(64) - shift.astype(np.uint64)) % np.uint64(64), 0)
+    return (words & np.uint64((1 << bits) - 1)).astype(dtype_for(q))
 
 
 def is_vector(packed: bytes, q: int, count: int) -> bool:
-    """Whether these bytes are the packed form of a vector."""
-    try:
-        unpack(packed, q, count)
-    except ShareError:
+    """Whether these bytes are the packed form of a vector.
+
+    Every second element is looked at in one addition: one of q or more, raised by 2^bits - q, reaches the place beside.
+    """
+    bits, whole = (q - 1).bit_length(), int.from_bytes(packed, "little")
+    if len(packed) != packed_size(q, count) or whole >> count * bits:
         return False
-    return True
+    places, raised, beside = _every_second(q, count)
+    return not any((part & places) + raised & beside for part in (whole, whole >> bits))
+
+
+@lru_cache(maxsize=64)
+def _every_second(q: int, count: int) -> tuple[int, int, int]:
+    """Over the places of every second element: all bits, 2^bits - q, and the lowest bit of the place beside."""
+    bits = (q - 1).bit_length()
+    ones = sum(1 << 2 * bits * at for at in range((count + 1) // 2))
+    return ones * ((1 << bits) - 1), ones * ((1 << bits) - q), ones << bits
 
 
 def sum_packed(packed: Sequence[bytes], q: int, count: int) -> Residues:

@@ -1,0 +1,146 @@
+"""Proofs that a report is one vote, beside Prio3Histogram of the VDAF reference code, and what they cost the servers.
+
+That code is in no package registry. FAIRCOUNT_VDAF, or the first argument, is the `poc` folder of a checkout of
+cfrg/draft-irtf-cfrg-vdaf, whose own requirement (pycryptodomex) must be installed; without it nothing is said of Prio3.
+
+CPU times of one thread. Verifying is all that both servers do about the proof of one report: unpacking or expanding its
+row, answering the question, deciding. Bytes are what a client sends for the two servers, before it is sealed.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from time import process_time
+
+import numpy as np
+
+from faircount.core.entropy import SystemEntropy
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.protocol import SERVERS, end_phase
+from faircount.protocol.play import converse, set_up
+from faircount.protocol.roles.coordinate import coordinate_many
+from faircount.protocol.topologies.two_servers.reports import answers_of_packed, vector_of
+from faircount.protocol.topologies.two_servers.user import respond
+from faircount.protocol.topologies.two_servers.validity import point_of, question, report_form
+from faircount.sharing.expand import expand_rows
+from faircount.sharing.field import subtract
+from faircount.sharing.packing import pack
+from table import Row, best_of, markdown
+
+PRIO3 = "Prio3Histogram, VDAF reference code"
+USERS = 1_000
+REPORTS = 4_096
+SEED = 32
+GROUP = 100  # bodies that S1 writes and acknowledges together
+
+
+def rows() -> list[Row]:
+    return [row for items in (30, 300) for row in proof_rows(items)] + [servers_row(100_000)]
+
+
+def proof_rows(items: int) -> list[Row]:
+    mechanism = ServerLaplace(items=items, users=USERS, epsilon=1.0)
+    other, about = prio3(items)
+    prove = timed(lambda: vector_of(mechanism, 7, SystemEntropy()))
+    verify, size = verification(mechanism)
+    said = f"row and seed {size:,} bytes{about}"
+    return [
+        Row(f"prove one of {items} items, n = {USERS:,}", prove, PRIO3, other and timed(other.prove), said),
+        Row(f"verify one of {items} items, both servers", verify, PRIO3, other and timed(other.verify)),
+    ]
+
+
+def timed(work: Callable[[], object]) -> float:
+    return best_of(work, most=40, budget=3.0, clock=process_time)
+
+
+def verification(mechanism: ServerLaplace) -> tuple[float, int]:
+    """Seconds per report, of many at once, and bytes of one report."""
+    form = report_form(mechanism.modulus, *mechanism.proven_bits, USERS)
+    seeds = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
+    second = expand_rows(seeds, form.q, form.width)
+    row = vector_of(mechanism, 7, SystemEntropy())
+    shares = [pack(subtract(row, each, form.q), form.q) for each in second]
+    asked = question(form, point_of(form, bytes(32)))
+
+    def verify() -> None:
+        mine = answers_of_packed(asked, shares)
+        theirs = asked.answers(expand_rows(seeds, form.q, form.width))
+        if not asked.accepts(mine, theirs).all():
+            raise RuntimeError("a valid report was refused")
+
+    return timed(verify) / REPORTS, len(shares[0]) + SEED
+
+
+class Prio3:
+    """One report of the reference code, for two servers."""
+
+    def __init__(self, items: int) -> None:
+        from vdaf_poc.vdaf_prio3 import Prio3Histogram
+
+        self.vdaf = Prio3Histogram(2, items, max(1, round(items**0.5)))
+        self.nonce, self.rand = bytes(self.vdaf.NONCE_SIZE), bytes(range(256))[: self.vdaf.RAND_SIZE]
+        self.key, self.context = bytes(self.vdaf.VERIFY_KEY_SIZE), b"faircount"
+        self.public, self.shares = self.prove()
+
+    def prove(self) -> object:
+        return self.vdaf.shard(self.context, 7, self.nonce, self.rand)
+
+    def verify(self) -> None:
+        begun = [
+            self.vdaf.verify_init(self.key, self.context, at, None, self.nonce, self.public, self.shares[at])
+            for at in range(2)
+        ]
+        message = self.vdaf.verifier_shares_to_message(self.context, None, [share for _, share in begun])
+        for state, _ in begun:
+            self.vdaf.verify_next(self.context, state, message)
+
+    @property
+    def bytes(self) -> int:
+        shares = sum(len(self.vdaf.encode_input_share(each)) for each in self.shares)
+        return shares + len(self.vdaf.encode_public_share(self.public))
+
+
+def prio3(items: int) -> tuple[Prio3 | None, str]:
+    """The reference code, if there is a path to it, and its bytes in words."""
+    path = sys.argv[1] if __name__ == "__main__" and len(sys.argv) > 1 else os.environ.get("FAIRCOUNT_VDAF", "")
+    if not path:
+        return None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
+    sys.path.insert(0, path)
+    found = Prio3(items)
+    return found, f"; Prio3 {found.bytes:,}"
+
+
+def servers_row(users: int, items: int = 30) -> Row:
+    """All that S1 and S2 do in a survey, from the first submission to the result; without what clients do."""
+    ours = servers_seconds(ServerLaplace(items=items, users=users, epsilon=1.0)) / users
+    without = servers_seconds(Laplace(items=items, users=users, epsilon=1.0)) / users
+    note = f"{ours / without - 1:+.1%} with proofs"
+    return Row(f"both servers per user, proven, n = {users:,}, N = {items}", ours, "without proofs", without, note)
+
+
+def servers_seconds(mechanism: FieldMechanism) -> float:
+    """CPU seconds of both servers."""
+    entropy = SystemEntropy()
+    survey = set_up(mechanism, SERVERS, entropy)
+    bodies = [
+        respond(survey.params, each, at % mechanism.N, entropy).body for at, each in enumerate(survey.invitations)
+    ]
+    start, s1 = process_time(), survey.s1
+    for at in range(0, len(bodies), GROUP):
+        s1, _ = coordinate_many(s1, bodies[at : at + GROUP])
+    s1, out = end_phase(s1)
+    s1, _ = converse(s1, survey.s2, out)
+    spent = process_time() - start
+    if s1.final is None or not np.any(getattr(s1.final.says, "counts", ())):
+        raise RuntimeError("the survey has no result")
+    return spent
+
+
+if __name__ == "__main__":
+    print(markdown([row for items in (30, 300) for row in proof_rows(items)]), flush=True)
+    users = int(os.environ.get("FAIRCOUNT_BENCH_USERS", "100000"))
+    print(markdown([servers_row(users)]))
