@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 SEED ?= 0
+USERS ?= 5000
 
-.PHONY: demo reproduce test browser browsers screenshots faults kills mutants lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test browser browsers screenshots faults kills load mutants lint format bench docs site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -45,6 +46,9 @@ faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others)
 
 kills: $(STAMP)  ## 100 surveys on each database while both servers are killed at random moments (make kills SEED=1: others): an hour
 	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/service/test_kills.py
+
+load: $(STAMP)  ## submissions per second beside an empty handler, and a survey end to end (make load USERS=100000: a quarter of an hour)
+	$(BIN)/python benchmarks/service_load.py --users $(USERS)
 
 mutants: $(STAMP)  ## remove one security check after the other: a test must notice each (ONLY=word)
 	$(BIN)/python tests/mutants.py $(ONLY)

@@ -1,8 +1,4 @@
-"""S2 around the protocol: it answers S1's signed requests, each step with the ledger of its population.
-
-A step is read, made and written in one transaction that holds the survey and the population; the anchor is moved before
-the commit. S2 draws nothing, so a step that was lost in a crash is made again with the same bytes.
-"""
+"""S2 around the protocol: what its owner and S1 ask of it. `aggregator_steps` makes and writes its steps."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,25 +7,24 @@ from hashlib import sha256
 from typing import Any
 
 from faircount.core.entropy import SystemEntropy
-from faircount.protocol import Aggregator, Ledger, Message, Row, aggregate_with, decode, rows_of, swapped
-from faircount.protocol.roles import aggregator
-from faircount.protocol.roles.anchor import anchored_s2
+from faircount.protocol import Aggregator, Ledger, Message, Row, rows_of
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refused, Rejected, Signed
 from faircount.protocol.wire.sealing import KeyPair
 from faircount.protocol.wire.signing import SigningKey, unwrap
 from faircount.service import long_messages, offers
+from faircount.service.aggregator_steps import AggregatorSteps, ledger_of
 from faircount.service.long_messages import LongMessage
 from faircount.service.problems import ProblemError, conflict, unknown
 from faircount.service.server import Server, new_part, new_row, own_survey, parameters_for, parsed, same_survey
 from faircount.service.signed_requests import SignedRequest, use_once
-from faircount.service.step_process import StepBytes, StepProcesses
+from faircount.service.step_process import StepProcesses
 from faircount.service.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
 from faircount.storage.keys import offer_key, survey_key
-from faircount.storage.states import Loaded, States, SurveyRow
+from faircount.storage.states import States, SurveyRow
 
 LONG_MESSAGE = 512 * 1024
 """Bytes from which on a message is worked on in another process: a batch of some thousand users."""
@@ -47,14 +42,15 @@ class AggregatorService:
 
     server: Server
     states: States[Aggregator]
-    processes: StepProcesses
+    steps: AggregatorSteps
     long_steps: dict[bytes, "asyncio.Task[tuple[Message, ...]]"] = field(default_factory=dict)
     long_message: int = LONG_MESSAGE
 
     @classmethod
     def of(cls, server: Server, processes: int = 1, long_message: int = LONG_MESSAGE) -> "AggregatorService":
         """S2 in these surroundings; messages of `long_message` bytes and more are worked on in other processes."""
-        return cls(server, States(Aggregator, server.keys), StepProcesses(processes), long_message=long_message)
+        stored = States(Aggregator, server.keys)
+        return cls(server, stored, AggregatorSteps(server, stored, StepProcesses(processes)), long_message=long_message)
 
     # --- the owner
 
@@ -69,7 +65,7 @@ class AggregatorService:
         async with self.server.database.write() as tx:
             if await same_survey(tx, params, caller):
                 return False
-            ledger = await _ledger(tx, params.population, caller)
+            ledger = await ledger_of(tx, params.population, caller)
             offer = await offers.take(tx, self.server.keys, caller, params, params.keys.s2)
             if offer.public()["box_key"] != params.keys.box.hex():
                 raise conflict("these parameters name another box key than this server has offered")
@@ -95,7 +91,7 @@ class AggregatorService:
 
     async def _before_first_step(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once S2 has signed something about the survey."""
-        ledger = await _ledger(tx, parsed(row.params).population)
+        ledger = await ledger_of(tx, parsed(row.params).population)
         if (await self.states.load(tx, row, ledger, wanted=())).state.statements:
             raise conflict("S2 has begun with this survey: its list of people cannot be changed any more")
 
@@ -105,15 +101,13 @@ class AggregatorService:
         """S2's answers to a request that S1 signed; None while it is still at work on a long one."""
         params = await self.server.params(survey)
         nonce = request.checked_nonce(params, self.server.clock())
-        body = request.body
-        if len(body) >= self.long_message or request.names_parts:
-            async with self.server.database.write() as tx:
-                await use_once(tx, nonce, self.server.clock())
-            out = await self._long_step(survey, await self._whole(survey, body) if request.names_parts else body)
+        async with self.server.database.write() as tx:
+            await use_once(tx, nonce, self.server.clock())
+        body = await self._whole(survey, request.body) if request.names_parts else request.body
+        if len(body) >= self.long_message:
+            out = await self._long_step(survey, body)
         else:
-            async with self.server.database.write() as tx:
-                await use_once(tx, nonce, self.server.clock())
-                out = await self._step(tx, survey, decode(body))
+            out = await self.steps.make(survey, body, elsewhere=False)
         if out is not None:
             await self.destroy_old_key(survey)
             self._note_refusals(survey, params.keys.s2, out)
@@ -143,49 +137,10 @@ class AggregatorService:
         name = sha256(survey + body).digest()
         task = self.long_steps.get(name)
         if task is None:
-            task = self.long_steps[name] = asyncio.create_task(self._step_elsewhere(survey, body))
+            task = self.long_steps[name] = asyncio.create_task(self.steps.make(survey, body, elsewhere=True))
             task.add_done_callback(lambda _: self.long_steps.pop(name, None))
         done, _ = await asyncio.wait({task}, timeout=ANSWER_SECONDS)
         return task.result() if done else None
-
-    async def _step_elsewhere(self, survey: bytes, body: bytes) -> tuple[Message, ...]:
-        """A step made in another process while nobody waits for a lock; written if nothing has changed meanwhile."""
-        while True:
-            async with self.server.database.read() as tx:
-                row, ledger, before = await self._loaded(tx, survey, change=False)
-            given = await asyncio.to_thread(StepBytes.of, before.state, ledger, body)
-            made = await self.processes.step(given)
-            step = await asyncio.to_thread(made.step)
-            async with self.server.database.write() as tx:
-                now = await states.find(tx, survey, change=True)
-                known = await _ledger(tx, ledger.population)
-                if now is None or (now.version, known) != (row.version, ledger):
-                    continue
-                after, out = anchored_s2(self.server.anchor, before.state, step)
-                await _write_ledger(tx, ledger, after.ledger)
-                await self.states.save(tx, before, after)
-                await long_messages.forget(tx, survey)
-                return out
-
-    async def _step(self, tx: Transaction, survey: bytes, message: Message) -> tuple[Message, ...]:
-        _, ledger, before = await self._loaded(tx, survey, change=True)
-        after, out = await asyncio.to_thread(self._stepped, ledger, before.state, message)
-        await _write_ledger(tx, ledger, after.ledger)
-        await self.states.save(tx, before, after)
-        return out
-
-    async def _loaded(
-        self, tx: Transaction, survey: bytes, *, change: bool
-    ) -> tuple[SurveyRow, Ledger, Loaded[Aggregator]]:
-        """A survey with the ledger of its population."""
-        row = await states.find(tx, survey, change=change)
-        if row is None:
-            raise unknown("survey")
-        ledger = await _ledger(tx, parsed(row.params).population, change=change)
-        return row, ledger, await self.states.load(tx, row, ledger)
-
-    def _stepped(self, ledger: Ledger, s: Aggregator, message: Message) -> aggregator.Step:
-        return anchored_s2(self.server.anchor, s, aggregate_with(ledger, s, message)[1])
 
     async def destroy_old_key(self, survey: bytes) -> None:
         """Once the last word is committed, what was sealed to S2 can be opened by nobody any more."""
@@ -222,7 +177,7 @@ class AggregatorService:
     async def ledger(self, caller: Caller, name: str) -> Ledger:
         """The budget of a population of this owner."""
         async with self.server.database.read() as tx:
-            return await _ledger(tx, name, caller, change=False)
+            return await ledger_of(tx, name, caller, change=False)
 
     async def status(self, caller: Caller, survey: bytes) -> dict[str, Any]:
         """Where a survey of this owner stands at S2."""
@@ -242,21 +197,3 @@ def _people_rows(row: SurveyRow, lines: Sequence[bytes]) -> list[Row]:
         raise ProblemError(400, "malformed", "a person is on this part of the list twice")
     no_key, no_box = SigningKey(bytes(32)), KeyPair(b"", bytes(32))
     return list(rows_of(Aggregator(params, no_key, no_box, people, Ledger(params.population, 1.0, 0.0))))
-
-
-async def _ledger(tx: Transaction, population: str, caller: Caller | None = None, *, change: bool = True) -> Ledger:
-    """The ledger of a population; with `change` nobody else changes it before this transaction ends."""
-    look = tx.held if change else tx.one
-    found = await look("SELECT owner, ledger FROM populations WHERE name = ?", population)
-    if found is None or (caller is not None and bytes(found["owner"]) != caller.id):
-        raise ProblemError(409, "no-population", "this population has no budget here: open one first")
-    return stored_ledger.decode(bytes(found["ledger"]))
-
-
-async def _write_ledger(tx: Transaction, before: Ledger, after: Ledger) -> None:
-    if after is before:
-        return
-    found = await tx.one("SELECT ledger FROM populations WHERE name = ?", before.population)
-    stored = before if found is None else stored_ledger.decode(bytes(found["ledger"]))
-    data = stored_ledger.encode(swapped(stored, before, after))
-    await tx.run("UPDATE populations SET ledger = ? WHERE name = ?", data, before.population)

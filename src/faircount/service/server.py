@@ -23,6 +23,10 @@ DRAFT = "draft"
 """The state of a survey that has parameters, and no head yet."""
 
 
+MOST_KNOWN = 64
+"""Surveys whose parameters are kept in memory."""
+
+
 @dataclass(frozen=True)
 class Server:
     """One server's surroundings."""
@@ -33,6 +37,7 @@ class Server:
     clock: Clock = now
     operator: str = ""
     rejections: Counter[tuple[bytes, str]] = field(default_factory=Counter)
+    known: dict[bytes, SurveyParameters] = field(default_factory=dict)
     on_rejection: Callable[[str], None] = field(default=lambda reason: None)
 
     @property
@@ -41,12 +46,16 @@ class Server:
         return Doorkeeper(self.database, self.clock)
 
     async def params(self, survey: bytes) -> SurveyParameters:
-        """The parameters of a survey: they never change."""
+        """The parameters of a survey: they never change, so each is read once."""
+        if survey in self.known:
+            return self.known[survey]
         async with self.database.read() as tx:
             found = await tx.one("SELECT params FROM surveys WHERE id = ?", survey)
         if found is None:
             raise unknown("survey")
-        return parsed(bytes(found["params"]))
+        while len(self.known) >= MOST_KNOWN:
+            self.known.pop(next(iter(self.known)))
+        return self.known.setdefault(survey, parsed(bytes(found["params"])))
 
     def note_rejection(self, survey: bytes, why: Reason) -> None:
         """Count a message that was not used; `flush_rejections` writes the counts."""
@@ -124,11 +133,12 @@ async def delete_survey(server: Server, caller: Caller, survey: bytes) -> None:
 
     What it has spent stays in the ledger, and its offer stays used: it cannot begin again.
     """
+    server.known.pop(survey, None)
     async with server.database.write() as tx:
         row = await own_survey(tx, survey, caller)
         if row.state not in FINAL and row.state != DRAFT:
             raise conflict(f"this survey is {row.state}: end it before you delete it")
-        for table in ("state_rows", "parts", "rejections", "outbox", "incoming"):
+        for table in ("state_rows", "parts", "rejections", "outbox", "incoming", "begun"):
             await tx.run(f"DELETE FROM {table} WHERE survey = ?", survey)  # noqa: S608 - names of our own tables
         await tx.run("DELETE FROM surveys WHERE id = ?", survey)
     for generation in (0, 1):

@@ -90,4 +90,10 @@ Table(
     PrimaryKeyConstraint("survey", "message", "part"),
 )  # fmt: skip
 
+Table(
+    "begun", TABLES,  # S2: the message whose step is about to be anchored
+    _text("population"), _bytes("survey"), _bytes("sealed"),
+    PrimaryKeyConstraint("population"),
+)  # fmt: skip
+
 Table("nonces", TABLES, _bytes("nonce"), _number("expires_at"), PrimaryKeyConstraint("nonce"))

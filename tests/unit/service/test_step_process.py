@@ -44,7 +44,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
             result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [each["count"] for each in result["counts"]] == [4, 4, 4]
             assert not pair.s2.long_steps
-            pair.s2.processes.close()
+            pair.s2.steps.processes.close()
 
     asyncio.run(work())
 
@@ -56,8 +56,8 @@ def test_long_messages_travel_in_parts(tmp_path: Path, monkeypatch: pytest.Monke
 
     async def work() -> None:
         async with in_process(tmp_path) as pair:
-            object.__setattr__(pair.s2, "processes", InThisProcess())
-            pair.s2.processes.may_go_on.set()  # type: ignore[attr-defined]  # just set
+            object.__setattr__(pair.s2.steps, "processes", InThisProcess())
+            pair.s2.steps.processes.may_go_on.set()  # type: ignore[attr-defined]  # just set
             survey = await claimed(pair)
             request = pair.to_s2.request
 
@@ -101,7 +101,7 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
         async with in_process(tmp_path, lambda: time) as pair:
             work_elsewhere(pair)
             slow = InThisProcess()
-            object.__setattr__(pair.s2, "processes", slow)
+            object.__setattr__(pair.s2.steps, "processes", slow)
             survey = await claimed(pair)
             for _ in range(3):
                 assert await pair.scheduler.once()
