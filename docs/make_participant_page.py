@@ -93,6 +93,14 @@ set `allowed_origins` to the origin of your site. Scripts of an allowed origin c
 
 Say to people what the page would say: who asks, which two organizations count, what is promised and what is not covered. All of it is in `part.params`.
 
+## The owner's dashboard
+
+`faircount dashboard FOLDER --servers servers.json` does in a browser what `faircount survey` does in a terminal, with the same folders. It runs on the owner's own machine, because
+invitations are made there and reach neither server. It listens on loopback, and the address that it prints has a key in it that is new at every start. Beside the form
+stands the planner's advice, for the values as they are typed. A survey has its state, what it waits for, which messages were refused and why, a warning when at the pace of now too few will have answered,
+and at the end the result, raw and consistent, with what was promised and what holds, the budget of these people, and files to keep (CSV, JSON, PNG, SVG: the guarantee is in each).
+It speaks English only.
+
 ## Browsers
 
 Chrome and Edge from 137, Firefox from 130, Safari from 17. The address must begin with `https:` (or be `localhost`): without it browsers have no cryptography. The

@@ -73,12 +73,12 @@ class Trial:
     params: list[SurveyParameters] = field(default_factory=list)
     servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = field(default_factory=list)
 
-    def serve(self, app: Any) -> str:
+    def serve(self, app: Any, port: int = 0) -> str:
         """The address of an application on loopback."""
-        return self.does(self.start(app))
+        return self.does(self.start(app, port))
 
-    async def start(self, app: Any) -> str:
-        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
+    async def start(self, app: Any, port: int = 0) -> str:
+        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off"))
         self.servers.append((server, asyncio.create_task(server.serve())))
         while not server.started:
             await asyncio.sleep(0.01)
@@ -140,6 +140,10 @@ class Trial:
     def close(self) -> dict[str, Any]:
         """End the survey; its result in JSON."""
         return self.does(self._close())
+
+    def settle(self) -> None:
+        """S1 and S2 say to each other what is due."""
+        self.does(self.pair.scheduler.once())
 
     async def _close(self) -> dict[str, Any]:
         (await self.pair.to_s1.post(f"{self.path}/close", json={})).raise_for_status()

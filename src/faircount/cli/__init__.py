@@ -10,6 +10,7 @@ COMMANDS = {
     "run": "A private histogram of a column of a table, every row acting as a user.",
     "budget": "A budget in a file, which runs on the same people share: create it, show it.",
     "survey": "Run a survey over the network: plan, invite, watch, read the result.",
+    "dashboard": "Create and watch surveys in a browser, on the owner's own machine.",
     "answer": "Take part in a survey: the other end of an invitation.",
     "coordinator": "Run S1, the server that people's answers go to.",
     "aggregator": "Run S2, the other server: it keeps budgets and opens one sum.",

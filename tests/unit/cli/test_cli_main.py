@@ -15,7 +15,7 @@ from faircount.cli.survey import SUBCOMMANDS
 
 
 def test_commands_come_in_the_order_in_which_they_are_needed() -> None:
-    first = ["plan", "run", "budget", "survey", "answer"]
+    first = ["plan", "run", "budget", "survey", "dashboard", "answer"]
     assert list(COMMANDS)[: len(first)] == first
     assert list(COMMANDS)[-5:] == ["privacy", "audit", "costs", "reproduce", "demo"]
     shown = CliRunner().invoke(main, ["--help"]).output

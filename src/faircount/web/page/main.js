@@ -145,6 +145,7 @@ async function follow(id) {
   const params = await parametersOfRecord(record);
   let news = { status: null, unreachable: false, early: false };
   let [bring, shown, pause, timer] = [() => {}, "", 1, null];
+  let again = record.stage === "sent"; // on an earlier visit
 
   const actions = {
     check: async () => (await look(), isOver(record)),
@@ -176,7 +177,8 @@ async function follow(id) {
 
   async function look() {
     clearTimeout(timer);
-    record = (await reached(() => visit(id))) ?? (await load(id));
+    record = (await reached(() => visit(id, again))) ?? (await load(id));
+    again = news.unreachable && again;
     const status = (await statusOf(params).catch(() => null)) ?? news.status; // told for interest alone
     news = { ...news, status, early: record.stage === "waiting" && status?.state === "draft" };
     if (turn !== mine) return;

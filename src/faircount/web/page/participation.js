@@ -52,11 +52,15 @@ export async function invitedParameters(server, { survey, invitation }) {
 /** Whether nothing more will come of it. */
 export const isOver = (record) => ["refused", "withdrawn", "counted", "uncounted", "ended"].includes(record.stage);
 
-/** Say what there is to say, and hear how things stand; the record afterwards. Throws where S1 cannot be reached. */
-export function visit(id) {
+/**
+ * Say what there is to say, and hear how things stand; the record afterwards. Throws where S1 cannot be reached.
+ * `again`: what was acknowledged on an earlier visit is said once more, because a restored S1 may have lost it.
+ */
+export function visit(id, again = false) {
   return alone(id, async () => {
     let record = await load(id);
     const params = await parametersOfRecord(record);
+    if (again && record.stage === "sent" && !record.tooLate) await heard(params, unhex(record.body));
     if (record.stage === "waiting") record = await send(params, record, unhex(record.body), "sent");
     if (record.stage === "leaving") record = await send(params, record, await withdrawal(params, record), "withdrawn");
     return record.stage === "sent" ? inquire(params, record) : record;
