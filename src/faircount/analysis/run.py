@@ -36,6 +36,7 @@ def run(
     mechanism: FrequencyMechanism,
     *,
     topology: str | None = ...,
+    proofs: bool = ...,
     parties: int | None = ...,
     ledger: str | Path | None = ...,
     population: str | None = ...,
@@ -48,6 +49,7 @@ def run(
     mechanism: LocalMean,
     *,
     topology: str | None = ...,
+    proofs: bool = ...,
     parties: int | None = ...,
     ledger: str | Path | None = ...,
     population: str | None = ...,
@@ -59,6 +61,7 @@ def run(
     mechanism: Mechanism,
     *,
     topology: str | None = None,
+    proofs: bool = False,
     parties: int | None = None,
     ledger: str | Path | None = None,
     population: str | None = None,
@@ -72,6 +75,8 @@ def run(
     topology: how the shares travel: "servers" (each user sends one share to each of two servers), "explicit" (every
         user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
         "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares"
+    proofs: whether only reports that are proven to be one vote may count: in "servers", with a mechanism that proves
+        them (ServerLaplace, ServerCoins, PlacedCoins); without it such a mechanism is tried in "shares"
     parties: for "shares" alone: how many hold the additive shares; by default every user up to 2,000 users and two
         servers above
     ledger, population: name a budget (`LedgerFile`) that is charged before anything is drawn, or refuses
@@ -86,6 +91,9 @@ def run(
         raise ParameterError("mechanism must be one of faircount's mechanisms")
     if not mechanism.makes_shares and (topology, parties) != (None, None):
         raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
+    if proofs:
+        _provable(mechanism, topology)
+        topology = "servers"
     facts: dict[str, object] = {} if isinstance(source, SystemEntropy) else {"simulation": True}
     if isinstance(mechanism, LocalMean):
         values = numbers("answers", answers)
@@ -101,6 +109,17 @@ def run(
     with charging(ledger, population, source, [survey], f"frequencies, {survey.name}"):
         found = _drawn(form, positions, survey, parties, source, progress)
     return replace(found, facts={**found.facts, **facts})
+
+
+def _provable(mechanism: Mechanism, topology: str | None) -> None:
+    """Refuse proofs of what cannot be proven, or where nobody checks them."""
+    if not mechanism.proven:
+        raise ParameterError(
+            f"{mechanism.name}: no proof can tell noise that a user made from a lie; choose ServerLaplace, ServerCoins "
+            "or PlacedCoins, or leave proofs out"
+        )
+    if topology not in (None, "servers"):
+        raise ParameterError(f"only servers check proofs: leave topology={topology!r} out, or leave proofs out")
 
 
 def charging(

@@ -9,8 +9,8 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.calibrate import families
-from faircount.planning.option import option
-from faircount.planning.plan import percent, plan
+from faircount.planning.option import option, percent
+from faircount.planning.plan import plan
 from faircount.planning.question import Question, cautions
 
 AUTO = "auto"

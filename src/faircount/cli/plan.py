@@ -61,6 +61,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="CSV with columns group, users, epsilon: groups with their own privacy level, instead of --users, --epsilon.",
 )
 @click.option("--groups", "old_groups", type=FILE, hidden=True, help="The name of --groups-file until 0.1.")
+@click.option(
+    "--liars", is_flag=True, help="Clients may lie: recommend only what counts reports proven to be one vote."
+)
 @click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows the fewest users it takes.")
 @click.option("--all", "with_all", is_flag=True, help="Show also the mechanisms that cannot be used, and why not.")
 @click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
@@ -125,6 +128,7 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     out.print(f"{asked.users_in_words}, {asked.items} items, {budget} for {several}")
     out.print(_assumed(made) + "\n")
     out.print(f"[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.\n")
+    out.print(f"{made.otherwise[:1].upper()}{made.otherwise[1:]}.\n", markup=False)
     if made.recommended is not None:
         _table(out, made)
     _said(out, "Conditions", made, lambda o: o.condition if o.sound else None)
@@ -171,7 +175,7 @@ def _assumed(made: "Plan") -> str:
     insiders = who if asked.insiders == 1 else f"{asked.insiders:,} insiders (participants who pool what they know)"
     lost = f", {asked.lost:,} may drop out" if asked.lost else ""
     floor = f"floor {asked.floor:,}" if asked.floor else "no floor"
-    return f"safe against {insiders}{lost}; {floor}"
+    return f"safe against {insiders}{lost}; {floor}; supposed: {made.supposed}"
 
 
 COLUMNS = {
@@ -215,14 +219,14 @@ def _rows(option: "Option", with_users: bool) -> list[list[str]]:
 
 
 def _errors(form: "Option | InServers") -> list[str]:
-    from faircount.planning.plan import percent
+    from faircount.planning.option import percent
 
     return [percent(form.half_width_95 or 0, "±"), percent(form.standard_error or 0)]
 
 
 def _parameters(parameters: "Mapping[str, float]") -> str:
     """Those that differ between the mechanisms; the rest is in the head line and in the JSON."""
-    shown = ("p", "D", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
+    shown = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
     return " ".join(f"{key}={parameters[key]:.5g}" for key in shown if key in parameters)
 
 
@@ -265,7 +269,7 @@ def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
 
 def _show_groups(out: "Console", made: "GroupsPlan") -> None:
     from faircount.cli.show import grid, notes
-    from faircount.planning.plan import percent
+    from faircount.planning.option import percent
 
     rows = []
     for name, each in made.plans.items():

@@ -211,6 +211,7 @@ def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, 
     if "groups" in said:
         _show_groups(out, said)
     out.print(f"\nIntervals: {level:.0%} each; {result.interval(level, covers=covers).method}.", markup=False)
+    out.print(f"Supposed: {result.supposed}.", markup=False)
     out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
     out.print(f"Again: {AGAIN}.", markup=False)
 

@@ -15,7 +15,7 @@ from faircount.core.arrays import Floats, Marks
 from faircount.core.domain import shown
 from faircount.core.values import ArrayValue
 from faircount.estimation.intervals import Intervals
-from faircount.estimation.validity import Validity
+from faircount.estimation.validity import SUPPOSED, Validity
 
 SIMULATION = "SIMULATION, not a release: seeded randomness can be repeated by anybody and protects nobody."
 """Stands above every result whose facts say `simulation`."""
@@ -70,6 +70,11 @@ class Frequencies(ArrayValue, ABC):
         return None
 
     @property
+    def supposed(self) -> str:
+        """What the result supposes of the clients, in words."""
+        return SUPPOSED[self.validity is not None and self.validity.proven]
+
+    @property
     @abstractmethod
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative."""
@@ -120,6 +125,7 @@ class Frequencies(ArrayValue, ABC):
             "about_consistent": BIASED,
             "guarantee": self.guarantee.to_dict(),
             "again": AGAIN,
+            "supposed": self.supposed,
             **({} if self.validity is None else {"validity": self.validity.to_dict()}),
         }
 
@@ -169,6 +175,7 @@ def in_words(made: Frequencies) -> str:
     lines += [OUTSIDE] if marks.any() else []
     lines += [f"note: {shown(each)}" for each in made.notes]
     lines.append(f"intervals: 95% each, {bounds.method}")
+    lines.append(f"supposed: {made.supposed}")
     lines += [f"reports: {made.validity}"] if made.validity is not None and made.validity.proven else []
     return "\n".join([*lines, f"privacy: {made.guarantee}", f"again: {AGAIN}"])
 
@@ -187,6 +194,7 @@ def as_html(made: Frequencies) -> str:
     above = plain.paragraph(SIMULATION, strong=True) if made.simulation else ""
     head = plain.paragraph(f"{made.name}, {made.included:,} users, {len(made.items)} items")
     shown_table = plain.table(["item", "estimate", "95% interval", ""], rows)
+    words.append(f"Supposed: {made.supposed}.")
     words += [f"Reports: {made.validity}"] if made.validity is not None and made.validity.proven else []
     words += [f"Privacy: {made.guarantee}.", f"Again: {AGAIN}."]
     return above + head + shown_table + "".join(map(plain.paragraph, words))

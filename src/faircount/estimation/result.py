@@ -15,7 +15,7 @@ from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
-from faircount.estimation.validity import Validity
+from faircount.estimation.validity import SUPPOSED, Validity
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
 
@@ -165,6 +165,7 @@ class MeanResult:
             "mean": {"estimate": self.estimate, "low": low, "high": high},
             "guarantee": self.guarantee.to_dict(),
             "again": AGAIN,
+            "supposed": SUPPOSED[False],
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
@@ -182,7 +183,8 @@ class MeanResult:
     def __str__(self) -> str:
         head = f"{self._head()} of {self.included} users"
         above = [SIMULATION] if self.simulation else []
-        return "\n".join([*above, head, f"privacy: {self.guarantee}", f"again: {AGAIN}"])
+        supposed = f"supposed: {SUPPOSED[False]}"
+        return "\n".join([*above, head, supposed, f"privacy: {self.guarantee}", f"again: {AGAIN}"])
 
     def __repr__(self) -> str:
         simulated = ", SIMULATION" if self.simulation else ""

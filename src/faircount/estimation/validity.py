@@ -7,6 +7,13 @@ FAILURE_BITS = 40
 """Where reports are proven, one that is invalid is counted with probability 2^-40 at most, in the whole survey."""
 
 
+SUPPOSED = {
+    False: "clients follow the protocol; no report is proven to be one vote, so one that lies may count for many",
+    True: "clients may lie; only reports that are proven to be one vote are counted",
+}
+"""What a plan or a result supposes of the clients, by whether reports are proven."""
+
+
 @dataclass(frozen=True, slots=True)
 class Validity:
     """How much clients who lie can have moved a result.

@@ -14,8 +14,8 @@ import numpy as np
 from faircount.core import plain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation import weighting
-from faircount.planning.option import Option
-from faircount.planning.plan import Plan, percent, plan
+from faircount.planning.option import Option, percent
+from faircount.planning.plan import Plan, plan
 
 WHY = {
     "total": "weights by total variance trade noise against how well a group speaks for everybody",

@@ -1,5 +1,6 @@
 """One mechanism's answer to a question: whether it meets the budget, its errors, and what it costs in which form."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,18 @@ from faircount.planning.question import Question
 
 TRIES = 4
 """Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
+
+
+LEAST = 1e-6
+"""Shares below this are only said to be below it."""
+
+
+def percent(share: float, sign: str = "") -> str:
+    """A share in percent with two significant digits, never in exponents; `sign` goes before the number."""
+    if 0 < share < LEAST:
+        return f"below {sign}{LEAST:.4%}"
+    digits = 0 if share <= 0 else max(0, 1 - math.floor(math.log10(100 * share)))
+    return f"{sign}{share:.{digits}%}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,7 @@ class Option:
             "servers": self.servers.to_dict() if self.servers else None,
             "form": spent.form if spent else None,
             "sees": spent.sees if spent else None,
+            "proven": self.proven,
         }
 
 

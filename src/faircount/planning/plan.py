@@ -1,15 +1,16 @@
 """Every mechanism side by side at equal exact privacy, one recommendation, and a warning where there is no point."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from faircount.core import plain
 from faircount.core.validation import expected_users, integer
+from faircount.estimation.validity import SUPPOSED
 from faircount.planning.calibrate import families
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
-from faircount.planning.option import Option, option
+from faircount.planning.liars import best_of, otherwise
+from faircount.planning.option import Option, option, percent
 from faircount.planning.question import Question, cautions
 from faircount.protocol import SERVERS
 from faircount.protocol.survey.topology import TARGET_COMPLETION
@@ -17,22 +18,11 @@ from faircount.protocol.survey.topology import TARGET_COMPLETION
 TIE_FACTOR = 1.01
 """Errors within this factor of the smallest count as equal: then the order of the families decides."""
 
-LEAST = 1e-6
-"""Shares below this are only said to be below it."""
-
 TWICE = 1.95
 """Errors closer than this are compared in percent: "1 times below" would say nothing."""
 
 COMPARE_LIMIT = 1000
 """An error so many times below the next one's is not compared more closely."""
-
-
-def percent(share: float, sign: str = "") -> str:
-    """A share in percent with two significant digits, never in exponents; `sign` goes before the number."""
-    if 0 < share < LEAST:
-        return f"below {sign}{LEAST:.4%}"
-    digits = 0 if share <= 0 else max(0, 1 - math.floor(math.log10(100 * share)))
-    return f"{sign}{share:.{digits}%}"
 
 
 FRAME = (
@@ -61,8 +51,24 @@ class Plan:
 
     @property
     def recommended(self) -> Option | None:
-        """The sound option with the smallest error; None where none is sound."""
-        return self.options[0] if self.options and self.options[0].sound else None
+        """The sound option with the smallest error; None where none is sound. Proven reports if clients may lie."""
+        first = self.options[0] if self.options else None
+        return first if first is not None and first.sound and first.proven == self.question.liars else None
+
+    @property
+    def verified(self) -> Option | None:
+        """The sound option with the smallest error of those whose reports are proven to be one vote."""
+        return best_of(self.options, proven=True)
+
+    @property
+    def supposed(self) -> str:
+        """Whether clients follow the protocol, in words."""
+        return SUPPOSED[self.question.liars]
+
+    @property
+    def otherwise(self) -> str:
+        """What to run, and at which cost, if clients were not as supposed."""
+        return otherwise(self.options, self.question.liars)
 
     @property
     def worthwhile(self) -> bool:
@@ -99,8 +105,8 @@ class Plan:
         best = self.recommended
         if best is None:
             return (
-                "do not run this: no mechanism meets the budget; allow a larger epsilon or delta (an epsilon of 1 is a "
-                "common choice), or ask more users"
+                f"do not run this: no mechanism{' with proven reports' if self.question.liars else ''} meets the "
+                "budget; allow a larger epsilon or delta (an epsilon of 1 is a common choice), or ask more users"
             )
         if not self._tells:
             error, average = percent(best.half_width_95 or 0.0, "±"), percent(1 / self.question.items)
@@ -170,6 +176,10 @@ class Plan:
             "recommended": best.name if best else None,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
+            "liars": asked.liars,
+            "supposed": self.supposed,
+            "otherwise": self.otherwise,
+            "verified": self.verified.name if self.verified else None,
             **{key: getattr(asked, key) for key in keys},
             "invited": asked.users if asked.invited is None else asked.invited,
             "loss": self.loss,
@@ -186,6 +196,7 @@ class Plan:
         ]
         for name, half, error in self._errors():
             lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
+        lines += [f"supposed: {self.supposed}", self.otherwise]
         return "\n".join([*lines, *(f"note: {each}" for each in self.notes)])
 
     def _errors(self) -> list[tuple[str, str, str]]:
@@ -220,7 +231,7 @@ class Plan:
     def _repr_html_(self) -> str:
         rows = [[plain.text(name), half, error] for name, half, error in self._errors()]
         table = plain.table(["mechanism", "95% error", "standard error"], rows)
-        words = (f"Note: {each}" for each in self.notes)
+        words = [f"Supposed: {self.supposed}", self.otherwise, *(f"Note: {each}" for each in self.notes)]
         return plain.paragraph(self.verdict, strong=True) + table + "".join(map(plain.paragraph, words))
 
 
@@ -237,6 +248,7 @@ def plan(
     target_error: float | None = None,
     loss: float | None = None,
     response_rate: float | None = None,
+    liars: bool = False,
 ) -> Plan:
     """Compare every mechanism for this many users and items under a total budget over all releases.
 
@@ -252,13 +264,14 @@ def plan(
     loss: probability that a user misses a visit; the plan then says which topologies finish (5% where users may
         drop out and nothing is given)
     response_rate: share of the users who will answer, where not all are expected to: the plan is made for those alone
+    liars: whether clients may send what they like: then only what counts proven reports is recommended
     """
     invited = None if response_rate is None else integer("users", users, least=1)
     expected = users if invited is None else expected_users("response_rate", response_rate, invited)
     question = Question(
-        expected, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss, invited
+        expected, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss, invited, liars
     )
-    return Plan(question, _ordered([option(name, family, question) for name, family in families().items()]))
+    return Plan(question, _ordered([option(name, family, question) for name, family in families().items()], liars))
 
 
 def _otherwise(best: Option) -> str:
@@ -270,12 +283,12 @@ def _otherwise(best: Option) -> str:
     return f"; this is with topology {best.topology}, and in servers {found}"
 
 
-def _ordered(options: list[Option]) -> tuple[Option, ...]:
-    """Sound ones by error, but first among equals the one that the families prefer; then those that are not."""
+def _ordered(options: list[Option], liars: bool) -> tuple[Option, ...]:
+    """First the best for such clients, among equals as the families prefer; sound ones by error; then the others."""
     sound = sorted((o for o in options if o.sound), key=lambda o: o.standard_error or 0.0)
-    trusting = [o for o in sound if not o.proven]
-    if trusting:
-        limit = TIE_FACTOR * (trusting[0].standard_error or 0.0)
-        first = next(o for o in options if o.sound and not o.proven and (o.standard_error or 0.0) <= limit)
+    best = best_of(sound, proven=liars)
+    if best is not None:
+        limit = TIE_FACTOR * (best.standard_error or 0.0)
+        first = next(o for o in options if o.sound and o.proven == liars and (o.standard_error or 0.0) <= limit)
         sound = [first, *(o for o in sound if o is not first)]
     return (*sound, *(o for o in options if not o.sound))

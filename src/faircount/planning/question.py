@@ -36,7 +36,7 @@ class Question:
     `floor` is public knowledge: so many OTHER holders every item has for sure. `dropout` and `colluding` are shares of
     the users; at least one participant is always counted as an insider, because everybody reads the result. `loss` is
     the probability that a user misses a visit. `users` are those expected to answer; `invited` is how many are asked,
-    where not all of them are expected to.
+    where not all of them are expected to. `liars`: clients may send what they like.
     """
 
     users: int
@@ -50,6 +50,7 @@ class Question:
     target_error: float | None = None
     loss: float | None = None
     invited: int | None = None
+    liars: bool = False
 
     def __post_init__(self) -> None:
         integer("users", self.users, least=1)

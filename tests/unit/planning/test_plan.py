@@ -19,7 +19,8 @@ from faircount.planning.accuracy import curves, half_width, users_needed
 from faircount.planning.calibrate import families
 from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
-from faircount.planning.plan import TIE_FACTOR, Plan, percent, plan
+from faircount.planning.option import percent
+from faircount.planning.plan import TIE_FACTOR, Plan, plan
 from faircount.planning.question import Question
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
 from faircount.protocol.survey.topology import TARGET_COMPLETION
@@ -29,6 +30,7 @@ from faircount.testing.completion import played
 KEYS = {
     "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",
     "condition", "bytes_per_user", "bytes_per_user_paper_form", "rounds", "form", "sees", "topology", "servers",
+    "proven",
 }  # fmt: skip
 
 

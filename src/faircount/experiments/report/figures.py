@@ -24,7 +24,7 @@ from faircount.experiments.report.figure_style import (
     short,
     strokes,
 )
-from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig5, table2, weighted_groups
+from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig5, poisoning, table2, weighted_groups
 from faircount.experiments.studies.study import COUNTS, DATA, TITLES, USERS, Line, holders, one, select
 
 SHADES = ("#440154", "#31688E", "#35B779", "#8FB032", "#C7B42C")
@@ -228,6 +228,48 @@ def draw_fig1_exact(lines: list[Line]) -> Picture:
     return picture
 
 
+POISONING_LOOKS = {
+    "laplace": Look("Laplace of users, no proofs: 50 votes each", VERMILION, "*", weight=2.2),
+    "grr": Look("GRR (local), manipulated", PURPLE, "P"),
+    "oue": Look("OUE (local), manipulated", ORANGE, "v"),
+    "placed-coins": Look("placed coins, proven reports", SKY, "s", shift=-0.15),
+    "server-laplace": Look("server Laplace, proven reports", BLUE, "o", shift=0.15),
+}
+
+
+def draw_poisoning(lines: list[Line]) -> Picture:
+    """How far lying clients move one item's frequency, beside the bound for proven reports."""
+    picture = Picture(1, 1, 3.9)
+    ax = picture.axes[0, 0]
+    for method, look in POISONING_LOOKS.items():
+        rows = sorted(select(lines, method=method, how=COUNTS), key=lambda line: int(line.point["liars"]))
+        at = [100 * int(line.point["liars"]) / USERS for line in rows]
+        ax.plot(at, [_points_moved(line.expected.mean) for line in rows], color=look.color, linewidth=look.weight)
+        ends = [[_points_moved(value) for value in (line.mean, max(line.low, 0.0), line.high)] for line in rows]
+        bars = [[mean - low for mean, low, _ in ends], [high - mean for mean, _, high in ends]]
+        places, size = [each + look.shift for each in at], 8 if look.marker == "*" else 4
+        ax.errorbar(
+            places, [mean for mean, _, _ in ends], yerr=bars, fmt=look.marker, markersize=size, color=look.color,
+            elinewidth=0.8, label=look.label, zorder=look.front,
+        )  # fmt: skip
+    shares = [100 * liars / USERS for liars in poisoning.LIARS if liars]
+    ax.plot(
+        shares, shares, "--", color=BLACK, linewidth=1, label="bound for proven reports, c/n, without noise", zorder=5
+    )
+    ax.plot([], [], "-", color=GREY, label=f"lines: theory; points: {lines[0].runs} runs, 95% intervals")
+    ax.set(yscale="log", ylim=(0.15, 200), xlabel="lying clients, % of the users")
+    ax.set_ylabel("error of the pushed item's frequency,\npercentage points (root mean square)")
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.set_xticks(range(0, 21, 5))
+    picture.legend(2)
+    return picture
+
+
+def _points_moved(squared: float) -> float:
+    """A mean squared error of a frequency in percentage points."""
+    return float(100 * squared**0.5)
+
+
 PICTURES: dict[str, Callable[[list[Line]], Picture]] = {
     "fig1": draw_fig1,
     "fig2": draw_fig2,
@@ -236,5 +278,6 @@ PICTURES: dict[str, Callable[[list[Line]], Picture]] = {
     "fig5": draw_fig5,
     "table2": draw_table2,
     "fig1_exact": draw_fig1_exact,
+    "poisoning": draw_poisoning,
 }
 """Pictures of measured studies by name; Table I has none."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.experiments.data.populations import Population, in_use, using
-from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig4, fig5, table1, table2
+from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig4, fig5, poisoning, table1, table2
 from faircount.experiments.studies.study import ACTING, Line, Study, lines_of
 from faircount.sweep.blocks import BLOCK_RUNS
 from faircount.sweep.sweep import Load, Point, Progress, sweep
 
 STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY for module in (fig1, fig2, fig3, fig4, fig5, table1, table2, equal_privacy)
+    module.STUDY.name: module.STUDY
+    for module in (fig1, fig2, fig3, fig4, fig5, table1, table2, equal_privacy, poisoning)
 }
 
 ACTING_RUNS = 20

@@ -10,8 +10,8 @@ from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.mechanisms.secret_shared import makes_shares
-from faircount.planning.option import Option
-from faircount.planning.plan import Plan, percent, plan
+from faircount.planning.option import Option, percent
+from faircount.planning.plan import Plan, plan
 from faircount.protocol import SERVERS, Topology
 
 AUTO = "auto"

@@ -54,7 +54,7 @@ def test_ten_percent_more_deviation_fails_every_figure(monkeypatch):
     monkeypatch.setattr(squared_errors, "estimates", wide)
     monkeypatch.setattr(weighted_groups, "estimates", wide)
     monkeypatch.setattr(fig5, "_mean", wide_mean)
-    names = [name for name in STUDIES if name != "table1"]  # its counters estimate nothing
+    names = [name for name in STUDIES if name not in ("table1", "poisoning")]  # counters; liars, in a test of their own
     assert {name: check(measured(name, 20)).passed for name in names} == dict.fromkeys(names, False)
 
 

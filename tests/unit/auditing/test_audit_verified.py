@@ -1,0 +1,78 @@
+"""Audits of noise that servers make, and of coins that are placed, on running code; planted errors are refuted."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import faircount as fc
+from faircount.core.entropy import Entropy, SeededStream
+from faircount.mechanisms.verified import Placement
+
+RUNS = 1500
+
+
+class NoiseOfOne(fc.ServerLaplace):
+    """Only one of the servers adds noise, and it is the one that looks."""
+
+    def respond(self, answers: np.ndarray, entropy: Entropy) -> np.ndarray:
+        rows = super().respond(answers, entropy)
+        rows[-1] = 0
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfOfTheNoise(fc.ServerLaplace):
+    """Each server adds what would be enough together with the other's."""
+
+    def server_noise(self, entropy: Entropy) -> np.ndarray:
+        return replace(fc.ServerLaplace(items=self.N, epsilon=2 * self.epsilon)).server_noise(entropy)
+
+
+class FewPlaced(fc.PlacedCoins):
+    """A quarter of the coins is placed."""
+
+    def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
+        whole = super().turn_and_place(entropy, members)
+        few = self.D // 4
+        return Placement(whole.user[:few], whole.coin[:few], whole.turned[:few])
+
+
+SOUND = [
+    fc.ServerLaplace(items=3, epsilon=1.0),
+    fc.ServerCoins(items=3, epsilon=1.0, coins=8),
+    fc.PlacedCoins(items=3, epsilon=1.0, coins=9),
+]
+
+
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda each: each.name)
+def test_sound_claims_are_not_refuted(mechanism: fc.ServerLaplace) -> None:
+    """Confidence 0.999999: a false alarm once in a million."""
+    report = fc.audit(mechanism, runs=RUNS, confidence=0.999999, entropy=SeededStream(1))
+    assert not report.refuted
+    assert report.refutable is not None
+    assert report.refutable > 0.2
+
+
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda each: each.name)
+def test_claims_that_are_too_good_are_refuted(mechanism: fc.ServerLaplace) -> None:
+    assert fc.audit(mechanism, epsilon=0.2, delta=1e-6, runs=RUNS, entropy=SeededStream(2)).refuted
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        NoiseOfOne(items=3, epsilon=1.0),
+        HalfOfTheNoise(items=3, epsilon=1.0),
+        FewPlaced(items=3, epsilon=1.0, coins=36),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_planted_errors_are_refuted(mechanism: fc.ServerLaplace) -> None:
+    assert fc.audit(mechanism, runs=RUNS, entropy=SeededStream(3)).refuted
+
+
+def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
+    report = fc.audit(SOUND[0], runs=100, through="servers", confidence=0.999999, entropy=SeededStream(4))
+    assert not report.refuted
+    assert report.through == "servers"
