@@ -47,6 +47,9 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
                     [--epsilon or --delta] [--dropouts]
     decoys          --decoys, --epsilon or --delta
     laplace         --epsilon [--delta] [--users] [--insiders] [--dropouts]
+    server-laplace  --epsilon [--delta]
+    server-coins    --epsilon --delta
+    placed-coins    --epsilon --delta [--users] [--insiders] [--dropouts]
     gaussian        --sigma, --epsilon or --delta
     dpdg            --users --epsilon --delta [--insiders] [--dropouts]
     grr, oue        --epsilon [--delta] [--items]

@@ -21,7 +21,9 @@ def of_mechanism(made: Mechanism, *, epsilon: float | None, delta: float | None,
     else:
         said = made.guarantee(epsilon=epsilon, delta=delta)
         zero = made.guarantee(epsilon=said.epsilon, relation=Relation.ZERO_OUT).delta
-    more = {each.name: getattr(made, each.name) for each in fields(made) if each.name not in ("items", "epsilon")}
+    more = {
+        each.name: getattr(made, each.name) for each in fields(made) if each.name not in ("items", "epsilon", "delta")
+    }
     return Statement(made.name, said.epsilon, said.delta, zero, said.adversary, said.condition, releases, more=more)
 
 

@@ -256,6 +256,9 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tss-prime": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
     "decoys": (("decoys",), ("epsilon", "delta")),
     "laplace": (("epsilon",), ("delta", "users", "insiders", "dropouts")),
+    "server-laplace": (("epsilon",), ("delta", "insiders", "dropouts")),
+    "server-coins": (("epsilon", "delta"), ("insiders", "dropouts")),
+    "placed-coins": (("epsilon", "delta"), ("users", "insiders", "dropouts")),
     "gaussian": (("sigma",), ("epsilon", "delta")),
     "dpdg": (("users", "epsilon", "delta"), ("insiders", "dropouts")),
     "grr": (("epsilon",), ("delta", "items")),
@@ -264,6 +267,10 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pm": (("epsilon",), ("delta",)),
 }
 """Parameters that each mechanism must have, and those it may have; releases goes with all of them."""
+
+
+VERIFIED = ("server-laplace", "server-coins", "placed-coins")
+"""Those say everything of themselves: the paper has nothing to compare them with."""
 
 
 def privacy(mechanism: str, **parameters: Any) -> Statement:
@@ -279,6 +286,8 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     if mechanism not in NEEDS and mechanism in names():
         return registered(mechanism, parameters)
     known = _checked(mechanism, parameters)
+    if mechanism in VERIFIED:
+        return registered(mechanism, known)
     if mechanism in LOCAL:
         return local(mechanism, known.pop("epsilon"), **known)
     if mechanism == "decoys":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faircount.accounting import exact
+from faircount.accounting.exact import decoys_delta
 from faircount.cli.privacy import MECHANISMS
 from faircount.planning.privacy_report import NEEDS
 
@@ -20,6 +21,9 @@ EXAMPLES = {
     "tss-prime": "--p 0.5 --alpha 0.4 --floor 100 --items 30 --epsilon 0.5",
     "decoys": "--decoys 80 --epsilon 0.8",
     "laplace": "--epsilon 1",
+    "server-laplace": "--epsilon 1",
+    "server-coins": "--epsilon 1 --delta 1e-6",
+    "placed-coins": "--epsilon 1 --delta 1e-6 --insiders 5",
     "gaussian": "--sigma 6 --epsilon 1",
     "dpdg": "--users 200 --epsilon 1 --delta 1e-5",
     "grr": "--epsilon 1 --items 12",
@@ -31,6 +35,17 @@ EXAMPLES = {
 
 def test_the_command_knows_every_mechanism() -> None:
     assert set(MECHANISMS) == set(NEEDS)
+
+
+def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None:
+    said = json.loads(call("privacy server-coins --epsilon 1 --delta 1e-6 --json").stdout)
+    assert said["condition"] == "S2 adds its noise and keeps it secret"
+    assert said["adversary"].startswith("S1, the coordinator, with any number of users")
+    assert said["delta"] == decoys_delta(148, 1.0)  # what is spent, not what was asked for
+    placed = json.loads(call("privacy placed-coins --epsilon 1 --delta 1e-6 --insiders 100 --json").stdout)
+    assert (placed["condition"], placed["delta"]) == (None, decoys_delta(148, 1.0))
+    sharper = json.loads(call("privacy server-laplace --epsilon 1 --delta 1e-3 --json").stdout)
+    assert 0.9 < sharper["epsilon"] < 1
 
 
 @pytest.mark.parametrize("name", NEEDS)
