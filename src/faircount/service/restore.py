@@ -117,6 +117,7 @@ async def restored_s2(server: Server) -> Restored:
                 ledgers[population] = ledgers[population].restored((charge_of(parsed(row.params)),))
                 await _give_up(tx, row)
                 lost.append(row.id)
+        await tx.run("DELETE FROM begun")  # steps of surveys that are ended now, under keys that will be gone
         for name, ledger in ledgers.items():
             await tx.run("UPDATE populations SET ledger = ? WHERE name = ?", stored_ledger.encode(ledger), name)
     return Restored(ended=tuple(ended), lost=tuple(lost), closed=tuple(sorted(ledgers)))

@@ -127,8 +127,8 @@ class BothApps:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Pair]:
-    async with in_process(folder) as pair:
+async def running(folder: Path, databases: tuple[str, str] | None = None) -> AsyncIterator[Pair]:
+    async with in_process(folder, databases=databases) as pair:
         scheduler = asyncio.create_task(pair.scheduler.run())
         yield pair
         scheduler.cancel()
@@ -136,7 +136,7 @@ async def running(folder: Path) -> AsyncIterator[Pair]:
             await scheduler
 
 
-Serving = Callable[[Path], AbstractContextManager[BothApps]]
+Serving = Callable[..., AbstractContextManager[BothApps]]
 
 
 @pytest.fixture
@@ -146,8 +146,9 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Serving:
     monkeypatch.setattr("faircount.service.calls._connection", lambda verify: httpx.Client(transport=bridge))
 
     @contextmanager
-    def serve(folder: Path) -> Iterator[BothApps]:
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(running(folder / "servers")) as pair:
+    def serve(folder: Path, databases: tuple[str, str] | None = None) -> Iterator[BothApps]:
+        servers = running(folder / "servers", databases)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(servers) as pair:
             apps = {"s1": coordinator_app(pair.s1), "s2": aggregator_app(pair.s2)}
             tokens = dict(zip(apps, pair.owner_tokens, strict=True))
             known = {name: {"address": f"http://{name}", "token": token} for name, token in tokens.items()}

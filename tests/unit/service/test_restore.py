@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from faircount.service.in_process import server_in
 from faircount.service.owner.survey import Survey
 from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
 from faircount.service.standing import Stage
+from faircount.storage.sqlite import opened
 
-Serving = Callable[[Path], Any]
+Serving = Callable[..., Any]
 NAMES = {"s1": "coordinator", "s2": "aggregator"}
 
 
@@ -46,7 +48,7 @@ def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
     return parts
 
 
-def closed(survey: Survey) -> None:
+def end_phase(survey: Survey) -> None:
     now = survey.servers.status(survey.params)
     survey.servers.wish(survey.params, "close", state=now["state"], attempt=now["attempt"])
 
@@ -66,7 +68,7 @@ def test_s1_restored_from_before_some_answers(serving: Serving, almost_noiseless
         assert survey.servers.status(survey.params)["users"] == 2
         for part in parts:
             assert part.visit().stage is Stage.SENT
-        closed(survey)
+        end_phase(survey)
         last = survey.servers.last_word(survey.params) if survey.result(wait=True) else None
         assert last is not None
         assert list(last.says.counts) == [1] * 6
@@ -83,7 +85,7 @@ def test_s2_restored_ends_what_was_live_and_charges_it(serving: Serving, almost_
     done = restored(tmp_path, "s2", copy)
     assert done == Restored(ended=(survey.params.survey,), closed=("people",))
     with serving(tmp_path):
-        closed(survey)
+        end_phase(survey)
         ended = survey.result(wait=True)
         assert ended.reason == b"S2 was restored from a backup"
         assert ended.spent
@@ -91,6 +93,21 @@ def test_s2_restored_ends_what_was_live_and_charges_it(serving: Serving, almost_
         budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
         assert budget["closed"]
         assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
+
+
+def test_a_step_that_was_half_done_in_the_backup_hinders_nobody(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path
+) -> None:
+    """S2 notes a step before it makes it; restored, it has ended the survey of that step under another key."""
+    copy = tmp_path / "copy.sqlite"
+    with serving(tmp_path):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+        back_up(url(tmp_path, "s2"), copy)
+    with closing(opened(str(copy))) as noted:
+        noted.execute("INSERT INTO begun VALUES ('people', ?, ?)", (survey.params.survey, bytes(40)))
+    restored(tmp_path, "s2", copy)
+    with closing(opened(str(sqlite_file(url(tmp_path, "s2"))))) as database:
+        assert database.execute("SELECT count(*) FROM begun").fetchone()[0] == 0
 
 
 def test_s2_restored_to_before_a_result_does_not_give_another(
@@ -102,7 +119,7 @@ def test_s2_restored_to_before_a_result_does_not_give_another(
         survey = almost_noiseless(tmp_path, SERVERS, 6)
         begun(survey, tmp_path / "devices", 6)
         back_up(url(tmp_path, "s2"), copy)
-        closed(survey)
+        end_phase(survey)
         first = survey.result(wait=True)
     done = restored(tmp_path, "s2", copy)
     assert done == Restored(lost=(survey.params.survey,), closed=("people",))
@@ -138,3 +155,29 @@ def test_the_file_of_servers_is_kept(serving: Serving, tmp_path: Path) -> None:
         first = json.loads((tmp_path / "servers.json").read_text())
     with serving(tmp_path):
         assert json.loads((tmp_path / "servers.json").read_text()) == first
+
+
+@pytest.mark.parametrize("fresh_database", ["postgresql"], indirect=True)
+def test_servers_on_postgresql_are_told_that_they_were_restored(
+    fresh_database: Callable[[], str], serving: Any, almost_noiseless: Any, tmp_path: Path
+) -> None:
+    """pg_restore puts the database back; what follows is ours, on either kind of database."""
+    urls = fresh_database(), fresh_database()
+
+    async def mend() -> list[Restored]:
+        found = list[Restored]()
+        for name, address, mending in zip(NAMES, urls, (restored_s1, restored_s2), strict=True):
+            server = await server_in(tmp_path / "servers" / name, address, name)
+            found.append(await mending(server))
+            await server.database.close()
+        return found
+
+    with serving(tmp_path, urls):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+    assert asyncio.run(mend()) == [
+        Restored(resumed=(survey.params.survey,)),
+        Restored(ended=(survey.params.survey,), closed=("people",)),
+    ]
+    with serving(tmp_path, urls):
+        ended = survey.result(wait=True)
+        assert ended.reason == b"S2 was restored from a backup"
