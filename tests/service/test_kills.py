@@ -25,7 +25,7 @@ SCHEDULES = int(os.environ.get("FAIRCOUNT_KILLS", "1"))
 MOST_KILLS = 3 if SCHEDULES == 1 else 6
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
 USERS = 16
-PATIENCE = 120.0
+PATIENCE = 480.0
 """Seconds until a survey must have ended: far more than it takes."""
 
 

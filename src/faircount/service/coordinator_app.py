@@ -75,6 +75,7 @@ class CoordinatorCalls:
 
     def __init__(self, s1: CoordinatorService) -> None:
         self.s1 = s1
+        self.longest: dict[bytes, int] = {}  # bytes of a user's longest message, by survey
 
     async def params(self, request: Request) -> Response:
         """The published parameters; they never change."""
@@ -88,8 +89,10 @@ class CoordinatorCalls:
         """A user's message, and S1's answer to it."""
         survey = survey_of(request)
         params = await self.s1.server.params(survey)
-        kinds = {*params.topology.s1.users, *FROM_USERS}
-        body = await body_of(request, max(longest_upload(params, kind) for kind in kinds))
+        if survey not in self.longest:
+            kinds = {*params.topology.s1.users, *FROM_USERS}
+            self.longest[survey] = max(longest_upload(params, kind) for kind in kinds)
+        body = await body_of(request, self.longest[survey])
         answer = await self.s1.receive(survey, body)
         if isinstance(answer, Rejected):
             return problem_response(of_rejected(answer))

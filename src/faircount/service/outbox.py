@@ -19,8 +19,8 @@ from faircount.service.s2_link import S2Link
 from faircount.storage import states
 from faircount.storage.database import Transaction
 
-LEASE = 60_000
-"""Milliseconds that a worker has for one exchange with S2 before another one may try."""
+LEASE = 10_000
+"""Milliseconds after which another worker takes over from one that does not renew its lease: it was killed."""
 LONGEST_PAUSE = 300_000
 IDLE_SECONDS = 1.0
 """How often a worker looks for what other workers have left."""
@@ -99,13 +99,25 @@ class Scheduler:
 
     async def talk(self, survey: bytes) -> None:
         """Say what is to be said until S2 and S1 have nothing more to say, or something fails."""
-        problem = ""
+        problem, renewing = "", asyncio.create_task(self._keep_lease(survey))
         try:
             await self._exchange(survey)
         except FaircountError as trouble:
             problem = str(trouble)
             _log.warning("S2 was not reached or refused", extra={"survey": survey.hex(), "problem": problem})
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
         await self._release(survey, problem)
+
+    async def _keep_lease(self, survey: bytes) -> None:
+        """While this worker talks, nobody else does; two who talk would only ask S2 the same twice."""
+        while True:
+            await asyncio.sleep(LEASE / 3000)
+            with suppress(FaircountError):
+                async with self.service.server.database.write() as tx:
+                    await self._hold(tx, survey, self.service.server.clock() + LEASE)
 
     async def _exchange(self, survey: bytes) -> None:
         s1 = await self.service.current(survey)
@@ -120,11 +132,6 @@ class Scheduler:
                 return
             for answer in answers:
                 waiting += await self.service.hear(survey, answer)
-            await self._renew(survey)
-
-    async def _renew(self, survey: bytes) -> None:
-        async with self.service.server.database.write() as tx:
-            await self._hold(tx, survey, self.service.server.clock() + LEASE)
 
     async def _release(self, survey: bytes, problem: str) -> None:
         """Give the lease back; what is not answered yet is tried again after a pause."""
