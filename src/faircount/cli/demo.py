@@ -105,10 +105,15 @@ def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
     liars = f", {scenario.lies} lies (fifty votes for one city, minus 49 for another)" if scenario.lies else ""
     out.print(
         f"{params.question} {params.n_max} are invited and come {comes}; {scenario.vanish} vanish at some moment"
-        f"{liars}. Mechanism {params.mechanism.name} in {params.topology}, epsilon {params.epsilon:g}; no result with "
-        f"fewer than {params.minimum}.",
+        f"{liars}. No result with fewer than {params.minimum}. {params.mechanism.name} in {params.topology} promises "
+        f"epsilon {params.epsilon:g} and delta {params.delta:g}{_floor(params.mechanism.floor)}.",
         markup=False,
     )
+
+
+def _floor(holders: int) -> str:
+    """What the promise rests on, in words; nothing where it rests on nothing that is known of the answers."""
+    return f", if it is known for sure that every answer has {holders} other holders: its floor" if holders else ""
 
 
 def _result(out: "Console", survey: "Survey", truth: list[int] | None = None) -> None:
