@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "peers: sum over fewer than the minimum",
         "topologies/peers/one_sum.py",
-        "    if not enough(s, places):",
-        "    if False:",
+        "return len(places) >= params.minimum and keeps(",
+        "return True or keeps(",
         ONE_SUM,
     ),
     Mutant(
@@ -307,7 +307,7 @@ MUTANTS = (
         "topologies/masked/aggregator.py",
         "return own if own.public == public else None",
         "return own",
-        "tests/unit/protocol/masked/test_masked.py -k wrong_shares",
+        "tests/unit/protocol/masked/test_masked.py -k another_key",
     ),
     Mutant(
         "masked: threshold below the promise",

@@ -242,7 +242,8 @@ NAMED = {
             carry(),
             carry(),
             carry(),
-            Op(Kind.DROP),  # its one sum
+            Op(Kind.DROP, -1),  # its one sum
+            Op(Kind.DROP),  # the claim, said again
             *forget(4),
             without(0),
             DEADLINE,

@@ -146,7 +146,7 @@ def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim) -> None:
 def _receipt(watch: Watch, receipt: Receipt) -> None:
     """One claim; a second one only after bad blobs, over the first without them. Peers: another one before the sum."""
     new = receipt.claim_hash
-    if new in watch.receipted:
+    if new in watch.receipted or new not in watch.claims:  # of an election there is no claim
         return
     watch.receipted.append(new)
     claim = watch.claims.get(new)
@@ -238,6 +238,7 @@ def _sum(watch: Watch, message: ShareSum | Total) -> None:
 
 
 def _request(watch: Watch, request: ElectionRequest) -> None:
+    watch.batches += 1
     watch.one_value(("election",), encode(request), "S2 was sent two requests for an election")
 
 

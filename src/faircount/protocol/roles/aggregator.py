@@ -224,27 +224,33 @@ def admit(
     problem = _claim_problem(s, users, places)
     if problem is not None:
         return refuse_claim(s, problem)
+    granted = reserve(s)
+    if not isinstance(granted, Aggregator):
+        return granted
+    after = replace(
+        granted,
+        claim=claim,
+        claim_hash=sha256(encode(claim)).digest(),
+        claims=s.claims + 1,
+        state=advance(s.state, *path, State.CLAIMED),
+        held=None,
+    )
+    return say(after, receipt_for(after.ledger, s.params.survey, after.claim_hash, revealed))
+
+
+def reserve(s: Aggregator) -> Aggregator | Step:
+    """S2 with the budget of this survey reserved, once; or why it cannot be."""
     if s.ledger.population != s.params.population:
         raise ProtocolError("S2 was given the ledger of another population")
     if s.ledger.closed:
         return s, (rejected(Reason.CLOSED, "the population is closed until S2's newest receipts are shown"),)
     charge = charge_of(s.params)
     known = s.ledger.find(charge.survey)
-    if known is not None and s.claims == 0:
+    if known is not None and s.last(Receipt) is None:
         return s, (rejected(Reason.CLOSED, "this survey was charged before S2 was restored: begin another one"),)
     if known is None and not s.ledger.admits(charge):
         return abort(s, "over budget", spent=False)
-    ledger = s.ledger.reserve(charge) if known is None else s.ledger
-    after = replace(
-        s,
-        claim=claim,
-        claim_hash=sha256(encode(claim)).digest(),
-        claims=s.claims + 1,
-        ledger=ledger,
-        state=advance(s.state, *path, State.CLAIMED),
-        held=None,
-    )
-    return say(after, receipt_for(ledger, s.params.survey, after.claim_hash, revealed))
+    return replace(s, ledger=s.ledger.reserve(charge) if known is None else s.ledger)
 
 
 def repeated(s: Aggregator, claim: Message) -> Step | None:
@@ -263,7 +269,7 @@ def repeated(s: Aggregator, claim: Message) -> Step | None:
 
 def refuse_claim(s: Aggregator, problem: Rejected | None) -> Step:
     """Refuse a claim; with the receipt that was given for another one, from which a restored S1 learns of it."""
-    receipt = s.last(Receipt)
+    receipt = None if s.claim is None else s.last(Receipt)
     why = problem or rejected(Reason.MALFORMED, "this claim names no set of the sealed roster")
     return s, (why, *(() if receipt is None else (receipt.signed,)))
 

@@ -31,6 +31,7 @@ from faircount.protocol.wire.messages import (
     Reason,
     Receipt,
 )
+from faircount.protocol.wire.sealing import KeyPair
 from faircount.sharing.field import add, subtract
 from faircount.sharing.packing import unpack
 from faircount.sharing.shamir import KeyShare
@@ -277,6 +278,20 @@ def test_a_dealer_of_wrong_shares_who_vanishes_is_left_out_and_the_survey_goes_o
     play.settle(play.sum_all(skip=(3,)))
     play.settle(play.recover())
     assert (play.s1.state, play.s1.attempt) == (State.SUBMITTING, 2)
+    play.settle(play.sum_all())
+    assert play.counts() == without(20, 3)
+
+
+def test_a_dealer_of_shares_of_another_key_is_found_out(masked) -> None:
+    """The shares fit together, but the key that they give is not the one whose public half was claimed."""
+    play = masked("enrolled")
+    user, other = play.people[3], play.s2.sealing.keypair(play.entropy)
+    false = masked_user.prepare(user.placed, user.response, KeyPair(other.secret, user.mask.public), play.entropy)
+    play.people[3] = replace(user, bundle=false.bundle)
+    play.share_all()
+    play.settle(play.sum_all(skip=(3,)))
+    play.settle(play.recover())
+    assert isinstance(play.s2.statements[-1].says, Unrecoverable)
     play.settle(play.sum_all())
     assert play.counts() == without(20, 3)
 

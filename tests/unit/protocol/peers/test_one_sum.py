@@ -17,7 +17,7 @@ from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap
 from faircount.protocol.wire.messages import Reason, Receipt, Signed, SyncState, decode
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.protocol.wire.signing import Link, link_to, sign
 
 N, MINIMUM = 8, 5
 
@@ -120,15 +120,22 @@ def test_another_claim_after_the_sum_ends_the_survey(claimed) -> None:
     other = replace(claim, attempt=2)
     receipt = next(each.says for each in said if isinstance(each.says, Receipt))
     hashed = sha256(encode(other)).digest()
-    words = [said[0].says, replace(receipt, claim_hash=hashed), replace(said[2].says, claim_hash=hashed)]
-    chain, before = [], UNCHAINED
-    for number, says in enumerate(words, 1):
-        chain.append(sign(claimed.s2.key, Party.S2, says, Link(number, before.hash)))
+    chain = [each.signed for each in said]
+    for says in (replace(receipt, claim_hash=hashed), replace(said[2].says, claim_hash=hashed)):
         before = link_to(chain[-1])
+        chain.append(sign(claimed.s2.key, Party.S2, says, Link(before.number + 1, before.hash)))
     state = SyncState(claim.survey, encode(claimed.s2.roster), encode(other), tuple(chain))
     out = claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))
     assert sums(out) == []
-    assert claimed.s1.state is State.ABORTED
+    assert b"another claim" in claimed.s1.final.says.reason
+
+
+def test_a_set_with_somebody_who_was_not_claimed_ends_the_survey(masked) -> None:
+    play = masked("shared", n=N, k=N - 1, t=3, minimum=MINIMUM)
+    receipt, _ = play.tell_s2(play.sum_all(skip=(3,))[0])
+    play.tell_s1(receipt)
+    assert sums(play.tell_s1(named(play, range(N)))) == []
+    assert b"none of the claim" in play.s1.final.says.reason
 
 
 def test_a_result_over_another_set_is_refused(claimed) -> None:

@@ -5,12 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from faircount.protocol.survey.budget import Status
+from faircount.protocol.roles import coordinator
+from faircount.protocol.survey.budget import Ledger, Status
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_stage import user as people
-from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SlotComplaint, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.messages import (
+    Assignment,
+    Election,
+    Gone,
+    SlotComplaint,
+    SlotSums,
+    SumCall,
+)
 from faircount.protocol.topologies.two_stage.relay import ballot_of, reporters, rounds, slots_of
-from faircount.protocol.wire.messages import BadBlobs, Batch, Published, Reason
+from faircount.protocol.wire.messages import BadBlobs, Batch, Published, Reason, Receipt
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
 
@@ -41,7 +49,7 @@ def test_others_take_over_from_who_sent_a_sum_that_does_not_open(two_stage) -> N
     assert (first.members, first.keys, first.formed) == (second.members, second.keys, second.formed)
     assert bad not in play.holders()
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
-    assert kinds == ["Seal", "Announced", "Election", "Receipt", "BadBlobs", "Receipt", "Published"]
+    assert kinds == ["Seal", "Receipt", "Announced", "Election", "Receipt", "BadBlobs", "Receipt", "Published"]
 
 
 def test_a_further_claim_over_fewer_reporters_is_refused(two_stage) -> None:
@@ -185,3 +193,28 @@ def test_another_claim_is_a_conflict_and_other_blobs_are_refused(two_stage) -> N
     assert (play.said_by_s2(answer).reason, stored) == (Reason.CONFLICT, receipt)
     assert refused(play, Batch(play.params.survey, bytes(32), ())).reason == Reason.CONFLICT
     assert refused(play, Batch(play.params.survey, play.s1.claim_hash, ())).reason == Reason.WRONG_BLOBS
+
+
+def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spent_then(two_stage) -> None:
+    """S2 reads the m_j at the election: an abort after it left the ledger empty."""
+    play = two_stage("drawn")
+    survey = play.params.survey
+    assert play.s2.ledger.find(survey) is None
+    (announcement,) = play.phase()
+    receipt, announced = play.tell_s2(announcement)
+    assert isinstance(play.said_by_s2(receipt), Receipt)
+    assert play.s2.ledger.find(survey).status is Status.RESERVED
+    (*_, request) = (*play.tell_s1(receipt), *play.tell_s1(announced))
+    play.settle((request,))
+    play.settle(coordinator.give_up(play.s1, "nobody shares")[1])
+    assert play.s2.ledger.find(survey).status is Status.SPENT
+
+
+def test_an_election_over_budget_is_not_held(two_stage) -> None:
+    play = two_stage("drawn")
+    empty = Ledger(play.params.population, 0.5, 0.0)
+    play.s2 = replace(play.s2, ledger=empty)
+    play.settle(play.phase())
+    assert play.s1.state is play.s2.state is State.ABORTED
+    assert not any(isinstance(each.says, Election) for each in play.s2.statements)
+    assert play.s2.ledger.find(play.params.survey) is None

@@ -20,6 +20,7 @@ from faircount.core.errors import ProtocolError
 from faircount.mechanisms.two_stage import TwoStageSum, reports_sets
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
+from faircount.protocol.survey.receipts import receipt_for
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.peers.opening import entry
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw, sum_info, tally_problem
@@ -40,15 +41,25 @@ from faircount.sharing.field import sum_rows
 
 
 def on_announcement(s: Aggregator, message: Announcement) -> aggregator.Step:
-    """Record which request will be read; any other later is a conflict."""
+    """Reserve the budget and record which request will be read; any other later is a conflict.
+
+    The m_j depend on answers: from here on they may be on their way, so an abort is charged.
+    """
     stored = s.last(Announced)
     if stored is not None:
         again = stored.says == Announced(message.survey, message.request_hash)
         why = () if again else (rejected(Reason.CONFLICT, "another request was announced"),)
-        return s, (*why, stored.signed)
+        at = s.statements.index(stored)
+        return s, (*why, *(each.signed for each in s.statements[at - 1 : at + 1]))
     if s.state is not State.SEALED or s.roster is None:
         return s, (rejected(Reason.CLOSED, f"the survey is {s.state}"),)
-    return aggregator.say(s, Announced(s.params.survey, message.request_hash))
+    granted = aggregator.reserve(s)
+    if not isinstance(granted, Aggregator):
+        return granted
+    receipt = receipt_for(granted.ledger, s.params.survey, message.request_hash, bytes(32))
+    after, first = aggregator.say(replace(granted, handed_over=True), receipt)
+    after, second = aggregator.say(after, Announced(s.params.survey, message.request_hash))
+    return after, (*first, *second)
 
 
 def on_request(s: Aggregator, request: ElectionRequest) -> aggregator.Step:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faircount.mechanisms.two_stage import reports_sets
-from faircount.protocol.roles import coordinator
+from faircount.protocol.roles import coordinate, coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.peers import roster
@@ -41,7 +41,7 @@ from faircount.protocol.topologies.two_stage.relay import (
 from faircount.protocol.topologies.two_stage.user import call_digest
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Visit, rejected
+from faircount.protocol.wire.messages import Accepted, BadBlobs, Reason, Receipt, Visit, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.keys import canonical_key
@@ -85,6 +85,11 @@ def _announced(s: Coordinator) -> coordinator.Step:
 
 def _announces(s: Coordinator, request: ElectionRequest) -> Announced:
     return Announced(s.params.survey, sha256(encode(request)).digest())
+
+
+def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> coordinator.Step:
+    """Before there is a claim it is that of the election, which `Announced` follows; later that of the claim."""
+    return (s, ()) if s.claim is None else coordinate.on_receipt(s, message, statement)
 
 
 def on_announced(s: Coordinator, _: Announced, statement: Statement) -> coordinator.Step:
@@ -350,7 +355,7 @@ S1 = Rules(
         SlotComplaint: take_complaint,
         Visit: answer_visit,
     },
-    s2={**roster.S2, Announced: on_announced, Election: on_election, BadBlobs: on_bad_blobs},
+    s2={**roster.S2, Receipt: on_receipt, Announced: on_announced, Election: on_election, BadBlobs: on_bad_blobs},
     deadlines={
         State.ENROLLING: roster.close_roster,
         State.INDICATING: end_indicating,
