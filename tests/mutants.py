@@ -34,6 +34,7 @@ class Mutant:
 TWO_SERVERS, LYING = "topologies/two_servers/coordinator.py", "tests/unit/protocol/two_servers/test_lying_s2.py"
 ONE_SUM = "tests/unit/protocol/peers/test_one_sum.py"
 ANCHOR, LIMITS = "tests/unit/protocol/roles/test_anchor.py", "tests/unit/protocol/roles/test_limits.py"
+PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py tests/unit/protocol/two_servers/test_proven_surveys.py"
 MUTANTS = (
     Mutant(
         "sum over fewer than the minimum",
@@ -106,6 +107,39 @@ MUTANTS = (
         "if any(a > b for a, b in pairwise(users)):",
         "tests/unit/protocol/two_servers",
     ),
+    Mutant(
+        "value of S2 not compared",
+        TWO_SERVERS,
+        "and s.params.proven and not holds(s.params, Party.S2, message.revealed):",
+        "and False:",
+        PROVEN,
+    ),
+    Mutant(
+        "value of S1 not compared",
+        "topologies/two_servers/aggregator.py",
+        "if form is None or not holds(s.params, Party.S1, batch.revealed):",
+        "if form is None:",
+        PROVEN,
+    ),
+    Mutant(
+        "S2's set not judged", TWO_SERVERS, "return None if _agrees(s, stated) else", "return None if True else", PROVEN
+    ),
+    Mutant(
+        "invalid reports counted",
+        "topologies/two_servers/aggregator.py",
+        "valid = asked.accepts(told[list(opened)], mine)",
+        "valid = asked.accepts(told[list(opened)], mine) | True",
+        PROVEN,
+    ),
+    Mutant(
+        "value revealed for a roster",
+        "topologies/two_servers/aggregator.py",
+        "    SealRequest: no_roster,\n",
+        "",
+        PROVEN,
+    ),
+    Mutant("refused reports hidden", TWO_SERVERS, "message.root, message.refused)", "message.root, wanted[2])", PROVEN),
+    Mutant("secret of the noise kept", TWO_SERVERS, 'own=None, noise_secret=b"")', "own=None)", PROVEN),
     Mutant(
         "proof size not compared",
         "survey/inclusion.py",
