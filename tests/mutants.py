@@ -46,8 +46,8 @@ MUTANTS = (
     Mutant(
         "root of the set not compared",
         TWO_SERVERS,
-        "return None if stated.root == root else",
-        "return None if True else",
+        "if stated.root != root:",
+        "if False:",
         LYING,
     ),
     Mutant("second set answered", TWO_SERVERS, "if s.included is not None:", "if False:", LYING),
