@@ -6,6 +6,8 @@ import json
 import os
 import re
 import socket
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,6 +40,10 @@ def address(trial, surveys) -> str:
         port = found.getsockname()[1]
     trial.serve(dashboard_app(surveys, KEY, f"127.0.0.1:{port}"), port)
     return f"http://127.0.0.1:{port}"
+
+
+def survey_id(surveys: Surveys) -> str:
+    return surveys.survey("drinks").params.survey.hex()
 
 
 def checked(page, name: str) -> None:
@@ -76,6 +82,9 @@ def test_a_survey_from_the_form_to_the_result(trial, surveys, address, visitor) 
     trial.answers([row["link"] for row in rows[:5]], "Coffee")
     expect(page.get_by_text("5 of 8 people have answered")).to_be_visible(timeout=30_000)
     checked(page, "running")
+    page.get_by_role("button", name="Close now").click()  # the question is answered with no
+    assert trial.does(trial.pair.to_s1.get(f"/v1/surveys/{survey_id(surveys)}/status")).json()["state"] == "submitting"
+    page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Close now").click()
     expect(page.get_by_role("heading", name="State: claimed")).to_be_visible()
     trial.settle()
@@ -104,6 +113,19 @@ def test_only_who_knows_the_key_and_the_host_is_served(address) -> None:
         assert client.get(f"{address}/", headers={"Host": "evil.example"}).status_code == 403
         found = client.get(f"{address}/")
         assert "default-src 'none'" in found.headers["content-security-policy"]
+
+
+def test_the_command_prints_an_address_that_works(surveys, tmp_path) -> None:
+    command = [sys.executable, "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
+    running = subprocess.Popen([*command, "--servers", str(surveys.servers)], stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    try:
+        address, _, key = next(line.strip() for line in running.stdout if "http" in line).partition("/#")
+        found = httpx.get(f"{address}/api/surveys", headers={"Authorization": f"Bearer {key}"}, timeout=30)
+        assert (found.status_code, found.json()) == (200, {"surveys": []})
+    finally:
+        running.terminate()
+        running.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])

@@ -4,6 +4,7 @@ import { axisOf, chart } from "./chart.js";
 import { element, foreign, show } from "./dom.js";
 
 const percent = (value) => `${(100 * value).toLocaleString("en", { maximumFractionDigits: 1, signDisplay: "negative" })}\u00a0%`;
+const small = (value) => (value === 0 ? "0" : value.toExponential(1));
 const button = (words, click, settings = {}) => element("button", { type: "button", click, ...settings }, words);
 const line = (words, settings = {}) => foreign("p", words, settings);
 
@@ -109,7 +110,7 @@ export function showSurvey(survey, result, budget, actions) {
   show(
     element("h1", {}, survey.name),
     line(survey.question),
-    line(`${survey.mechanism}, epsilon ${survey.epsilon}, delta ${survey.delta}; at least ${survey.minimum} of ${survey.n_max} people must answer`, { class: "quiet" }),
+    line(`${survey.mechanism}, epsilon ${survey.epsilon}, delta ${small(survey.delta)}; at least ${survey.minimum} of ${survey.n_max} people must answer`, { class: "quiet" }),
     survey.warning ? line(survey.warning, { class: "warning", role: "alert" }) : null,
     status ? progress(status, survey.minimum) : null,
     status ? controls(status, actions) : null,
@@ -141,12 +142,20 @@ function progress(status, minimum) {
   );
 }
 
+// State -> [words, wish, what goes with it, question to confirm it]
+const CONTROLS = {
+  draft: [["Open", "open", {}, null]],
+  submitting: [
+    ["Close now", "close", { state: "submitting" }, "Close the survey now? Nobody can answer any more."],
+    ["One day more", "extend", { seconds: 86400 }, null],
+    ["End without a result", "abort", { reason: "the owner" }, "End the survey without a result? This cannot be undone."],
+  ],
+};
+
 function controls(status, actions) {
-  const wishes = {
-    draft: [["Open", "open", {}]],
-    submitting: [["Close now", "close", { state: "submitting" }], ["One day more", "extend", { seconds: 86400 }], ["End without a result", "abort", { reason: "the owner" }]],
-  };
-  const made = (wishes[status.state] ?? []).map(([words, what, given]) => button(words, () => actions.tell(what, given)));
+  const made = (CONTROLS[status.state] ?? []).map(([words, what, given, question]) =>
+    button(words, () => (question === null || confirm(question) ? actions.tell(what, given) : null)),
+  );
   return made.length ? element("div", { class: "buttons" }, made) : null;
 }
 
@@ -169,9 +178,9 @@ function resultOf(result, actions) {
     {},
     element("h2", {}, "Result"),
     table(`Shares of the ${result.users} people counted`, heads, rows),
-    line(`Promised: epsilon ${epsilon}, delta ${delta.toPrecision(2)}. Kept: epsilon ${kept}, delta ${left.toPrecision(2)}.`),
-    line(result.about_consistent, { class: "quiet" }),
-    line(result.again, { class: "quiet" }),
+    line(`Promised: epsilon ${epsilon}, delta ${small(delta)}. Kept: epsilon ${kept}, delta ${small(left)}.`),
+    line(`Consistent: ${result.about_consistent}.`, { class: "quiet" }),
+    line(`Again: ${result.again}.`, { class: "quiet" }),
     element("div", { class: "buttons" }, ["csv", "json", "png", "svg"].map((kind) => button(kind.toUpperCase(), () => actions.save(`result.${kind}`)))),
   );
 }
@@ -179,8 +188,8 @@ function resultOf(result, actions) {
 function budgetOf(budget) {
   const heads = ["Survey", "Epsilon", "Delta", "Status"].map((each) => element("th", { scope: "col" }, each));
   const rows = budget.surveys.map((each) =>
-    element("tr", {}, element("th", { scope: "row" }, each.survey.slice(0, 8)), element("td", {}, each.epsilon), element("td", {}, each.delta.toPrecision(2)), element("td", {}, each.status)),
+    element("tr", {}, element("th", { scope: "row" }, each.survey.slice(0, 8)), element("td", {}, each.epsilon), element("td", {}, small(each.delta)), element("td", {}, each.status)),
   );
-  const spent = `Spent: epsilon ${budget.spent.epsilon} of ${budget.epsilon}, delta ${budget.spent.delta.toPrecision(2)} of ${budget.delta}`;
+  const spent = `Spent: epsilon ${budget.spent.epsilon} of ${budget.epsilon}, delta ${small(budget.spent.delta)} of ${small(budget.delta)}`;
   return element("section", {}, element("h2", {}, "Budget of these people"), line(spent), table("Surveys of this population", heads, rows));
 }
