@@ -37,7 +37,7 @@ def parts_of(survey: Survey, folder: Path) -> list[Participation]:
 
 def until_over(survey: Survey, parts: list[Participation]) -> None:
     """Everybody visits, the owner closes the visit, and so on; bounded."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while True:
         now = survey.servers.status(survey.params)
         for part in parts:
