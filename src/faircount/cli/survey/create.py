@@ -98,7 +98,7 @@ def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> 
     from faircount.planning.question import cautions
 
     params = made.params
-    words = [*cautions(params.epsilon, params.delta), *_about_servers(made)]
+    words = [*cautions(params.epsilon, params.delta), *_about_servers(made), *_about_lies(made)]
     if own_budget:
         words.append("this survey has a budget of its own; name a --population if the same people are asked again")
     if as_json:
@@ -124,3 +124,12 @@ def _about_servers(made: "Survey") -> list[str]:
     if params.s1_operator.strip().lower() == params.s2_operator.strip().lower():
         return ["one organization runs both servers: it could put the shares together, so this is a trial"]
     return []
+
+
+def _about_lies(made: "Survey") -> list[str]:
+    """That one client can spoil a result, where nothing is proven and something could be."""
+    from faircount.protocol import SERVERS
+
+    if made.params.proven or made.params.topology is not SERVERS:
+        return []
+    return ["a client that lies can move any count; --mechanism server-laplace or placed-coins has every report proven"]
