@@ -15,7 +15,7 @@ STATUS = {"reserved": "spent, no result", "spent": "spent", "released": "given b
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", metavar="FILE")
 @click.option("--population", metavar="NAME", help="The people who share the budget; with --epsilon it is created.")
 @click.option("--epsilon", type=float, help="Create the budget with this total privacy loss: it is never raised.")
 @click.option("--delta", type=float, help="Total delta: the chance, over all runs, that the privacy loss is larger.")
@@ -24,33 +24,80 @@ STATUS = {"reserved": "spent, no result", "spent": "spent", "released": "given b
     is_flag=True,
     help="All runs were fixed before the first result was seen: compose them exactly instead of adding up.",
 )
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the owner's token, where FILE is S2.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def budget(
-    file: Path, population: str | None, epsilon: float | None, delta: float | None, fixed_series: bool, as_json: bool
+    file: str,
+    population: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    fixed_series: bool,
+    token_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Create or show the budget in FILE, which `faircount run --ledger FILE --population NAME` spends.
 
     Every run on the same people spends privacy again. A budget adds up what they spend together, and refuses the run
     that would exceed the total. A run is charged before anything is drawn: one that is stopped before it has shown its
     result stays charged, as 'spent, no result'.
+
+    Where FILE is the address of S2 (https://...), this is the budget that surveys of a population spend there; give
+    --population and --token-file.
     """
-    from faircount.analysis.ledger_file import LedgerFile
     from faircount.cli.show import console, print_json
     from faircount.core.errors import ParameterError
 
-    ledgers = LedgerFile(file)
-    if epsilon is not None or delta is not None:
-        if population is None or epsilon is None or delta is None:
-            raise ParameterError("a new budget needs all three: --population NAME, --epsilon TOTAL and --delta TOTAL")
-        ledgers.create(population, epsilon, delta, adaptive=not fixed_series)
-    elif fixed_series:
+    total = None if epsilon is None or delta is None else (epsilon, delta)
+    if (epsilon is not None or delta is not None) and (population is None or total is None):
+        raise ParameterError("a new budget needs all three: --population NAME, --epsilon TOTAL and --delta TOTAL")
+    if total is None and fixed_series:
         raise ParameterError("--fixed-series is decided when a budget is created: give --epsilon and --delta too")
-    shown = ledgers.ledgers() if population is None else (ledgers.ledger(population),)
+    look = _at_server if file.startswith(("http://", "https://")) else _in_file
+    shown = look(file, population, total, fixed_series, token_file)
     if as_json:
-        print_json({"populations": [_plain(each) for each in shown]})
+        print_json({"populations": shown})
         return
     for each in shown:
         _show(console(), each)
+
+
+def _in_file(
+    file: str, population: str | None, total: tuple[float, float] | None, fixed_series: bool, _: Path | None
+) -> list[dict[str, Any]]:
+    from faircount.analysis.ledger_file import LedgerFile
+
+    ledgers = LedgerFile(Path(file))
+    if total is not None and population is not None:
+        ledgers.create(population, *total, adaptive=not fixed_series)
+    return [_plain(each) for each in (ledgers.ledgers() if population is None else (ledgers.ledger(population),))]
+
+
+def _at_server(
+    address: str, population: str | None, total: tuple[float, float] | None, fixed_series: bool, token: Path | None
+) -> list[dict[str, Any]]:
+    from urllib.parse import quote
+
+    from faircount.core.errors import ParameterError
+    from faircount.core.files import read_file
+    from faircount.service.calls import RemoteServer
+
+    if population is None or token is None:
+        raise ParameterError("a budget at S2 needs both: --population NAME and --token-file FILE")
+    secret = read_file(token, "it holds the owner's token at S2").decode(errors="replace").strip()
+    server, path = (
+        RemoteServer(address.rstrip("/"), name="S2", token=secret),
+        f"/v1/populations/{quote(population, safe='')}",
+    )
+    if total is not None:
+        wanted = {"epsilon": total[0], "delta": total[1], "adaptive": not fixed_series}
+        server.call("PUT", path, given=wanted)
+    said = server.call("GET", path).json()
+    runs = [{**each, "label": f"survey {each['survey']}", "status": STATUS[each["status"]]} for each in said["surveys"]]
+    return [{**said, "fixed_series": not said["adaptive"], "runs": runs}]
 
 
 def _plain(ledger: "Ledger") -> dict[str, Any]:
@@ -68,13 +115,12 @@ def _plain(ledger: "Ledger") -> dict[str, Any]:
     }
 
 
-def _show(out: "Console", ledger: "Ledger") -> None:
+def _show(out: "Console", said: dict[str, Any]) -> None:
     from faircount.cli.show import grid, number
 
-    said = _plain(ledger)
     how = "composed exactly: the series was fixed in advance" if said["fixed_series"] else "added up"
     amounts = ", ".join(f"{key} {number(said['spent'][key])} of {number(said[key])}" for key in ("epsilon", "delta"))
-    out.print(f"{ledger.population}: {amounts} spent ({how})", markup=False)
+    out.print(f"{said['population']}: {amounts} spent ({how})", markup=False)
     rows = [[each["label"], number(each["epsilon"]), number(each["delta"]), each["status"]] for each in said["runs"]]
     if rows:
         out.print(grid(["run", "epsilon", "delta", "status"], rows, left=(0, 3)))
