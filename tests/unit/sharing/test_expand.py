@@ -92,3 +92,10 @@ def test_half_of_the_words_are_rejected(q) -> None:
 def test_keys_have_32_bytes() -> None:
     with pytest.raises(ShareError, match="32 bytes"):
         expand_rows([b"short"], 1009, 5)
+
+
+@pytest.mark.parametrize("q", [40961, 32771, 6217, 2863311531])
+def test_rows_with_many_rejected_words_are_the_expansions_too(q):
+    """Up to half of all words are rejected here: no row may stop too early or use a word that is none."""
+    keys = [number.to_bytes(32, "big") for number in range(60)]
+    assert all(np.array_equal(row, expand(key, q, 90)) for key, row in zip(keys, expand_rows(keys, q, 90), strict=True))

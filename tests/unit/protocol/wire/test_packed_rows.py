@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import InputError
-from faircount.protocol.wire.packed_rows import is_vector, pack_rows, sum_packed, unpack_rows
+from faircount.protocol.wire.packed_rows import first_elements, is_vector, pack_rows, sum_packed, unpack_rows
 from faircount.sharing.field import uniform
 from faircount.sharing.packing import pack, unpack
 
@@ -34,3 +34,9 @@ def test_bad_rows_are_found_as_single_vectors_are(data, q, count) -> None:
     rows, fine = unpack_rows([data], q, count)
     assert bool(fine[0]) == (wanted is not None) == is_vector(data, q, count)
     assert rows[0].tolist() == (wanted.tolist() if wanted is not None else [0] * count)
+
+
+@given(st.sampled_from([2, 5, 1009, 65537, 2**31 - 1, 2**58 - 27, 2**61 - 1]), st.integers(1, 12), st.integers(1, 12))
+def test_the_first_elements_are_those_of_the_whole_vector(q, count, more) -> None:
+    matrix = uniform(q, (3, count + more), SeededStream(q + count))
+    assert np.array_equal(first_elements(pack_rows(matrix, q), q, count), matrix[:, :count])
