@@ -258,7 +258,7 @@ def draw_poisoning(lines: list[Line]) -> Picture:
     )
     ax.plot([], [], "-", color=GREY, label=f"lines: theory; points: {lines[0].runs} runs, 95% intervals")
     ax.set(yscale="log", ylim=(0.15, 200), xlabel="lying clients, % of the users")
-    ax.set_ylabel("error of the pushed item's frequency,\npercentage points (root mean square)")
+    ax.set_ylabel("root mean squared error of the pushed\nitem's frequency, percentage points")
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.set_xticks(range(0, 21, 5))
     picture.legend(2)
