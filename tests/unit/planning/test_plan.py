@@ -218,7 +218,8 @@ def test_errors_are_what_the_mechanism_itself_says() -> None:
 
 def assert_smallest(name: str, question: Question, target: float, most: int) -> None:
     family = families()[name]
-    enough = [n for n in range(2, most) if (half_width(family, question, n) or 1) <= target]
+    widths = {n: half_width(family, question, n) for n in range(2, most)}
+    enough = [n for n, width in widths.items() if width is not None and width <= target]
     found = users_needed(family, question, target)
     assert found == enough[0] if enough else found is None or found >= most
 

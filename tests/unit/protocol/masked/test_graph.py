@@ -194,3 +194,12 @@ def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
     graph = ring(n, k)
     assert all(completes(graph, t, rng) for _ in range(100))
     assert not any(completes(graph, k, rng) for _ in range(10))  # without slack nobody would
+
+
+def test_many_colluding_users_need_many_neighbours_or_are_refused() -> None:
+    n, bad, missing = 10**6, 300_000, 600_000
+    k, t = plan(n, 0.3, 0.3)
+    assert hypergeom.sf(t - 1, n - 1, bad, k) * n <= 2.0**-41
+    assert hypergeom.cdf(t - 1, n - 1, n - 1 - missing, k) * n <= 2.0**-20
+    with pytest.raises(ParameterError, match="at most 10,000 neighbours"):
+        plan(n, 0.4, 0.3)

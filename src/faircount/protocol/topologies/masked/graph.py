@@ -7,16 +7,18 @@ user finds its neighbours by itself and asks for their lines alone.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
 
-from faircount.core.arrays import Marks
+from faircount.core.arrays import Floats, Marks
 from faircount.core.entropy import fill_from, key_stream
 from faircount.core.errors import ParameterError
+from faircount.core.search import first_whole
 from faircount.core.validation import integer, share_of_users
 from faircount.protocol.wire.digests import labelled
 
@@ -25,6 +27,9 @@ COLLUDING, DROPOUT = 0.05, 0.30
 
 COMPLETE_UP_TO = 64
 """Up to this many users everybody is everybody's neighbour: this costs little and bears more than was planned."""
+
+ONE_BY_ONE, MOST_NEIGHBOURS = 500, 10_000
+"""Degrees up to the first are tried one by one; nobody shares a key with more users than the second."""
 
 PRIVATE_BITS, RECOVER_BITS = 40, 20
 """A graph falls apart or exposes a key with probability 2^-40 at most, cannot recover a key with 2^-20 at most."""
@@ -160,19 +165,30 @@ def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tupl
     bad = share_of_users("colluding", colluding, n)
     lost = min(n - 1, share_of_users("dropout", dropout, n) + bad)
     first = n - 1 if n <= COMPLETE_UP_TO else least_degree(n, colluding, dropout, PRIVATE_BITS + 1)
-    for k in chain(range(first + first % 2, n - 1, 2), (n - 1,)):
+    for k in _degrees(first, n):
         t = safe_threshold(n, bad, k)
         if t <= k and math.log(n) + _log_below(n - 1, n - 1 - lost, k, t) <= -RECOVER_BITS * math.log(2):
             return k, t
     raise ParameterError(
-        f"no graph of {n} users bears {bad} colluding and {lost} missing: invite more, or plan for fewer"
+        f"no graph of {n} users with at most {MOST_NEIGHBOURS:,} neighbours each bears {bad} colluding and {lost} "
+        "missing: invite more, or plan for fewer"
     )
+
+
+def _degrees(first: int, n: int) -> Iterator[int]:
+    """Every even degree from the first on, above 500 in steps of a twentieth; the last one is everybody."""
+    k = first + first % 2
+    while k < min(n - 1, MOST_NEIGHBOURS):
+        yield k
+        k += 2 if k < ONE_BY_ONE else 2 * (k // 40)
+    if n - 1 <= MOST_NEIGHBOURS:
+        yield n - 1
 
 
 def safe_threshold(n: int, bad: int, k: int) -> int:
     """The smallest t that with probability 1 - 2^-41 is above everybody's number of colluding neighbours."""
     limit = -(PRIVATE_BITS + 1) * math.log(2) - math.log(n)
-    return next(t for t in range(2, k + 3) if _log_below(n - 1, n - 1 - bad, k, k - t + 1) <= limit)
+    return first_whole(lambda t: _log_below(n - 1, n - 1 - bad, k, k - t + 1) <= limit, 2, k + 2)
 
 
 def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
@@ -180,10 +196,10 @@ def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
     low, high = max(0, drawn - (population - marked)), min(least - 1, drawn, marked)
     if high < low:
         return -math.inf
-    logs = [_log_choose(marked, x) + _log_choose(population - marked, drawn - x) for x in range(low, high + 1)]
-    top = max(logs)
-    return top + math.log(math.fsum(math.exp(each - top) for each in logs)) - _log_choose(population, drawn)
+    x = np.arange(low, high + 1)
+    logs = _log_choose(marked, x) + _log_choose(population - marked, drawn - x)
+    return float(logsumexp(logs) - _log_choose(population, np.array(drawn)))
 
 
-def _log_choose(n: int, r: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(r + 1) - math.lgamma(n - r + 1)
+def _log_choose(n: int, r: NDArray[np.int64]) -> Floats:
+    return np.asarray(gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1))
