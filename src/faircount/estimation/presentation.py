@@ -126,7 +126,7 @@ class Frequencies(ArrayValue, ABC):
             "guarantee": self.guarantee.to_dict(),
             "again": AGAIN,
             "supposed": self.supposed,
-            **({} if self.validity is None else {"validity": self.validity.to_dict()}),
+            "validity": None if self.validity is None else self.validity.to_dict(),
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
