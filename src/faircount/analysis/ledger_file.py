@@ -22,6 +22,7 @@ from typing import Any
 
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
+from faircount.core.files import reason, sync_folder
 from faircount.core.validation import positive, real
 from faircount.mechanisms.base import Mechanism
 from faircount.protocol.survey.budget import Charge, Ledger
@@ -65,7 +66,7 @@ class LedgerFile:
         except FileNotFoundError:
             raise FaircountError(f"there is no ledger {self.path}: {_HOW_TO_CREATE}") from None
         except OSError as problem:
-            raise FaircountError(f"{self.path} cannot be read: {_reason(problem)}") from None
+            raise FaircountError(f"{self.path} cannot be read: {reason(problem)}") from None
         try:
             found = tuple(decode(each) for each in lines)
         except MalformedError as problem:
@@ -104,7 +105,7 @@ class LedgerFile:
             try:
                 flock(held, LOCK_EX)
             except OSError as problem:
-                raise RefusedError(f"{lock} cannot be locked ({_reason(problem)}): {_NO_LOCKS}") from None
+                raise RefusedError(f"{lock} cannot be locked ({reason(problem)}): {_NO_LOCKS}") from None
             yield
 
     def _write(self, ledgers: tuple[Ledger, ...]) -> None:
@@ -218,26 +219,18 @@ def _written(path: Path, mode: str) -> Iterator[Any]:
         with path.open(mode) as target:
             yield target
     except OSError as problem:
-        raise FaircountError(f"{path} cannot be written: {_reason(problem)}; the ledger is as it was") from None
+        raise FaircountError(f"{path} cannot be written: {reason(problem)}; the ledger is as it was") from None
 
 
 def _sync_folder(folder: Path) -> None:
     """A new name is on the disk only when its folder is."""
     try:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder)
     except OSError as problem:
         raise FaircountError(
-            f"{folder} cannot be forced to the disk: {_reason(problem)}; the ledger has changed, and may change back "
+            f"{folder} cannot be forced to the disk: {reason(problem)}; the ledger has changed, and may change back "
             "if the power fails"
         ) from None
-
-
-def _reason(problem: OSError) -> str:
-    return (problem.strerror or "unknown reason").lower()
 
 
 _HOW_TO_CREATE = "create it with faircount budget FILE --population NAME --epsilon TOTAL --delta TOTAL"

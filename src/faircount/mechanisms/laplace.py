@@ -5,10 +5,10 @@ The noise of h users adds up to a two-sided geometric law, which is epsilon-diff
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -105,6 +105,12 @@ def epsilon_of_each(wanted: Requirements) -> float:
     return _epsilon_for_releases(wanted.epsilon, wanted.delta * (1 - 1e-9), wanted.releases)
 
 
+def total_delta(wanted: Requirements, table_delta: Callable[[float, int], float]) -> float:
+    """The delta of all releases: exactly that of a 2R-fold randomized response, and what the finite tables cost."""
+    ideal = compose_randomized_response(epsilon_of_each(wanted) / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
+    return ideal + table_delta(wanted.epsilon, wanted.releases)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Laplace(NoiseMechanism):
     """Distributed discrete Laplace noise: pure epsilon, up to the 2^-107 or so of a finite table.
@@ -131,14 +137,8 @@ class Laplace(NoiseMechanism):
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """Over R releases exactly a 2R-fold randomized response."""
-        each = epsilon_of_each(wanted)
-        made = cls(**wanted.crowd, epsilon=each)
-
-        def total_delta() -> float:
-            ideal = compose_randomized_response(each / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
-            return ideal + made.table_delta(wanted.epsilon, wanted.releases)
-
-        return Calibrated(made, total_delta)
+        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
+        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:

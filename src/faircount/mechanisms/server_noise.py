@@ -9,13 +9,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses, compose_randomized_response, randomized_response
+from faircount.accounting.composition import Losses, randomized_response
 from faircount.accounting.exact import laplace_delta
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation
 from faircount.core.arrays import Ints, Residues
@@ -25,7 +25,14 @@ from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import coin_noise, heads
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.laplace import epsilon_of_each, laplace_bound, laplace_noise, laplace_table, servable_epsilon
+from faircount.mechanisms.laplace import (
+    epsilon_of_each,
+    laplace_bound,
+    laplace_noise,
+    laplace_table,
+    servable_epsilon,
+    total_delta,
+)
 from faircount.mechanisms.secret_shared import AUDITED_USERS, OVERFLOW_PROBABILITY, Derived
 from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
 from faircount.mechanisms.worst_pair import Part, WorstPair
@@ -114,14 +121,8 @@ class ServerLaplace(ServerNoise):
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """As for Laplace noise of the users: over R releases exactly a 2R-fold randomized response."""
-        each = epsilon_of_each(wanted)
-        made = cls(**wanted.crowd, epsilon=each)
-
-        def total_delta() -> float:
-            ideal = compose_randomized_response(each / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
-            return ideal + made.table_delta(wanted.epsilon, wanted.releases)
-
-        return Calibrated(made, total_delta)
+        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
+        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
 
     @property
     def promise(self) -> tuple[float | None, float | None]:

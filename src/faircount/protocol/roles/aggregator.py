@@ -30,7 +30,6 @@ from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_l
 from faircount.protocol.wire.messages import (
     Aborted,
     Against,
-    BadBlobs,
     Batch,
     Published,
     Reason,
@@ -297,14 +296,6 @@ def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejec
     ):
         return rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again")
     return None
-
-
-def refuse_blobs(s: Aggregator, closed: tuple[int, ...], senders: Sequence[bytes]) -> Step:
-    """Name the blobs that do not open; `senders` are the user ids, blob by blob. After the second claim no further."""
-    if s.claims > 1:
-        return abort(s, "blobs of the further claim do not open", spent=True)
-    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
-    return say(s, stated, bad=frozenset(senders[at] for at in closed), state=advance(s.state, State.SUBMITTING))
 
 
 def publish(

@@ -168,8 +168,17 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
     s = replace(s, handed_over=True)
     sums, closed = _open(s, claim, slots, batch.blobs)
     if closed:
-        return aggregator.refuse_blobs(s, closed, _users(s, slots))
+        return _refuse_blobs(s, closed, _users(s, slots))
     return _publish(s, claim, ballot, slots, sums)
+
+
+def _refuse_blobs(s: Aggregator, closed: tuple[int, ...], senders: Sequence[bytes]) -> aggregator.Step:
+    """Name the blobs that do not open; `senders` are the user ids, blob by blob. After the second claim no further."""
+    if s.claims > 1:
+        return aggregator.abort(s, "blobs of the further claim do not open", spent=True)
+    stated = BadBlobs(s.params.survey, s.claim_hash, closed)
+    bad = frozenset(senders[at] for at in closed)
+    return aggregator.say(s, stated, bad=bad, state=advance(s.state, State.SUBMITTING))
 
 
 def _open(
