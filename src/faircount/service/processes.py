@@ -1,4 +1,4 @@
-"""Processes that we start, watch and stop: each by its own id, and none of them outlives us by accident."""
+"""Processes that we start, watch and stop: each by its own id, and none of them outlives us, even if we are killed."""
 
 import os
 import signal
@@ -32,8 +32,8 @@ class Process:
         """Start `python -m ARGUMENTS`; with `pipe` its standard output is ours to read and close, else in the file."""
         with log.open("ab") as target:
             running = subprocess.Popen(  # noqa: S603 - our own program with our own arguments
-                [sys.executable, "-m", *arguments],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", "faircount.service.child", *arguments],
+                stdin=subprocess.PIPE,  # ours until we are gone: then it ends (`child`)
                 stdout=subprocess.PIPE if pipe else target,
                 stderr=target,
             )
@@ -51,17 +51,21 @@ class Process:
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
         self.running.kill()
-        self.running.wait()
+        self._wait(None)
 
     def stop(self) -> None:
         """Ask it to end, and end it if it does not."""
-        if not self.alive:
-            return
-        self.running.send_signal(signal.SIGTERM)
+        self.running.send_signal(signal.SIGTERM)  # nothing, if it has ended
         with suppress(subprocess.TimeoutExpired):
-            self.running.wait(STOP_SECONDS)
+            self._wait(STOP_SECONDS)
         if self.alive:
             self.kill()
+
+    def _wait(self, seconds: float | None) -> None:
+        """Until it has ended; then nothing of it is left."""
+        self.running.wait(seconds)
+        if self.running.stdin is not None:
+            self.running.stdin.close()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
         """Wait until it is ready; a process that ends instead is told with its last words."""
