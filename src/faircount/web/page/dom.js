@@ -35,3 +35,10 @@ export function show(...content) {
   }
   window.scrollTo(0, 0);
 }
+
+/** Let the browser save something as a file. */
+export function saveFile(blob, name) {
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

@@ -7,6 +7,7 @@ import { Refusal } from "../client/refusal.js";
 import { submission } from "../client/submission.js";
 import { checkBrowser } from "./browser_check.js";
 import { element, foreign, show } from "./dom.js";
+import { hasSentence, headPage, learn, say } from "./language.js";
 import { lastWordOf, statusOf, Unreachable } from "./network.js";
 import {
   believedEnd, invitedParameters, isOver, keep, parametersOfRecord, recordId, visit, withdraw,
@@ -14,7 +15,7 @@ import {
 import { resultSection } from "./result_view.js";
 import { showStanding } from "./standing_view.js";
 import { load, loadAll, remove } from "./store.js";
-import { language, LANGUAGES, say, speak } from "./strings.js";
+import { LANGUAGES } from "./strings.js";
 import { showConfirmation, showQuestion } from "./survey_view.js";
 
 const OPEN = ["draft", "submitting"];
@@ -35,7 +36,7 @@ async function attempt(action) {
 
 function showRefusal(problem) {
   const code = problem instanceof Unreachable ? "unreachable" : problem instanceof Refusal ? problem.code : "other";
-  const name = `refusal_${code}` in LANGUAGES.en ? `refusal_${code}` : "refusal_other";
+  const name = hasSentence(`refusal_${code}`) ? `refusal_${code}` : "refusal_other";
   render = () =>
     show(
       element("h1", {}, say("refusalTitle")),
@@ -195,20 +196,7 @@ async function follow(id) {
   await look();
 }
 
-function languageChoice() {
-  const options = Object.entries(LANGUAGES).map(([code, { language: name }]) =>
-    element("option", { value: code, lang: code, selected: code === language() }, name),
-  );
-  const change = (event) => (speak([event.target.value]), headed(), render());
-  return element("label", {}, `${say("chooseLanguage")} `, element("select", { change, id: "language" }, options));
-}
-
-function headed() {
-  document.title = say("title");
-  document.querySelector("header").replaceChildren(languageChoice());
-}
-
-speak(navigator.languages ?? [navigator.language]);
-headed();
+learn(LANGUAGES);
+headPage(() => render());
 addEventListener("hashchange", () => begin());
 begin();

@@ -5,10 +5,7 @@ import { unscaled } from "../client/canonical_json.js";
 import { estimates } from "../client/estimates.js";
 import { axisOf, chart } from "./chart.js";
 import { element, foreign } from "./dom.js";
-import { say, written } from "./strings.js";
-import { small } from "./survey_view.js";
-
-const percent = (value) => written(100 * value, { maximumFractionDigits: 1, signDisplay: "negative" });
+import { percent, say, small, written } from "./language.js";
 
 /** The section with the result. */
 export function resultSection(params, published) {

@@ -1,10 +1,11 @@
 // After a person has answered: where things stand, and what can still be done.
 
 import { bytesText } from "../client/bytes.js";
-import { element, foreign, show } from "./dom.js";
+import { askFirst } from "./dialog.js";
+import { element, foreign, saveFile, show } from "./dom.js";
+import { moment, say, written } from "./language.js";
 import { isOver, outcomeOf, receiptOf } from "./participation.js";
 import { resultSection } from "./result_view.js";
-import { language, say, written } from "./strings.js";
 
 const CONFLICT = 2;
 const REFUSALS = { 2: "refusedConflict", 3: "refusedUnknown", 5: "refusedLate", 13: "refusedLate" };
@@ -62,9 +63,6 @@ function progressOf(record, status) {
   ].filter((each) => each !== null);
 }
 
-const moment = (text) =>
-  new Intl.DateTimeFormat(language(), { dateStyle: "long", timeStyle: "short" }).format(new Date(text));
-
 function buttons(record, params, actions) {
   const button = (words, click) => element("button", { type: "button", click }, say(words));
   const said = element("p", { role: "status" });
@@ -87,26 +85,10 @@ function buttons(record, params, actions) {
 }
 
 function askWithdrawal(actions) {
-  const answer = (words, settings, act) =>
-    element("button", { type: "button", ...settings, click: () => (dialog.remove(), act()) }, say(words));
-  const dialog = element(
-    "dialog",
-    { "aria-labelledby": "withdraw-question", cancel: () => dialog.remove() },
-    element("p", { id: "withdraw-question" }, say("withdrawSure")),
-    element(
-      "div",
-      { class: "buttons" },
-      answer("withdrawNo", { class: "main", autofocus: true }, () => {}),
-      answer("withdrawYes", {}, actions.withdraw),
-    ),
-  );
-  document.body.append(dialog);
-  dialog.showModal();
+  askFirst({ question: say("withdrawSure"), yes: say("withdrawYes"), no: say("withdrawNo") }, actions.withdraw);
 }
 
 function saveReceipt(record, params) {
   const text = `${JSON.stringify(receiptOf(record, params), null, 1)}\n`;
-  const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  element("a", { href: address, download: "faircount-receipt.json" }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  saveFile(new Blob([text], { type: "application/json" }), "faircount-receipt.json");
 }

@@ -266,25 +266,3 @@ const de = {
 };
 
 export const LANGUAGES = { en, de };
-
-let current = "en";
-
-/** The language that the page speaks now. */
-export const language = () => current;
-
-/** Speak the first of these languages that the page knows. */
-export function speak(wanted) {
-  const known = wanted.map((each) => each.slice(0, 2)).find((each) => Object.hasOwn(LANGUAGES, each));
-  current = known ?? "en";
-  document.documentElement.lang = current;
-  document.documentElement.dir = LANGUAGES[current].direction;
-}
-
-/** A sentence in the current language; a number and its % stay on one line. */
-export function say(name, values = {}) {
-  const filled = LANGUAGES[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
-  return filled.replaceAll(" %", "\u00a0%");
-}
-
-/** A number as the current language writes it. */
-export const written = (value, options = {}) => new Intl.NumberFormat(current, options).format(value);

@@ -2,7 +2,7 @@
 
 import { hex } from "../client/bytes.js";
 import { element, foreign, show } from "./dom.js";
-import { say, written } from "./strings.js";
+import { say, small, written } from "./language.js";
 
 const WEAK = 95; // percent: whoever may be surer than this of an answer is told it
 const NEGLIGIBLE = 1e-12;
@@ -77,13 +77,6 @@ function promise(params) {
 
 /** A small probability in the form 1 / 1,000,000, rounded up. */
 const share = (delta) => `1 / ${written(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" })}`;
-
-/** A small number with two digits, never rounded down. */
-export function small(value) {
-  if (value === 0) return "0";
-  const [digits, power] = value.toExponential(12).split("e");
-  return `${written(Math.ceil(Number(digits) * 10 - 1e-9) / 10)}e${power}`;
-}
 
 function checked(params) {
   const counts = { n: written(params.n_max), minimum: written(params.minimum) };
