@@ -7,7 +7,7 @@ BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
 
-.PHONY: demo reproduce test browser browsers screenshots faults kills load mutants lint format bench docs site pythons vectors lock clean
+.PHONY: demo reproduce test browser browsers screenshots faults kills load mutants lint format bench docs coverage site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -74,6 +74,9 @@ pythons: $(STAMP)  ## the wheel, without extras, on every Python from 3.11 on th
 
 docs: $(STAMP)  ## write again what the documentation prints
 	$(BIN)/python docs/make.py
+
+coverage: $(STAMP)  ## compute every line of docs/coverage.md again and compare: minutes; make test does it for a part of them
+	$(BIN)/python docs/make_coverage.py --check --whole
 
 bench: $(STAMP)  ## side by side with peers, into benchmarks/RESULTS.md
 	$(PYTHON) -m venv $(BENCH)

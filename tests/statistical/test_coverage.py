@@ -1,6 +1,7 @@
 """Every interval at every n: coverage by enumeration, and width against an oracle.
 
-The numbers are those of docs/coverage.md, which `tests/docs/test_pages.py` computes again and compares line by line.
+The numbers are those of docs/coverage.md, of which `tests/docs/test_pages.py` computes a part again, and
+`make coverage` all of it.
 """
 
 from dataclasses import dataclass
