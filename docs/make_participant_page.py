@@ -32,10 +32,13 @@ Because the digest is in the code, S1 cannot show other parameters, other keys o
 ## What the page computes itself
 
 - The digest of the parameters, which must be that of the invitation.
-- For `laplace` the noise table, with whole numbers of any size, to the published digest; for every mechanism all derived numbers. One is believed: for decoys
-  without a published number of coins, that number itself, from which the promise is then computed.
-- Whether the promise follows, exactly to nine digits, with the fewest people that may be counted and with all: for `laplace`, `decoys` and `dpds` in the `servers`
-  topology. Other mechanisms, and topologies with several visits, are refused with the advice to use `faircount answer`: in `masked` a person's device must come back to help others, and no page that
+- For `laplace` and `server-laplace` the noise table, with whole numbers of any size, to the published digest; for every mechanism all derived numbers; where
+  answers are proven, the degree of the question, the field in which it lies, and that each server has committed to a value of its own. One number is believed: for
+  decoys and coins without a given number of coins, that number itself, from which the promise is then computed.
+- Whether the promise follows, exactly to nine digits, with the fewest people that may be counted and with all: for `server-laplace`, `server-coins`, `placed-coins`, `laplace`, `decoys` and
+  `dpds` in the `servers` topology. That a server adds its noise, or places coins as agreed, cannot be computed on a device: the page names the server on which the promise relies.
+- The proof that the answer is exactly one vote ([how](validity.md)), where the survey asks for one: the page is the prover. It takes a few milliseconds for 30 answers to choose from.
+- Other mechanisms are refused with the advice to use `faircount answer`, and so are topologies with several visits, `masked` among them: there a person's device must come back to help others, and no page that
   may be closed at any time, on browsers that delete storage after a week, can honestly promise that for a person.
 - S1's signature on the acknowledgement, S2's signature on the result, the proof of having been counted. What is not proven is not believed, and the
   page says so.

@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 from basics import Case, Listed, secret
-from surveys import ITEMS, parameters
+from surveys import proven_surveys
 
 from faircount.core.arrays import Residues
-from faircount.mechanisms.placed_coins import PlacedCoins
-from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.reports import Release, form_of, question_of, verified
 from faircount.protocol.topologies.two_servers.validity import Question, ReportForm, point_of, prove
@@ -21,12 +19,6 @@ from faircount.testing.invalid_reports import INVALID
 
 VALUES = secret(104), secret(103)
 """v1 and v2, behind the commitments of the parameters."""
-
-
-def _surveys() -> tuple[SurveyParameters, SurveyParameters]:
-    laplace = ServerLaplace(items=ITEMS, users=10, epsilon=1.0)
-    coins = PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8)
-    return parameters(mechanism=laplace, delta=1e-6, minimum=2), parameters(mechanism=coins, minimum=10)
 
 
 def _form(params: SurveyParameters) -> ReportForm:
@@ -61,9 +53,9 @@ def _asked(params: SurveyParameters) -> Case:
 
 
 def proven_reports() -> list[Case]:
-    """A valid report for every item, of a survey without coins and of one with."""
+    """A valid report for every item, of surveys without coins and of one with."""
     made = []
-    for params in _surveys():
+    for params in proven_surveys():
         form, reports = _form(params), []
         for item in range(form.items):
             coins = [(item >> at) & 1 for at in range(form.coins)]
@@ -77,7 +69,7 @@ def proven_reports() -> list[Case]:
 
 def bad_reports() -> list[Case]:
     """Reports that are not one vote, or whose proof is not theirs; the blind and what else is random: 00, 01, ..."""
-    params = _surveys()[1]
+    params = proven_surveys()[-1]
     rows = {why: forged(_form(params), Listed()) for why, forged in INVALID.items()}
     judged = ((why, _judged(params, row, 70 + at)) for at, (why, row) in enumerate(rows.items()))
     return [{"why": why, **_asked(params), **each} for why, each in judged]
@@ -85,7 +77,7 @@ def bad_reports() -> list[Case]:
 
 def placed_coins() -> list[Case]:
     """Which coins of ten members count for which item, and which are turned over."""
-    params, claim_hash, members = _surveys()[1], secret(105), bitmap(range(10), 10)
+    params, claim_hash, members = proven_surveys()[-1], secret(105), bitmap(range(10), 10)
     release = Release(params, verified(params.mechanism), VALUES, claim_hash, members)
     placed = release.placement(10)
     known = {"published": params.published.decode(), "v1": VALUES[0], "v2": VALUES[1], "claim_hash": claim_hash}

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from basics import SURVEY, Case, Listed, pair, secret
 
+from faircount.core.arrays import Residues
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
 from faircount.protocol.survey.acknowledgement import sign_together, unsigned
@@ -24,6 +27,7 @@ from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Peer
 from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.topologies.two_servers import user as servers_user
+from faircount.protocol.topologies.two_servers.reports import vector_of
 from faircount.protocol.topologies.two_stage import election
 from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotSums
 from faircount.protocol.wire import canonical_json as canonical
@@ -61,6 +65,15 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
     return propose(mechanism, keys, survey=SURVEY, topology=topology, **agreed)
 
 
+def proven_surveys() -> tuple[SurveyParameters, ...]:
+    """Surveys whose reports are proven: both servers add Laplace noise, or coins, or users' coins are placed."""
+    return (
+        parameters(mechanism=ServerLaplace(items=ITEMS, users=10, epsilon=1.0), delta=1e-6, minimum=2),
+        parameters(mechanism=ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6), delta=1e-6, minimum=2),
+        parameters(mechanism=PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8), minimum=10),
+    )
+
+
 # --- parameters, rosters, sets ------------------------------------------------------------------------------------
 
 
@@ -72,6 +85,7 @@ def params() -> list[Case]:
         parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff"),
         parameters(MASKED, k=26, t=6, attempts=2),
         parameters(TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
+        *proven_surveys(),
     ]
     return [{"published": each.published.decode(), "digest": each.digest} for each in found]
 
@@ -80,9 +94,14 @@ def bad_params() -> list[Case]:
     """Bytes that are not the published form of any parameters."""
     good = parameters().published.decode()
     plain = json.loads(good)
+    proven = json.loads(proven_surveys()[0].published)
 
     def other(**change: Any) -> str:
         return canonical.encode({**plain, **change}).decode()
+
+    def other_proof(**change: Any) -> str:
+        derived = proven["derived"]
+        return canonical.encode({**proven, "derived": {**derived, "proof": {**derived["proof"], **change}}}).decode()
 
     cases = {
         "a float": good.replace('"minimum":80', '"minimum":80.0'),
@@ -102,6 +121,19 @@ def bad_params() -> list[Case]:
         "the first version": other(version=1),
         "a version to come": other(version=3),
         "not JSON": good[:-1],
+        "a question of a lower degree": other_proof(degree=5),
+        "another modulus of the question's field": other_proof(modulus=[5, 1, 0, 0, 0, 0, 0, 1]),
+        "noise of somebody else": other_proof(noise="users"),
+        "coins that nobody flips": other_proof(coins=1),
+        "both servers committed to one value": canonical.encode(
+            {**proven, "keys": {**proven["keys"], "s2_commitment": proven["keys"]["s1_commitment"]}}
+        ).decode(),
+        "a server committed to nothing": canonical.encode(
+            {**proven, "keys": {**proven["keys"], "s1_commitment": "00" * 32}}
+        ).decode(),
+        "a proof that is not there": canonical.encode(
+            {**proven, "derived": {name: each for name, each in proven["derived"].items() if name != "proof"}}
+        ).decode(),
     }
     return [{"why": why, "published": text} for why, text in cases.items()]
 
@@ -154,17 +186,21 @@ def graphs() -> list[Case]:
 
 
 def servers_upload() -> list[Case]:
-    """The body of one user: vector, seed and key given, salt and nonce the bytes 00, 01, ..."""
-    params, guest = parameters(), Invitation(secret(10), parameters().digest)
-    made = servers_user.prepare(
-        params, guest, np.array([0, 1, 0], dtype=np.uint8), secret(12), pair(11), Listed(), RealSealing()
-    )
+    """The body of one user: vector, seed and key given, salt and nonce the bytes 00, 01, ...; then proven reports."""
+    plain, proven = parameters(), proven_surveys()
+    reports = ((params, vector_of(params.mechanism, 1, Listed())) for params in proven)
+    return [_upload(params, row) for params, row in ((plain, np.array([0, 1, 0], dtype=np.uint8)), *reports)]
+
+
+def _upload(params: SurveyParameters, response: Residues) -> Case:
+    guest = Invitation(secret(10), params.digest)
+    made = servers_user.prepare(params, guest, response, secret(12), pair(11), Listed(), RealSealing())
     body = made.body
-    return [
+    return (
         {"published": params.published.decode(), "token": secret(10), "secret": secret(11), "seed": secret(12)}
-        | {"response": [0, 1, 0], "salt": body.salt, "share": body.share, "blob": body.blob, "body": encode(body)}
-        | {"commitment": RealSealing().commit(body.salt, body.share), "s2_secret": secret(102)}
-    ]
+        | {"response": response.tolist(), "salt": body.salt, "share": body.share, "blob": body.blob}
+        | {"body": encode(body), "commitment": RealSealing().commit(body.salt, body.share), "s2_secret": secret(102)}
+    )
 
 
 def masks() -> list[Case]:

@@ -54,7 +54,7 @@ test("heads are binomial: every random byte counted once", () => {
   for (const [coins, wanted] of [[3, [1, 3, 3, 1]], [8, [1, 8, 28, 56, 70, 56, 28, 8, 1]]]) {
     const found = new Array(coins + 1).fill(0);
     for (let byte = 0; byte < 256; byte += 1) {
-      const [, count] = MECHANISMS.decoys.noise({ each: coins }, 2, 0, () => Uint8Array.of(byte));
+      const [, count] = MECHANISMS.decoys.vector({ each: coins }, 2, 0, () => Uint8Array.of(byte));
       found[Number(count)] += 1;
     }
     assert.deepEqual(found, wanted.map((each) => (each * 256) / 2 ** coins));
@@ -64,8 +64,8 @@ test("heads are binomial: every random byte counted once", () => {
 test("a person is counted exactly when the random bits lie below p", async () => {
   const drawn = { coin: { values: [1, 0], cumulative: [1n << 126n, 1n << 128n] } };
   const first = (byte) => (size) => Uint8Array.from({ length: size }, (_, at) => (at ? 255 : byte));
-  assert.deepEqual(MECHANISMS.dpds.noise(drawn, 3, 2, first(0x3f)), [0n, 0n, 1n]);
-  assert.deepEqual(MECHANISMS.dpds.noise(drawn, 3, 2, first(0x40)), [0n, 0n, 0n]);
+  assert.deepEqual(MECHANISMS.dpds.vector(drawn, 3, 2, first(0x3f)), [0n, 0n, 1n]);
+  assert.deepEqual(MECHANISMS.dpds.vector(drawn, 3, 2, first(0x40)), [0n, 0n, 0n]);
 });
 
 test("a Laplace table is a symmetric law next to the ideal one", () => {

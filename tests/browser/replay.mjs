@@ -5,18 +5,21 @@ import { decode as decodeJson, encode as encodeJson } from "../../src/faircount/
 import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
 import { entryLeaf, paramsDigest, rootOfPath, sha256 } from "../../src/faircount/web/client/digests.js";
-import { expand, pack, unpack } from "../../src/faircount/web/client/field.js";
+import { expand, pack, subtract, unpack } from "../../src/faircount/web/client/field.js";
 import { entryMac, invitation, sealingKey } from "../../src/faircount/web/client/invitation.js";
 import { believed, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
+import { prove } from "../../src/faircount/web/client/proof.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
 import { agree, deriveKey, keyInfo, open, seal, secretKey } from "../../src/faircount/web/client/sealing.js";
 import { acknowledges, statementOf, verify } from "../../src/faircount/web/client/signing.js";
 import { prepared } from "../../src/faircount/web/client/submission.js";
+import { vanishing } from "../../src/faircount/web/client/small_field.js";
 import { laplaceTable, lookup, tableDigest } from "../../src/faircount/web/client/tables.js";
+import { accepts, answersOf, blindedAt, fieldOf, pointOf, valueAt } from "./verifier.mjs";
 
 /** Files of which a person's client in the `servers` topology needs nothing. */
-export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "validity", "proven_reports", "bad_reports", "placed_coins"];
+export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "placed_coins"];
 
 const ONE = 1n << 128n;
 
@@ -150,6 +153,31 @@ export const REPLAYS = {
     equal(found, [one.share, one.commitment, one.blob, one.body], "body");
   },
 
+  async validity(one) {
+    const field = fieldOf(one.q, one.k, one.modulus);
+    const size = one.N + one.m;
+    equal(valueAt(field, vanishing(size, one.q), one.r), one.Z_at_r, "Z");
+    for (const [at, bits] of one.bits.entries()) {
+      const row = prove({ q: one.q }, bits, one.s[at]);
+      equal(row, [...bits, ...one.s[at], ...one.h[at]], "row");
+      equal(blindedAt(field, bits, one.s[at], one.r), one.f_at_r[at], "f");
+      equal(valueAt(field, one.h[at], one.r), one.h_at_r[at], "h");
+    }
+  },
+
+  async proven_reports(one) {
+    const { drawn } = await parse(textBytes(one.published));
+    const [size, { q, degree, proof }] = [one.items + one.coins, drawn.form];
+    equal([q, degree, proof.coins, proof.modulus], [one.q, one.degree, one.coins, one.modulus], "form");
+    for (const each of one.reports) {
+      const row = prove(drawn.form, each.row.slice(0, size), each.row.slice(size, size + one.degree));
+      equal(row, each.row, "row");
+      await judged({ ...one, ...each }, true);
+    }
+  },
+
+  bad_reports: (one) => judged(one, false),
+
   async messages(one) {
     if (!KNOWN.includes(one.name)) {
       equal(await refused(() => decode(unhex(one.bytes)), one.name), "malformed", "reason");
@@ -183,6 +211,19 @@ export const REPLAYS = {
     equal(await acknowledged(one), false, one.why);
   },
 };
+
+/** Shares, the question, what both servers answer, and what they decide. */
+async function judged(one, accepted) {
+  const [q, field] = [BigInt(one.q), fieldOf(one.q, one.degree, one.modulus)];
+  const point = await pointOf(textBytes(one.published), unhex(one.v1 + one.v2), one.q, one.degree);
+  equal(point, one.point, "point");
+  const second = await expand(unhex(one.key), q, one.row.length);
+  const first = subtract(bigs(one.row), second, q);
+  equal(hex(pack(first, q)), one.share, "share");
+  const answers = [first, second].map((share) => answersOf(field, one, share.map(Number), point));
+  equal(answers, [one.answers_1, one.answers_2], "answers");
+  equal([accepts(field, one, ...answers, point), one.accepted], [accepted, accepted], "decision");
+}
 
 async function acknowledged(one) {
   const survey = Uint8Array.from({ length: 16 }, (_, at) => at);

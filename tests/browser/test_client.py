@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
-from faircount.protocol import SERVERS
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.play import converse, result_of, set_up
 from faircount.protocol.roles.coordinate import coordinate
 from faircount.protocol.roles.coordinator import end_phase
@@ -66,23 +69,53 @@ def test_a_changed_answer_is_noticed_by_the_replay(library_page) -> None:
     [
         Laplace(items=ITEMS, users=12, epsilon=50.0),  # no noise but once in 10^9 surveys
         Laplace(items=ITEMS, users=12, epsilon=50.0, spare_bits=40),
+        ServerLaplace(items=ITEMS, users=12, epsilon=50.0),
+        ServerLaplace(items=ITEMS, users=12, epsilon=50.0, spare_bits=24),  # products of residues need two halves
     ],
-    ids=["small field", "large field"],
+    ids=["small field", "large field", "proven", "proven in a large field"],
 )
 def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
+    result = surveyed(mechanism, [at % 3 for at in range(11)])
+    assert result.included == 11
+    assert np.rint(result.estimates * 11).tolist() == [4, 4, 3]
+
+
+def surveyed(mechanism, people: list) -> Result:
+    """The result when all people use the browser's client; a list of numbers in the place of an answer lies."""
     survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
-    held = [at % 3 for at in range(11)]
-    people = [[each.token.hex(), at] for each, at in zip(survey.invitations, held, strict=False)]
-    (said,) = answers({"published": survey.params.published.decode(), "people": people})
+    invited = [[each.token.hex(), at] for each, at in zip(survey.invitations, people, strict=False)]
+    (said,) = answers({"published": survey.params.published.decode(), "people": invited})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
         s1, (answer,) = coordinate(s1, parse(bytes.fromhex(body)))
         assert isinstance(answer, Accepted)
     s1, out = end_phase(s1)
     s1, s2 = converse(s1, s2, out)
-    result = result_of(s1)
-    assert result.included == 11
-    assert np.rint(result.estimates * 11).tolist() == np.bincount(held).tolist()
+    return result_of(s1)
+
+
+def test_what_is_not_one_vote_is_refused_by_the_servers_whatever_the_client_proves() -> None:
+    honest = [at % 3 for at in range(9)]
+    lies = [[50, -49, 0], [1, 1, 0], [0, 0, 0], [2, -1, 0]]
+    result = surveyed(ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5), [*honest, [0, 0, 1], *lies])
+    assert (result.validity.counted, result.validity.refused) == (10, 4)
+    assert np.rint(result.estimates * 10).tolist() == [3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "flipped"),
+    [
+        (ServerCoins(items=ITEMS, users=40, epsilon=1.0, coins=150), 300),
+        (PlacedCoins(items=ITEMS, users=40, epsilon=1.0, coins=30, dropouts=5), 30),
+    ],
+    ids=["server-coins", "placed-coins"],
+)
+def test_votes_with_coins_are_proven_too(mechanism, flipped: int) -> None:
+    result = surveyed(mechanism, [1] * 40)
+    assert (result.validity.counted, result.validity.refused) == (40, 0)
+    for at, count in enumerate(result.aggregate):
+        heads = count - 40 * (at == 1)
+        assert abs(heads - flipped / 2) <= 5.2 * np.sqrt(flipped) / 2  # 6e-7 for three items, two-sided
 
 
 def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
@@ -119,6 +152,17 @@ def test_other_mechanisms_are_computed_alike() -> None:
         DPDS(items=30, users=1000, p=0.39, floor=23, epsilon=0.5),
         DPDS(items=2, users=200, epsilon=1.0, delta=1e-4, floor=60, dropouts=10),
         DPDS(items=2, users=900, epsilon=1.0, delta=1e-4, floor=200, dropouts=45),
+        *(
+            ServerLaplace(items=items, users=users, epsilon=epsilon, spare_bits=spare)
+            for epsilon in (0.1, 1.0, 20.0)
+            for items, users, spare in ((5, 10, 0), (300, 333, 10), (2, 3000, 0))
+        ),
+        ServerLaplace(items=2000, users=10, epsilon=20.0, insiders=7),  # q is larger for the bits' sake
+        ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-6),
+        ServerCoins(items=30, users=1000, epsilon=0.1, delta=1e-9, insiders=3),
+        ServerCoins(items=2, users=10, epsilon=1.0, coins=500),
+        PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, insiders=50, dropouts=100),
+        PlacedCoins(items=4, users=300, epsilon=1.0, coins=200, dropouts=7, spare_bits=16),
     ]
     assert answers(*({"published": published(each), "people": []} for each in kinds)) == [{"bodies": []}] * len(kinds)
 
@@ -134,10 +178,18 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
     laplace = published(Laplace(items=4, users=30, epsilon=1.0, dropouts=3), minimum=27)
     decoys = published(Decoys(items=4, users=30, epsilon=1.0, delta=1e-6))
     dpds = published(DPDS(items=3, users=100, epsilon=1.0, delta=1e-3, floor=30, dropouts=5))
+    noisy = published(ServerLaplace(items=4, users=30, epsilon=1.0))
+    coins = published(ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-6))
+    placed = published(PlacedCoins(items=4, users=300, epsilon=1.0, delta=1e-6, dropouts=20))
     less = {
         name: str(int(json.loads(text)[name]) * 999 // 1000) for name, text in (("epsilon", laplace), ("delta", dpds))
     }
     worse = [
+        changed(noisy, epsilon=less["epsilon"]),
+        changed(noisy, delta="0"),
+        changed(coins, epsilon=str(int(less["epsilon"]) * 9 // 10)),
+        changed(placed, epsilon=str(int(less["epsilon"]) * 9 // 10)),
+        changed(placed, minimum=json.loads(placed)["derived"]["D"] - 1),
         changed(laplace, epsilon=less["epsilon"]),
         changed(laplace, minimum=26),
         changed(laplace, delta="0"),
@@ -146,6 +198,9 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
         changed(dpds, minimum=json.loads(dpds)["minimum"] - 1),
     ]
     assert answers(*({"published": each, "people": []} for each in worse)) == [{"refused": "promise"}] * len(worse)
+    for each in worse:
+        with pytest.raises(RefusedError):
+            SurveyParameters.parse(each.encode())
 
 
 def test_values_that_do_not_follow_are_refused() -> None:
@@ -161,7 +216,11 @@ def test_values_that_do_not_follow_are_refused() -> None:
             changed(laplace, phi=0),
         ],
         "mechanism": [changed(laplace, mechanism="dpdg")],
-        "malformed": [changed(laplace, settings={**plain["settings"], "noise": 0}), changed(laplace, proof=1)],
+        "malformed": [
+            changed(laplace, settings={**plain["settings"], "noise": 0}),
+            changed(laplace, proof=1),
+            changed(laplace, derived={**derived, "proof": {}}),
+        ],
     }
     wanted = [{"refused": code} for code, texts in bad.items() for _ in texts]
     assert answers(*({"published": each, "people": []} for texts in bad.values() for each in texts)) == wanted
@@ -173,6 +232,9 @@ def test_estimates_and_intervals_are_those_of_the_library() -> None:
         (Laplace(items=3, users=60, epsilon=0.5, dropouts=10), 55, [40, -3, 20]),
         (Laplace(items=3, users=60, epsilon=2.0, dropouts=10), 50, [30, 0, 20]),
         (Decoys(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [120, 130, 95]),
+        (ServerLaplace(items=3, users=60, epsilon=0.5, dropouts=10), 52, [40, -5, 20]),
+        (ServerCoins(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [100, 120, 95]),
+        (PlacedCoins(items=3, users=200, epsilon=1.0, delta=1e-4, dropouts=10), 195, [120, 130, 95]),
     ]
     sampled = [(DPDS(items=3, users=300, p=0.5, floor=60, epsilon=1.0, dropouts=15), 290, [70, 40, 30])]
     asked, wanted = [], []

@@ -240,8 +240,8 @@ def test_graphs_and_elections() -> None:
         assert sorted(helpers["eligible"], key=lambda i, tags=tags: tags[16 * i : 16 * i + 16]) == row
 
 
-def test_a_users_body_in_the_servers_topology() -> None:
-    (case,) = cases("servers_upload")
+@pytest.mark.parametrize("case", cases("servers_upload"), ids=lambda case: json.loads(case["published"])["mechanism"])
+def test_a_users_body_in_the_servers_topology(case) -> None:
     plain = json.loads(case["published"])
     digest, q, survey = labelled("params", case["published"].encode()), int(plain["derived"]["q"]), h(plain["survey"])
     token, public = h(case["token"]), public_of(h(case["secret"]))

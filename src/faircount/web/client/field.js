@@ -66,6 +66,17 @@ function littleEndianBytes(value, size) {
   return Uint8Array.from({ length: size }, (_, at) => parseInt(text.substr(2 * (size - 1 - at), 2), 16));
 }
 
+/** `count` independent elements, each exactly uniform; for what nobody else must draw alike. */
+export function uniformElements(q, count, random) {
+  const limit = ((1n << 64n) / q) * q;
+  const found = [];
+  while (found.length < count) {
+    const word = uniformBits(64, random);
+    if (word < limit) found.push(word % q);
+  }
+  return found;
+}
+
 /** So many uniform bits as a number. */
 export const uniformBits = (bits, random) => bigEndian(random(bits / 8));
 

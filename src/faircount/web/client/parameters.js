@@ -3,6 +3,7 @@
 
 import { same, unhex } from "./bytes.js";
 import { big, decode, unscaled } from "./canonical_json.js";
+import { COMMON } from "./derived_values.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
 import { insist } from "./refusal.js";
@@ -35,12 +36,14 @@ export async function parse(published) {
   checkPromise(plain, mechanism, drawn);
   const keys = Object.fromEntries(KEYS.map((name) => [name, key(plain.keys[name])]));
   const bytes = { survey: unhex(plain.survey), digest: await paramsDigest(published), published };
-  return { ...plain, ...bytes, keys, q: big(plain.derived.q), real: reals(plain), drawn };
+  const width = drawn.form?.width ?? plain.items.length; // elements that a person splits between the servers
+  const { proven } = mechanism;
+  return { ...plain, ...bytes, keys, q: big(plain.derived.q), real: reals(plain), drawn, width, proven };
 }
 
 /** The vector of one person who chose the item at this position. */
 export const respond = (params, answer, random) =>
-  MECHANISMS[params.mechanism].noise(params.drawn, params.items.length, answer, random);
+  MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
 
 function checkKinds(plain) {
   insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "text is expected");
@@ -51,7 +54,7 @@ function checkKinds(plain) {
   insist(plain.minimum >= 2 && plain.minimum <= plain.n_max, "malformed", "the minimum lies between 2 and n_max");
   insist(Array.isArray(plain.items) && plain.items.length >= 2 && plain.items.every(isLabel), "malformed", "items");
   insist(new Set(plain.items).size === plain.items.length, "malformed", "items must be distinct");
-  insist(exactly(plain.keys, KEYS) && exactly(plain.derived, DERIVED), "malformed", "keys or derived values");
+  insist(exactly(plain.keys, KEYS), "malformed", "a key of a server is missing, or an unknown one is there");
 }
 
 /** The mechanism, if this client can draw it. */
@@ -61,13 +64,13 @@ function supported(plain) {
   const mechanism = Object.hasOwn(MECHANISMS, plain.mechanism) ? MECHANISMS[plain.mechanism] : null;
   insist(mechanism !== null, "mechanism", `this page cannot draw ${plain.mechanism}`);
   insist(exactly(plain.settings, mechanism.settings), "malformed", "the settings are not complete, or unknown");
-  insist(COUNTED.every((name) => isCount(plain.settings[name])), "malformed", "settings are whole numbers");
+  const derived = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
+  insist(exactly(plain.derived, derived), "malformed", "the derived values are not complete, or unknown");
+  insist(COMMON.every((name) => isCount(plain.settings[name])), "malformed", "settings are whole numbers");
   insist(plain.derived.scale === 1 && plain.derived.allocation === "alike", "derived", "scale or allocation");
   insist(big(plain.derived.q) >= 2n && big(plain.derived.q) < LARGEST_MODULUS, "derived", "q is out of range");
   return mechanism;
 }
-
-const COUNTED = ["dropouts", "insiders", "spare_bits"];
 
 /** With the fewest people that may be counted, and with all. */
 function checkPromise(plain, mechanism, drawn) {

@@ -83,6 +83,11 @@ export function laplaceEpsilon(epsilon, share) {
   return share >= 1 ? epsilon : -2 * Math.log(laplaceRatios(epsilon, share, 1)[0]);
 }
 
+/** Delta at `epsilon` of the whole Laplace noise meant for `made`: two counts move, each a randomized response. */
+export function laplaceDelta(made, epsilon) {
+  return epsilon >= made ? 0 : -Math.expm1(epsilon - made) / (1 + Math.exp(-made / 2)) ** 2;
+}
+
 /** g[z+1] / g[z] for z = 0..reach-1, g the law of a share of the noise: downward from where the start is forgotten. */
 function laplaceRatios(epsilon, share, reach) {
   const a = Math.exp(-epsilon / 2);

@@ -34,7 +34,7 @@ export async function prepared(params, invitation, vector, seed, pair, random) {
 /** S2's share of a person's vector. */
 async function expanded(params, user, publicKey, seed) {
   const info = await bound(params, PURPOSE.seedExpansion, user, publicKey);
-  return expand(await deriveKey(seed, params.digest, info), params.q, params.items.length);
+  return expand(await deriveKey(seed, params.digest, info), params.q, params.width);
 }
 
 /** What binds a key: the survey, S2, and the hash of who and what it is for. */

@@ -49,9 +49,10 @@ function showRefusal(problem) {
 
 /** Begin with the address of the page. */
 function begin() {
-  turn += 1;
+  const mine = (turn += 1);
   return attempt(async () => {
     await checkBrowser();
+    if (turn !== mine) return;
     if (location.hash.length > 1) await openInvitation(decodeURIComponent(location.hash.slice(1)));
     else await showEntry();
   });
@@ -59,7 +60,9 @@ function begin() {
 
 /** Without an invitation: a field for the code, and what was answered here. */
 async function showEntry() {
+  const mine = turn;
   const parts = await Promise.all((await loadAll()).map(async (record) => [record, await parametersOfRecord(record)]));
+  if (turn !== mine) return;
   render = () => {
     const field = element("textarea", { id: "code", rows: "4", autocomplete: "off", spellcheck: "false", dir: "ltr" });
     const open = (event) => (event.preventDefault(), attempt(() => openInvitation(field.value)));
@@ -83,7 +86,7 @@ async function showEntry() {
 }
 
 async function openInvitation(text) {
-  turn += 1;
+  const mine = (turn += 1);
   const code = await readCode(text);
   const record = await load(recordId(code.survey, code.invitation.user));
   if (record) return follow(record.id);
@@ -91,6 +94,7 @@ async function openInvitation(text) {
   render();
   const params = await invitedParameters(new URL(".", document.baseURI).href, code);
   const status = await statusOf(params);
+  if (turn !== mine) return;
   if (status && !OPEN.includes(status.state)) return showClosed(params);
   askQuestion(params, code.invitation);
 }

@@ -14,12 +14,14 @@ export function resultSection(params, published) {
     epsilon: written(unscaled(bytesText(published.realized_epsilon)), { maximumSignificantDigits: 4 }),
     delta: small(unscaled(bytesText(published.realized_delta))),
   };
+  const votes = { included: written(published.included), refused: written(published.refused) };
   return element(
     "section",
     { class: "result" },
     element("h2", {}, say("resultTitle")),
     table(rows, axisOf(rows), published.included),
     element("p", { class: "quiet" }, say("resultWords")),
+    element("p", { class: "quiet" }, say(params.proven ? "resultProven" : "resultUnproven", votes)),
     element("p", { class: "quiet" }, say("resultRealized", kept)),
   );
 }

@@ -67,7 +67,7 @@ function promise(params) {
     element("h2", {}, say("promiseTitle")),
     element("p", {}, say("promise", { sure: written(sure) })),
     sure > WEAK ? element("p", { class: "warning" }, say("promiseWeak")) : null,
-    element("p", {}, say("promiseServers", { phi: written(params.phi) })),
+    element("p", {}, whomFrom(params)),
     delta > NEGLIGIBLE ? element("p", {}, say("promiseDelta", { delta: share(delta) })) : null,
     params.settings.floor ? element("p", {}, say("promiseFloor", { floor: written(params.settings.floor) })) : null,
     element("p", { class: "quiet" }, say("promiseTwice")),
@@ -75,19 +75,33 @@ function promise(params) {
   );
 }
 
+/** From whom the promise protects, and on whom that relies. */
+function whomFrom(params) {
+  if (noiseOf(params) === "users") return say("promiseServers", { phi: written(params.phi) });
+  return say("promiseServerNoise", { s1: name(params.s1_operator), s2: name(params.s2_operator) });
+}
+
+/** Who makes the noise: "users" or "servers". */
+const noiseOf = (params) => params.derived.proof?.noise ?? "users";
+
 /** A small probability in the form 1 / 1,000,000, rounded up. */
 const share = (delta) => `1 / ${written(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" })}`;
 
 function checked(params) {
   const counts = { n: written(params.n_max), minimum: written(params.minimum) };
-  const lines = ["checkedDigest", "checkedTable", "checkedPromise"].filter(
-    (each) => each !== "checkedTable" || params.drawn.table,
-  );
+  const noise = noiseOf(params) === "servers" ? "checkedServerTable" : "checkedTable";
+  const lines = [
+    "checkedDigest",
+    ...(params.proven ? ["checkedProof"] : []),
+    ...(params.drawn.table ? [noise] : params.proven ? ["checkedCoins"] : []),
+    "checkedPromise",
+  ];
   return section("checkedTitle", lines, counts, element("p", { class: "quiet" }, say("checkedNot")));
 }
 
 function uncovered(params) {
-  const lines = ["uncoveredBoth", "uncoveredPage", "uncoveredPart", "uncoveredCounts", "uncoveredDevice"];
+  const wrong = params.proven ? "uncoveredServers" : "uncoveredCounts";
+  const lines = ["uncoveredBoth", "uncoveredPage", "uncoveredPart", wrong, "uncoveredDevice"];
   return section("uncoveredTitle", lines, { s1: name(params.s1_operator) });
 }
 
@@ -107,7 +121,7 @@ export function showConfirmation(params, answer, made, onSend, onBack) {
     foreign("p", params.items[answer], { class: "answer" }),
     bytesShown("confirmShare", operators, made.share),
     bytesShown("confirmBlob", operators, made.blob),
-    element("p", {}, say("confirmWords")),
+    element("p", {}, say(params.proven ? "confirmProven" : "confirmWords")),
     element("p", {}, say("confirmOnce")),
     element("div", { class: "buttons" }, send, element("button", { type: "button", click: onBack }, say("back"))),
   );
