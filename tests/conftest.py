@@ -1,6 +1,7 @@
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,9 +16,9 @@ settings.load_profile("unhurried")
 _NUMBERS = count()
 
 
-@pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[Any]:
-    """A real PostgreSQL, started for the tests that ask for it."""
+@contextmanager
+def started_postgresql() -> Iterator[Any]:
+    """A real PostgreSQL in a folder of its own while a block runs."""
     folder = Path(mkdtemp(prefix="faircount-postgresql-"))
     folder.chmod(0o755)  # PostgreSQL does not run as root: as another user it must get here
     with warnings.catch_warnings():
@@ -30,6 +31,20 @@ def postgresql_server() -> Iterator[Any]:
         yield server
         server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Any]:
+    """A real PostgreSQL, started for the tests that ask for it."""
+    with started_postgresql() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgresql() -> Iterator[Any]:
+    """Another one, for a test that stops it in the middle."""
+    with started_postgresql() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -10,8 +10,9 @@
     +-- ContradictionError               what was measured contradicts the theory beside it
     +-- UnreachableError                 a server does not answer now: the same again later is safe
     +-- RemoteError                      a server answered that it will not do what was asked
-    +-- StorageError                     a database, a key or an anchor cannot be used now: nothing was changed
+    +-- StorageError                     a database, a key or a file cannot be used now: nothing was changed
     |   +-- SchemaError                  a database has a schema or a role that this program does not know
+    |   +-- DiskFullError                there is no room left on a disk
     +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
         +-- IllegalTransitionError       the survey is not in a state from which this step exists
         +-- StaleLedgerError             a ledger was changed by somebody else meanwhile: do the step again
@@ -67,11 +68,15 @@ class RemoteError(FaircountError):
 
 
 class StorageError(FaircountError):
-    """A database, a key or an anchor cannot be used now; nothing was changed, and the same may be tried again."""
+    """A database, a key or a file cannot be used now; nothing was changed, and the same may be tried again."""
 
 
 class SchemaError(StorageError):
     """A database has a schema, or belongs to a role, that this program does not know; it was not touched."""
+
+
+class DiskFullError(StorageError):
+    """There is no room left on a disk; nothing was changed, and the same may be tried again once there is."""
 
 
 class ProtocolError(FaircountError):

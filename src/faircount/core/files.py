@@ -3,9 +3,10 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
-from faircount.core.errors import FaircountError, RefusedError
+from faircount.core.errors import DiskFullError, FaircountError, RefusedError, StorageError
 
 PRIVATE = 0o600
 """Readable by its owner alone."""
@@ -25,7 +26,13 @@ def write_durably(path: Path, data: bytes, mode: int = PRIVATE) -> None:
         sync_folder(path.parent)
     except OSError as problem:
         fresh.unlink(missing_ok=True)
-        raise FaircountError(f"{path} cannot be written: {reason(problem)}") from None
+        raise not_written(path, problem) from None
+
+
+def not_written(path: Path, problem: OSError) -> StorageError:
+    """The error of a file that could not be written; a full disk has one of its own."""
+    kind = DiskFullError if problem.errno in (ENOSPC, EDQUOT) else StorageError
+    return kind(f"{path} cannot be written: {reason(problem)}")
 
 
 def sync_folder(folder: Path) -> None:

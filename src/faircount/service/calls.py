@@ -19,7 +19,7 @@ from faircount.core.errors import FaircountError, RemoteError, UnreachableError
 if TYPE_CHECKING:
     import httpx
 
-BUSY = frozenset({408, 429, 500, 502, 503, 504})
+BUSY = frozenset({408, 429, 500, 502, 503, 504, 507})
 """Answers of a server, or of a proxy before it, after which the same request may fare better."""
 
 BYTES = "application/octet-stream"

@@ -67,10 +67,10 @@ def private_app(server: Server, metrics: Metrics, skew: Callable[[], int] = lamb
 
     async def readyz(_: Request) -> Response:
         try:
-            async with server.database.read() as tx:
-                await tx.one("SELECT value FROM meta WHERE name = 'role'")
+            async with server.database.write() as tx:
+                await tx.run("UPDATE meta SET value = value WHERE name = 'role'")
         except FaircountError:
-            return PlainTextResponse("the database does not answer\n", 503)
+            return PlainTextResponse("the database cannot be written\n", 503)
         return PlainTextResponse("ready\n")
 
     async def shown(_: Request) -> Response:

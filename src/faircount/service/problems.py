@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faircount.core.errors import (
+    DiskFullError,
     FaircountError,
     InputError,
     ProtocolError,
@@ -74,9 +75,12 @@ def of_error(error: FaircountError) -> ProblemError:
         return error
     if isinstance(error, SchemaError):
         return ProblemError(500, "wrong-database", str(error))
+    later = {"Retry-After": str(RETRY_SECONDS)}
+    if isinstance(error, DiskFullError):
+        detail = "the server has no room left to write: nothing was changed, send the same again later"
+        return ProblemError(507, "disk-full", detail, headers=later)
     if isinstance(error, StorageError | StaleLedgerError):
-        detail = "the server cannot write now: nothing was changed, send the same again later"
-        return ProblemError(503, "not-now", detail, headers={"Retry-After": str(RETRY_SECONDS)})
+        return ProblemError(503, "not-now", "the server cannot write now: send the same again later", headers=later)
     if isinstance(error, InputError):
         return ProblemError(400, "malformed", str(error))
     if isinstance(error, RefusedError | ProtocolError):

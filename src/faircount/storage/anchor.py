@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from faircount.core.errors import StorageError
-from faircount.core.files import private_folder, write_durably
+from faircount.core.files import not_written, private_folder, write_durably
 from faircount.protocol.roles.anchor import NOTHING, Anchor
 
 
@@ -54,6 +54,11 @@ class FolderAnchor(Anchor):
     def _locked(self) -> Iterator[None]:
         from fcntl import LOCK_EX, flock
 
-        with (self.path / "lock").open("ab") as held:
+        lock = self.path / "lock"
+        try:
+            held = lock.open("ab")
+        except OSError as problem:
+            raise not_written(lock, problem) from None
+        with held:
             flock(held, LOCK_EX)
             yield

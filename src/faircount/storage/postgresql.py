@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from faircount.core.errors import StorageError
+from faircount.core.errors import DiskFullError, StorageError
 from faircount.storage.database import Database, Record, Transaction
 
 CONNECTIONS = 8
@@ -80,7 +80,8 @@ class PostgresqlDatabase(Database):
             async with self._pool.acquire() as connection, connection.transaction(isolation=isolation):
                 yield PostgresqlTransaction(connection)
         except _TROUBLE as problem:
-            raise StorageError(f"the database does not work now: {type(problem).__name__}") from problem
+            kind = DiskFullError if isinstance(problem, asyncpg.DiskFullError) else StorageError
+            raise kind(f"the database does not work now: {type(problem).__name__}") from problem
 
     async def close(self) -> None:
         """Let go of all connections."""

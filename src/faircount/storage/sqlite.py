@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
-from faircount.core.errors import StorageError
+from faircount.core.errors import DiskFullError, StorageError
 from faircount.storage.database import Database, Record, Transaction
 
 T = TypeVar("T")
@@ -22,23 +23,45 @@ class _Connection:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"sqlite-{name}")
         self._path = path
         self._open: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
 
     async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do something with the connection in its thread."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._with, work)
         except sqlite3.Error as problem:
-            raise StorageError(f"the database does not work now: {problem}; nothing was changed") from problem
+            full = getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            kind = DiskFullError if full else StorageError
+            raise kind(f"the database does not work now: {problem}; nothing was changed") from problem
 
     def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._open is None:
-            self._open = opened(self._path)
+            self._open, self._file = opened(self._path), _file_at(self._path)
         return work(self._open)
+
+    async def commit(self) -> None:
+        """Write the transaction; not into a file that was moved or deleted, where nobody would find it again."""
+
+        def work(open_: sqlite3.Connection) -> None:
+            if _file_at(self._path) != self._file:
+                raise sqlite3.OperationalError("the file of the database was moved or replaced: put it back")
+            open_.execute("COMMIT")
+
+        await self.call(work)
 
     async def close(self) -> None:
         if self._open is not None:
             await self.call(sqlite3.Connection.close)
         self._thread.shutdown(wait=False)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """Which file is under this name now."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def opened(path: str) -> sqlite3.Connection:
@@ -103,7 +126,7 @@ async def _ended(connection: _Connection, begin: str) -> AsyncIterator[None]:
     await connection.call(lambda open_: open_.execute(begin))
     try:
         yield
-        await connection.call(lambda open_: open_.execute("COMMIT"))
+        await connection.commit()
     except BaseException:
         await asyncio.shield(connection.call(_take_back))
         raise

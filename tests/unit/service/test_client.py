@@ -77,7 +77,7 @@ def test_the_device_is_on_the_disk_before_anything_is_sent(in_memory: Any, tmp_p
 
 
 def test_a_server_that_is_busy_is_asked_again(in_memory: Any, tmp_path: Path) -> None:
-    servers, left = in_memory(), [503, 429, 502]
+    servers, left = in_memory(), [503, 429, 507]
     servers.before = lambda request: httpx.Response(left.pop()) if left else None
     part = parts_of(servers, tmp_path)[0]
     assert part.answer(part.items[0]).stage is Stage.SENT
