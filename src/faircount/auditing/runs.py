@@ -29,6 +29,18 @@ DEVICES = "devices"
 
 BATCH = 50_000  # responses made at a time
 
+MOST_RUNS = 200_000
+"""By default, where many surveys are made in one call: sampling with doubled coins, for one, is then found."""
+
+QUICK_RESPONSES = 5 * 10**7
+"""Users of all these runs together: with many users there are fewer runs."""
+
+LEAST_RUNS = 20_000
+"""By default, where there are many users, or surveys are made one by one."""
+
+WHOLE_SURVEYS = 200
+"""By default, where every message of a survey is sent."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditReport:
@@ -120,7 +132,7 @@ def audit(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
-    runs: int = 20_000,
+    runs: int | None = None,
     confidence: float = 0.999,
     through: str = DEVICES,
     entropy: Entropy | None = None,
@@ -130,14 +142,14 @@ def audit(
 
     mechanism: what is audited
     epsilon, delta: the claim; by default the mechanism's own guarantee
-    runs: made on each of the two data sets
+    runs: made on each of the two data sets; by default what takes seconds, `default_runs`: the report says what so
+        many can refute
     confidence: a sound claim is refuted with probability at most 1 - confidence
     through: "devices", or the topology of whole surveys ("servers", "explicit", "masked", "two-stage"): each run is
         then a survey with every message, of which only the published result is looked at; a few hundred take minutes
     entropy: randomness other than the operating system's, to make an audit repeatable
     progress: told the number of runs done
     """
-    integer("runs", runs, least=100)
     confidence = fraction("confidence", confidence)
     asked = mechanism.promise[0] if epsilon is None else epsilon
     if asked is None:
@@ -147,16 +159,25 @@ def audit(
     if delta is None:
         delta = pair.stated_by.guarantee(epsilon=claimed, adversary=mechanism.default_adversary).delta
     allowed = float(real("delta", delta))
+    made = default_runs(pair, through) if runs is None else integer("runs", runs, least=100)
     if not 0 <= allowed <= 1:
         raise ParameterError(f"delta must lie in [0, 1], not {allowed:g}")
     source = SystemEntropy() if entropy is None else entropy
     make = _respond if through == DEVICES else _survey(through, claimed)
     first, second = (
-        _statistics(pair, _many(pair, answers, runs, make, source, progress)) for answers in (pair.first, pair.second)
+        _statistics(pair, _many(pair, answers, made, make, source, progress)) for answers in (pair.first, pair.second)
     )
     finding = find(first, second, allowed, confidence, claimed)
-    sees = refutable(pair.chances, allowed, runs, confidence, most=2 * claimed + 1)
-    return AuditReport(mechanism.name, claimed, allowed, runs, confidence, finding, sees, through)
+    sees = refutable(pair.chances, allowed, made, confidence, most=2 * claimed + 1)
+    return AuditReport(mechanism.name, claimed, allowed, made, confidence, finding, sees, through)
+
+
+def default_runs(pair: WorstPair, through: str = DEVICES) -> int:
+    """As many runs as take seconds; of whole surveys as take a minute."""
+    if through != DEVICES:
+        return WHOLE_SURVEYS
+    quick = min(MOST_RUNS, QUICK_RESPONSES // pair.first.size) if pair.mechanism.observed_quickly else 0
+    return max(quick, LEAST_RUNS)
 
 
 Runs = Callable[[WorstPair, Ints, int, Entropy], Ints]
@@ -173,13 +194,7 @@ def _many(pair: WorstPair, answers: Ints, runs: int, make: Runs, entropy: Entrop
 
 
 def _respond(pair: WorstPair, answers: Ints, copies: int, entropy: Entropy) -> Ints:
-    """Many surveys in one call of the users' own code where the mechanism allows it, else one call for each."""
-    wide = pair.mechanism.side_by_side(copies)
-    if wide is not None:
-        return wide.seen(wide.respond(np.repeat(answers, copies), entropy), copies, pair.insiders)
-    made = pair.mechanism
-    rows = [made.seen(made.respond(answers, entropy), 1, pair.insiders) for _ in range(copies)]
-    return np.concatenate(rows)
+    return pair.mechanism.observed(answers, copies, pair.insiders, entropy)
 
 
 def _survey(name: str, epsilon: float) -> Runs:

@@ -35,23 +35,37 @@ MECHANISMS = names()
     show_default=True,
     help="Look at what leaves the devices, or at the results of whole surveys.",
 )
-@click.option("--runs", default=20_000, show_default=True, help="Runs on each of the two data sets.")
+@click.option(
+    "--runs",
+    type=int,
+    help="Runs on each of the two data sets.  [default: what takes seconds: up to 200,000, at least 20,000; 200 whole "
+    "surveys]",
+)
 @click.option("--confidence", default=0.999, show_default=True, help="A true claim survives with this probability.")
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def audit(
-    mechanism: str, as_json: bool, runs: int, confidence: float, through: str, simulate_seed: int | None, **given: Any
+    mechanism: str,
+    as_json: bool,
+    runs: int | None,
+    confidence: float,
+    through: str,
+    simulate_seed: int | None,
+    **given: Any,
 ) -> None:
     """Try to refute the privacy claim of MECHANISM by running its own code on two neighbouring data sets.
 
     Exit code 1 if the claim is refuted, 0 if not. An audit can refute a claim; it cannot prove one.
     """
     from faircount.auditing.runs import audit as run_audit
+    from faircount.auditing.runs import default_runs
     from faircount.cli.show import print_json, progress
     from faircount.core.entropy import SeededStream
 
     made, claim = _made(mechanism, given)
-    _bearable(made, given, runs)
+    pair = made.worst_pair(given["epsilon"] or 1.0)
+    runs = default_runs(pair, through) if runs is None else runs
+    _bearable(made, given, runs, pair.first.size)
     with progress(f"runs of {mechanism}", runs) as done:
         entropy = None if simulate_seed is None else SeededStream(simulate_seed)
         report = run_audit(
@@ -113,11 +127,11 @@ def _checked(kind: "type[Mechanism]", takes: tuple[str, ...], given: dict[str, A
         raise ParameterError(f"audit {kind.name} needs {' and '.join(lacking)}: see faircount audit --help")
 
 
-def _bearable(made: "Mechanism", given: dict[str, Any], runs: int) -> None:
+def _bearable(made: "Mechanism", given: dict[str, Any], runs: int, users: int) -> None:
     """Refuse runs that would take hours."""
     from faircount.core.errors import ParameterError
 
-    responses = 2 * runs * made.worst_pair(given["epsilon"] or 1.0).first.size
+    responses = 2 * runs * users
     if responses > MOST_RESPONSES:
         few = given["users"] is None or "p" in _options(type(made))
         fewer = "make" if few else "leave --users out, because a dozen are no easier to protect, or make"

@@ -212,6 +212,21 @@ class Mechanism(ABC):
         """
         raise ParameterError(f"{self.name} does not say what is seen of it, so it cannot be audited")
 
+    def observed(self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy) -> Ints:
+        """What the adversary sees in each of `copies` surveys with these answers, from what the users' own code makes.
+
+        Many surveys in one call of `respond` where the mechanism allows it, else one call for each.
+        """
+        wide = self.side_by_side(copies)
+        if wide is not None:
+            return wide.seen(wide.respond(np.repeat(answers, copies), entropy), copies, insiders)
+        return np.concatenate([self.seen(self.respond(answers, entropy), 1, insiders) for _ in range(copies)])
+
+    @property
+    def observed_quickly(self) -> bool:
+        """Whether hundreds of thousands of surveys are observed in seconds."""
+        return self.side_by_side(1) is not None
+
     def side_by_side(self, copies: int) -> Self | None:
         """The mechanism for so many surveys at once, in which each user does as it does alone; None if there is none.
 

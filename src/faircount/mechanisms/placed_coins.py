@@ -7,11 +7,13 @@ has a fair coin then, whatever it sent; and an honest one's coin stays secret, b
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, Guarantee, insiders
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
@@ -122,6 +124,19 @@ class PlacedCoins(VerifiedCoins):
         slots = np.arange(self.D * self.N).reshape(self.N, self.D).T
         turned = fair_bits(slots.size, entropy).reshape(slots.shape).astype(np.bool_)
         return Placement(order[slots % members], slots // members, turned)
+
+    def observed(self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy) -> Ints:
+        """Both sums without what the insiders added, and how they differ from what coins that are all alike would give.
+
+        Which coins were turned over is known to all: it must not matter.
+        """
+        return np.stack([self._beside_turns(answers, insiders, entropy) for _ in range(copies)])
+
+    def _beside_turns(self, answers: NDArray[Any], insiders: int, entropy: Entropy) -> Ints:
+        rows, placement = self.respond_and_place(answers, entropy)
+        sums = self.seen(rows, 1, insiders)[0]
+        turned = (placement.turned & (placement.user >= insiders)).sum(axis=0)[:2]
+        return np.concatenate([sums, sums - turned, sums + turned])  # if all were tails; if all were heads
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
         """Any data will do: the others hold item 0. With D users each has a coin at every item, insiders too."""

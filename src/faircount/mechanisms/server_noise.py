@@ -43,6 +43,8 @@ S2_AND_USERS = Adversary("S2, the aggregator, with any number of users, reading 
 
 ADDS = "adds its noise and keeps it secret"
 
+_ENTRIES = 1 << 16  # of the table of responses that an audit makes at a time
+
 _RELIED_ON = {S1: "S2", S1_AND_USERS: "S2", S2: "S1", S2_AND_USERS: "S1"}
 """Which server protects from whom."""
 
@@ -91,9 +93,21 @@ class ServerNoise(VerifiedMechanism):
     def one_server(self) -> Channel:
         """The law of one item's sum for a server, who takes its own noise off."""
 
+    observed_quickly: ClassVar[bool] = True
+
+    def observed(self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy) -> Ints:
+        """Surveys side by side: each has two items of its own in a wide one, and servers draw for every item."""
+        block, seen = max(1, math.isqrt(_ENTRIES // (2 * self.n))), []
+        for start in range(0, copies, block):
+            beside = np.arange(min(block, copies - start))
+            wide = replace(self, users=self.n * beside.size, items=2 * beside.size)
+            held = self.positions(answers)[:, None] + 2 * beside
+            seen.append(wide.seen(wide.respond(held.ravel(), entropy), beside.size, insiders))
+        return np.concatenate(seen)
+
     def seen(self, responses: Residues, copies: int, insiders: int) -> Ints:
-        """The sums of the first two items as S1 sees them: without its own noise, the row after the users'."""
-        others = np.delete(responses[:, :2], self.n, axis=0)
+        """The sums of each survey's two items as S1 sees them: without its own noise, the row after the users'."""
+        others = np.delete(responses, self.n, axis=0)
         return to_signed(sum_rows(others, self.modulus), self.modulus, self.lowest).reshape(copies, 2)
 
 

@@ -141,6 +141,10 @@ class VerifiedMechanism(SharedMechanism):
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
         """Row i is what user i adds to the opened sum, coins turned and placed; two more are what the servers add."""
+        return self.respond_and_place(answers, entropy)[0]
+
+    def respond_and_place(self, answers: NDArray[Any], entropy: Entropy) -> tuple[Residues, Placement]:
+        """These rows, and where which coins went, which everybody knows in the end."""
         held, q = self.positions(answers), self.modulus
         rows = np.empty((self.n + 2, self.N), dtype=dtype_for(q))
         coins = np.empty((self.n, self.coins_per_user), dtype=dtype_for(q))
@@ -152,7 +156,7 @@ class VerifiedMechanism(SharedMechanism):
         rows[placement.user, np.arange(self.N)] += flipped  # each user once per item at most, so that none is lost
         for server in (self.n, self.n + 1):
             rows[server] = from_signed(self.server_noise(entropy), q)
-        return rows
+        return rows, placement
 
 
 @dataclass(frozen=True, kw_only=True)

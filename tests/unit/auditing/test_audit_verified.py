@@ -1,6 +1,7 @@
 """Audits of noise that servers make, and of coins that are placed, on running code; planted errors are refuted."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -38,6 +39,23 @@ class FewPlaced(fc.PlacedCoins):
         return Placement(whole.user[:few], whole.coin[:few], whole.turned[:few])
 
 
+class KnownCoins(fc.PlacedCoins):
+    """Every coin is a head: turned over at random the sum looks as it should, but everybody knows which were turned."""
+
+    side: ClassVar[int] = 1
+
+    def contribute(self, answers: np.ndarray, users: np.ndarray, entropy: Entropy) -> np.ndarray:
+        bits = super().contribute(answers, users, entropy)
+        bits[:, self.N :] = self.side
+        return bits
+
+
+class KnownTails(KnownCoins):
+    """Every coin is a tail."""
+
+    side: ClassVar[int] = 0
+
+
 SOUND = [
     fc.ServerLaplace(items=3, epsilon=1.0),
     fc.ServerCoins(items=3, epsilon=1.0, coins=8),
@@ -65,6 +83,8 @@ def test_claims_that_are_too_good_are_refuted(mechanism: fc.ServerLaplace) -> No
         NoiseOfOne(items=3, epsilon=1.0),
         HalfOfTheNoise(items=3, epsilon=1.0),
         FewPlaced(items=3, epsilon=1.0, coins=36),
+        KnownCoins(items=3, epsilon=1.0, coins=9),
+        KnownTails(items=3, epsilon=1.0, coins=9),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -76,3 +96,15 @@ def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
     report = fc.audit(SOUND[0], runs=100, through="servers", confidence=0.999999, entropy=SeededStream(4))
     assert not report.refuted
     assert report.through == "servers"
+
+
+def test_surveys_side_by_side_draw_from_the_law_of_one() -> None:
+    """The exact law of what S1 sees, to which 40,000 surveys are compared: five standard errors everywhere."""
+    made = fc.ServerLaplace(items=3, epsilon=2.0, users=3).worst_pair(2.0)
+    seen = made.mechanism.observed(made.second, 40_000, 0, SeededStream(5))
+    for column, part in enumerate(made.law):
+        chances, runs = np.exp(part.pair.log_q), len(seen)
+        counted = np.bincount(seen[:, column] - part.low, minlength=chances.size)[: chances.size]
+        assert counted.sum() == runs
+        assert np.all(np.abs(counted - runs * chances) <= 5 * np.sqrt(runs * chances) + 5)
+    assert abs(np.corrcoef(seen.T)[0, 1]) < 5 / np.sqrt(len(seen))
