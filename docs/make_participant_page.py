@@ -20,7 +20,7 @@ browser's own cryptography (WebCrypto), without packages and without a build ste
 4. **What became of it**: acknowledged with S1's signature, counted with a proof, taken back, or how the survey ended; the result with
    95% intervals; a receipt to save.
 
-The page speaks English and German (`page/strings.js` has every sentence; a further language is a further object there) and is laid out by logical
+The page speaks English and German (`page/strings.js` has every sentence, `page/language.js` speaks them; a further language is a further object) and is laid out by logical
 sides, so that a language that is written from the right needs nothing else.
 
 ## The invitation
@@ -99,10 +99,17 @@ Say to people what the page would say: who asks, which two organizations count, 
 ## The owner's dashboard
 
 `faircount dashboard FOLDER --servers servers.json` does in a browser what `faircount survey` does in a terminal, with the same folders. It runs on the owner's own machine, because
-invitations are made there and reach neither server. It listens on loopback, and the address that it prints has a key in it that is new at every start. Beside the form
-stands the planner's advice, for the values as they are typed. A survey has its state, what it waits for, which messages were refused and why, a warning when at the pace of now too few will have answered,
-and at the end the result, raw and consistent, with what was promised and what holds, the budget of these people, and files to keep (CSV, JSON, PNG, SVG: the guarantee is in each).
-It speaks English only.
+invitations are made there and reach neither server. It listens on loopback, and the address that it prints has a key in it that is new at every start.
+
+- **A new survey**: beside the form stands the planner's advice for the values as they are typed, its error drawn as bars, and what the named people have left of their budget.
+- **Invitations**: as a table (CSV), as pages to print with QR codes, or one of them on the screen; and a table of those who have not answered yet.
+- **Progress**: the phases, how many have answered and how many must, what it waits for and why at S1 and at S2, which messages were refused there for which reason, and a
+  warning when at the pace of now too few will have answered.
+- **The result**: bars with error bars, raw and consistent, what was promised before and what holds, in numbers and in a sentence; files to keep (CSV, JSON, PNG, SVG: the guarantee is in each).
+- **The budget** of these people: a step for each survey, up to the total.
+
+It speaks English and German too, with the same means (`dashboard/web/strings.js`); what the planner or a server refuses is shown in their own words, in English. The page's
+policy is the same as that of the participant's page.
 
 ## Browsers
 

@@ -1,6 +1,9 @@
 """A real Chromium, the system's own (`make browser` finds or installs it), and a trial survey on loopback."""
 
 import asyncio
+import json
+import os
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +13,16 @@ from typing import Any
 
 import pytest
 import uvicorn
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
+from faircount.dashboard.app import dashboard_app
+from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.service.aggregator_app import aggregator_app
 from faircount.service.client import connect
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
@@ -26,6 +33,11 @@ ORIGIN = "http://localhost:9"  # nothing listens there: every request is answere
 POLICY = "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP unprotected.example 127.0.0.1"]
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
+KEY = "key-of-this-test"
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+LOOKS = {"desktop": (1200, 900), "phone": (320, 640)}
+SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
+"""A folder for pictures of every view; without it none are made."""
 
 
 @pytest.fixture(scope="module")
@@ -212,3 +224,75 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
     yield make
     for each in made:
         each.close()
+
+
+def _look_at(page: Page, name: str) -> None:
+    for width, size in LOOKS.items():
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            rules = RULES if scheme == "light" else {"runOnly": ["color-contrast"]}  # colours are all that changes
+            found = Axe().run(page, options=rules).response["violations"]
+            assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == [], name
+            if SHOTS:
+                page.screenshot(path=Path(SHOTS, f"{name}-{width}-{scheme}.png"), full_page=True)
+
+
+@pytest.fixture
+def look_at() -> Callable[[Page, str], None]:
+    """In light and dark, on desktop and phone: axe finds nothing, nothing is wider than the screen; and pictures."""
+    return _look_at
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The owner of surveys: the folder, and the address of the dashboard without its key."""
+
+    trial: Trial
+    surveys: Surveys
+    address: str
+
+    def creates(self, name: str, **change: str) -> list[str]:
+        """A survey that is open; the links of its invitations."""
+        self.surveys.create({**FORM, "name": name, **change})
+        self.surveys.wish(name, "open", {})
+        survey = self.surveys.survey(name)
+        return [each.code.link(survey.owner.public_address) for each in survey.invited()]
+
+    def ends(self, name: str) -> None:
+        """Close it, and let both servers count."""
+        self.surveys.wish(name, "close", {"state": "submitting", "attempt": 0})
+        self.trial.settle()
+
+
+FORM = {
+    "question": "How do you come to work?", "items": "By bicycle\nBy bus\nOn foot", "users": "8", "absent": "0.5",
+    "epsilon": "40", "delta": "1e-6", "hours": "72", "owner": "Aldmoor Council", "purpose": "to plan the buses",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def owner(trial: Trial, tmp_path_factory: pytest.TempPathFactory) -> Owner:
+    """An owner with a dashboard that runs."""
+    folder = tmp_path_factory.mktemp("owner")
+    addresses = trial.address, trial.serve(aggregator_app(trial.pair.s2))
+    known = [{"address": at, "token": token} for at, token in zip(addresses, trial.pair.owner_tokens, strict=True)]
+    (folder / "servers.json").write_text(json.dumps(dict(zip(("s1", "s2"), known, strict=True))))
+    surveys = Surveys(folder / "surveys", folder / "servers.json")
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        host = f"127.0.0.1:{found.getsockname()[1]}"
+    trial.serve(dashboard_app(surveys, KEY, host), int(host.rpartition(":")[2]))
+    return Owner(trial, surveys, f"http://{host}")
+
+
+@pytest.fixture
+def owner_page(owner: Owner, visitor: Callable[..., BrowserContext]) -> Callable[..., Page]:
+    """Opens the dashboard in a context of its own."""
+
+    def opened(**settings: Any) -> Page:
+        page = visitor(**{"viewport": {"width": 1200, "height": 900}, **settings}).new_page()
+        page.goto(f"{owner.address}/#{KEY}")
+        return page
+
+    return opened

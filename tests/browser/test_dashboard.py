@@ -1,123 +1,181 @@
-"""The owner's dashboard: a survey from the form to the result, and who may open it."""
+"""The owner's dashboard in a real browser: a survey from the form to the result, and what may go wrong."""
 
 import csv
 import io
-import json
-import os
 import re
-import socket
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from faircount.core.errors import FaircountError
-from faircount.dashboard.app import dashboard_app
-from faircount.dashboard.surveys import Surveys, advice, too_few
-from faircount.service.aggregator_app import aggregator_app
-
-KEY = "key-of-this-test"
-SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
+from faircount.dashboard.surveys import Surveys
 
 
-@pytest.fixture(scope="module")
-def surveys(trial, tmp_path_factory) -> Surveys:
-    folder = tmp_path_factory.mktemp("owner")
-    addresses = trial.address, trial.serve(aggregator_app(trial.pair.s2))
-    known = [{"address": at, "token": token} for at, token in zip(addresses, trial.pair.owner_tokens, strict=True)]
-    (folder / "servers.json").write_text(json.dumps(dict(zip(("s1", "s2"), known, strict=True))))
-    return Surveys(folder / "surveys", folder / "servers.json")
-
-
-@pytest.fixture(scope="module")
-def address(trial, surveys) -> str:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    trial.serve(dashboard_app(surveys, KEY, f"127.0.0.1:{port}"), port)
-    return f"http://127.0.0.1:{port}"
-
-
-def survey_id(surveys: Surveys) -> str:
-    return surveys.survey("drinks").params.survey.hex()
-
-
-def checked(page, name: str) -> None:
-    found = Axe().run(page).response["violations"]
-    assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS, f"dashboard-{name}.png"))
-
-
-def test_a_survey_from_the_form_to_the_result(trial, surveys, address, visitor) -> None:
-    page = visitor(viewport={"width": 1200, "height": 1250}).new_page()
-    urls = []
-    page.on("request", lambda request: urls.append(request.url))
-    page.goto(f"{address}/#{KEY}")
-    page.get_by_role("button", name="New survey").click()
-    for label, text in {
-        "Name of the survey": "drinks",
-        "Question": "What do you drink?",
-        "Answers, one a line": "Tea\nCoffee\nWater",
-        "People invited": "8",
-        "Epsilon": "40",
-        "Who asks": "Tea House",
-        "Share of the invited": "0.5",
-    }.items():
+def fill(page: Page, values: dict[str, str]) -> None:
+    for label, text in values.items():
         page.get_by_label(label).fill(text)
-    expect(page.get_by_text("95% error ±")).to_be_visible(timeout=30_000)
-    expect(page.get_by_text("an epsilon of 40 protects next to nothing")).to_be_visible()
-    checked(page, "form")
-    page.get_by_role("button", name="Create and invite").click()
-    expect(page.get_by_role("heading", name="State: draft")).to_be_visible(timeout=60_000)
-    page.get_by_role("button", name="Open").click()
-    expect(page.get_by_role("heading", name="State: submitting")).to_be_visible()
+
+
+def saved(page: Page, name: str) -> bytes:
+    """The file that a button lets the browser save."""
     with page.expect_download() as saving:
-        page.get_by_role("button", name="Table of invitations").click()
-    rows = list(csv.DictReader(io.StringIO(saving.value.path().read_text(encoding="utf-8"))))
-    trial.answers([row["link"] for row in rows[:5]], "Coffee")
-    expect(page.get_by_text("5 of 8 people have answered")).to_be_visible(timeout=30_000)
-    checked(page, "running")
-    page.get_by_role("button", name="Close now").click()  # the question is answered with no
-    assert trial.does(trial.pair.to_s1.get(f"/v1/surveys/{survey_id(surveys)}/status")).json()["state"] == "submitting"
-    page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name=name, exact=True).click()
+    return saving.value.path().read_bytes()
+
+
+def waits(page: Page, words: str) -> None:
+    expect(page.locator(".waits")).to_contain_text(words)
+
+
+def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    expect(page.get_by_label("Epsilon of all")).to_be_hidden()  # asked for where people have a name
+    fill(page, {"Question": "What do you drink?", "Possible answers": "Tea\nCoffee\nWater", "Who asks": "Tea House"})
+    fill(page, {"How many": "8", "Share of them": "0.5", "Epsilon: how": "40", "Short name": "drinks"})
+    fill(page, {"Name of these people": "guests", "Epsilon of all": "100"})
+    expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
+    expect(page.get_by_text("protects next to nothing")).to_be_visible()
+    page.get_by_role("button", name="Create and invite").click()
+    waits(page, "It waits for you.")
+    page.get_by_role("button", name="Open the survey").click()
+    waits(page, "It waits for people, until")
+    waits(page, "S2 (operator of s2) knows who is invited and waits until S1 (operator of s1) turns to it.")
+    rows = list(csv.DictReader(io.StringIO(saved(page, "Table of invitations (CSV)").decode())))
+    assert saved(page, "To print, with QR codes").count(b"<svg") == len(rows) == 8
+    trial.answers([row["link"] for row in rows[:3]], "Coffee")
+    expect(page.get_by_text("3 of 8 people have answered")).to_be_visible()
+    expect(page.get_by_text("4 must, so 1 more are needed.")).to_be_visible()
+    trial.answers([row["link"] for row in rows[3:5]], "Coffee")
+    left = list(csv.DictReader(io.StringIO(saved(page, "Who has not answered yet (CSV)").decode())))
+    assert [row["person"] for row in left] == [row["person"] for row in rows[5:]]
     page.get_by_role("button", name="Close now").click()
-    expect(page.get_by_role("heading", name="State: claimed")).to_be_visible()
+    page.get_by_role("button", name="No", exact=True).click()
+    assert owner.surveys.one("drinks")["status"]["state"] == "submitting"
+    page.get_by_role("button", name="Close now").click()
+    page.get_by_role("button", name="Yes, close it").click()
+    waits(page, "has turned to S2 (operator of s2) and waits for its answer since")
     trial.settle()
-    expect(page.get_by_role("heading", name="Result")).to_be_visible(timeout=30_000)
-    expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_contain_text("100 %")
-    expect(page.get_by_text("Promised: epsilon 40")).to_be_visible()
-    expect(page.get_by_role("heading", name="Budget of these people")).to_be_visible()
-    checked(page, "result")
+    expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_have_text(
+        "Coffee100\u00a0%100 to 100\u00a0%100\u00a0%"
+    )
+    expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
+    expect(page.get_by_role("row", name=re.compile("^Kept"))).to_contain_text("40")
+    expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
+    begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
+    assert {kind: saved(page, kind).startswith(each) for kind, each in begins.items()} == dict.fromkeys(begins, True)
     page.get_by_role("button", name="Your surveys").click()
-    expect(page.get_by_role("row", name=re.compile("drinks"))).to_contain_text("published")
-    assert all(url.startswith(address) and KEY not in url for url in urls[1:])
-    for kind, begins in {"csv": b"item,estimate", "json": b"{", "svg": b"<?xml", "png": b"\x89PNG"}.items():
-        made = surveys.file("drinks", f"result.{kind}")
-        assert made.startswith(begins)
-    assert b"(40, " in surveys.file("drinks", "result.csv")
-    assert b"epsilon" in surveys.file("drinks", "result.json")
+    expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text("Result published5 of 8 answered")
 
 
-def test_only_who_knows_the_key_and_the_host_is_served(address) -> None:
-    right = {"Authorization": f"Bearer {KEY}"}
-    with httpx.Client() as client:
-        assert client.get(f"{address}/api/surveys", headers=right).status_code == 200
-        assert client.get(f"{address}/api/surveys").status_code == 403
-        assert client.get(f"{address}/api/surveys", headers={"Authorization": "Bearer x"}).status_code == 403
-        assert client.get(f"{address}/api/surveys", headers={**right, "Host": "evil.example"}).status_code == 403
-        assert client.get(f"{address}/", headers={"Host": "evil.example"}).status_code == 403
-        found = client.get(f"{address}/")
-        assert "default-src 'none'" in found.headers["content-security-policy"]
+def test_the_budget_of_a_population_is_drawn_survey_after_survey(owner, owner_page) -> None:
+    for name, epsilon in (("spring", "30"), ("autumn", "45")):
+        links = owner.creates(name, epsilon=epsilon, population="tenants", budget_epsilon="100", budget_delta="1e-3")
+        owner.trial.answers(links[:4], "By bus")
+        owner.ends(name)
+    page = owner_page()
+    page.get_by_role("button", name="autumn").click()
+    expect(page.get_by_text("Spent: epsilon 75 of 100")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^spring"))).to_contain_text(re.compile("3030Spent$"))
+    expect(page.get_by_role("row", name=re.compile("^autumn"))).to_contain_text(re.compile("4575Spent$"))
+    steps = page.locator("svg:has(.frame) .bar").evaluate_all(
+        "bars => bars.map((each) => [Number(each.getAttribute('x')), Number(each.getAttribute('width'))])"
+    )
+    assert steps == [[0, 0], [0, 30], [0, 30], [30, 45]]
+    page.get_by_role("button", name="Your surveys").click()
+    page.get_by_role("button", name="New survey").click()
+    fill(page, {"Name of these people": "tenants", "Possible answers": "a\nb"})
+    expect(page.get_by_text("epsilon 100 in all, 75 of it spent, 25 left")).to_be_visible()
 
 
-def test_the_command_prints_an_address_that_works(surveys, tmp_path) -> None:
+def test_too_few_refusals_and_a_silent_second_server_are_told(owner, owner_page, monkeypatch) -> None:
+    owner.creates("slow")
+    true = Surveys.one
+
+    def later(self, name):
+        found = true(self, name)
+        found["too_few"] = {"expected": 3, "minimum": 4}
+        found["status"] |= {"rejections": {"conflict": 2, "late": 1}, "waits_for": "s2", "tries": 5}
+        found["status"] |= {"tries_again_at": found["status"]["since"], "problem": "S2 cannot be reached (refused)"}
+        found["at_s2"] = {"state": "claimed", "rejections": {"wrong_blobs": 7}}
+        return found
+
+    page = owner_page()
+    page.get_by_role("button", name="slow").click()
+    expect(page.get_by_text("No message was refused.")).to_be_visible()
+    monkeypatch.setattr(Surveys, "one", later)
+    expect(page.get_by_role("alert")).to_contain_text("At this pace only 3 people will have answered")
+    waits(page, "Tried 5 times; the next try is on")
+    waits(page, "S2 cannot be reached (refused)")
+    for words in (
+        "Something else was sent with this invitation before20",
+        "Too late10",
+        "Parts that S1 has not named07",
+    ):
+        expect(page.get_by_role("row").filter(has_text=re.compile(f"^{words}$"))).to_be_visible()
+
+
+def test_a_live_page_leaves_the_keyboard_where_it_is(trial, owner, owner_page) -> None:
+    links = owner.creates("focus")
+    page = owner_page()
+    page.get_by_role("button", name="focus").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    extend = page.get_by_role("button", name="One day more")
+    extend.focus()
+    trial.answers(links[:1], "By bus")
+    expect(page.get_by_text("1 of 8 people have answered")).to_be_visible()
+    expect(extend).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # end without a result: asked first
+    expect(page.get_by_role("button", name="No", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="End without a result")).to_be_focused()
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your surveys")
+
+
+def test_a_survey_that_is_ended_says_so(trial, owner, owner_page) -> None:
+    owner.creates("stopped")
+    page = owner_page()
+    page.get_by_role("button", name="stopped").click()
+    page.get_by_role("button", name="End without a result").click()
+    page.get_by_role("button", name="Yes, end it").click()
+    waits(page, "waits for its answer")
+    trial.settle()
+    expect(page.get_by_text("The survey ended without a result. The reason:")).to_be_visible()
+    expect(page.get_by_text("No budget is spent.")).to_be_visible()
+
+
+def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    fill(page, {"Question": "Why?", "Possible answers": "a\nb", "How many": "2", "Short name": "tiny"})
+    page.get_by_role("button", name="Create and invite").click()
+    expect(page.get_by_role("alert").filter(has_text="too few")).to_be_visible()
+    expect(page.get_by_label("Question")).to_have_value("Why?")
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_label("Frage", exact=True)).to_have_value("Why?")
+
+
+def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey(owner, tmp_path) -> None:
+    surveys = Surveys(tmp_path, owner.surveys.servers)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "parameters.json").write_bytes(b"{}")
+    (found,) = surveys.all()
+    assert (found["name"], found["status"]) == ("broken", None)
+    assert found["problem"]
+    with pytest.raises(FaircountError):
+        surveys.file("broken", "invitations.csv")
+
+
+def test_the_command_prints_an_address_that_works(owner, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
-    running = subprocess.Popen([*command, "--servers", str(surveys.servers)], stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen([*command, "--servers", str(owner.surveys.servers)], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     try:
         address, _, key = next(line.strip() for line in running.stdout if "http" in line).partition("/#")
@@ -126,33 +184,3 @@ def test_the_command_prints_an_address_that_works(surveys, tmp_path) -> None:
     finally:
         running.terminate()
         running.communicate(timeout=30)
-
-
-@pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])
-def test_a_name_that_leads_elsewhere_is_refused(surveys, name) -> None:
-    with pytest.raises(FaircountError, match="made of letters"):
-        surveys.survey(name)
-
-
-def test_advice_says_what_is_missing() -> None:
-    good = {"items": "a\nb", "users": "300", "epsilon": "1", "delta": "1e-6", "absent": "0.2"}
-    assert advice(good)["worthwhile"]
-    assert advice({**good, "items": "a"})["refused"] == "write at least two answers, one a line"
-    assert advice({**good, "users": "many"})["refused"] == "users must be a number"
-    assert not advice({**good, "users": "6", "epsilon": "0.1"}).get("worthwhile", False)
-
-
-def test_too_few_is_warned_in_time() -> None:
-    now = datetime.now(tz=UTC)
-    status = {"state": "submitting", "users": 10, "minimum": 50}
-
-    def at(share: float, **change) -> str:
-        opened = now - timedelta(hours=10 * share)
-        times = {"opened_at": opened.isoformat(), "closes_at": (opened + timedelta(hours=10)).isoformat()}
-        return too_few({**status, **times, **change})
-
-    assert "at this pace" in at(0.5)  # 20 at the end
-    assert at(0.5, users=30) == ""  # 60 at the end
-    assert at(0.05) == ""  # too early to tell
-    assert at(0.9, users=50) == ""
-    assert at(0.5, state="published") == ""

@@ -37,11 +37,12 @@ def shown_axes(width: float, height: float) -> Any:
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write it in the format of the path's suffix."""
+def save_figure(figure: Any, path: Path, about: str = "") -> None:
+    """Write it in the format of the path's suffix; `about` is written into the file, for programs that read it."""
+    name = "Subject" if path.suffix.lower() == ".pdf" else "Description"
     try:
         with warnings.catch_warnings():  # a label may have letters that the font lacks: they are drawn as boxes
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-            figure.savefig(path)
+            figure.savefig(path, metadata={name: about} if about else None)
     except OSError as problem:
         raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None

@@ -17,44 +17,63 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from faircount.core.errors import FaircountError
-from faircount.dashboard.surveys import Surveys, advice
+from faircount.core.errors import FaircountError, ParameterError
+from faircount.dashboard.surveys import Surveys
 from faircount.service.participant_page import HEADERS
 
-FILES = ("index.html", "dashboard.css", "main.js", "views.js")
-SHARED = {"dom.js": "page/dom.js", "chart.js": "page/chart.js", "style.css": "style.css", "icon.svg": "icon.svg"}
+SHARED = {
+    "dom.js": "page/dom.js",
+    "chart.js": "page/chart.js",
+    "dialog.js": "page/dialog.js",
+    "language.js": "page/language.js",
+    "sureness.js": "page/sureness.js",
+    "style.css": "style.css",
+    "icon.svg": "icon.svg",
+}
 """What the participant's page has already: name here, path there."""
 
 Handler = Callable[[Request], Awaitable[Response]]
+Call = Callable[[dict[str, str], dict[str, Any]], Any]
+"""From the parts of the path and what was given in JSON to an answer: bytes of a file, or what becomes JSON."""
 
 
 def dashboard_app(surveys: Surveys, key: str, host: str) -> Starlette:
     """The application; `host` is the only name and port by which it may be called."""
-    calls = {
-        ("/api/advice", "POST"): lambda path, given: advice(given),
+    survey = "/api/surveys/{name}"
+    calls: dict[tuple[str, str], Call] = {
+        ("/api/advice", "POST"): lambda path, given: surveys.advice(given),
         ("/api/surveys", "GET"): lambda path, given: {"surveys": surveys.all()},
         ("/api/surveys", "POST"): lambda path, given: surveys.create(given),
-        ("/api/surveys/{name}", "GET"): lambda path, given: surveys.one(path["name"]),
-        ("/api/surveys/{name}/result", "GET"): lambda path, given: surveys.result(path["name"]),
-        ("/api/surveys/{name}/budget", "GET"): lambda path, given: surveys.budget(path["name"]),
-        ("/api/surveys/{name}/{what}", "POST"): lambda path, given: surveys.wish(path["name"], path["what"], given),
-        ("/api/surveys/{name}/files/{kind}", "GET"): lambda path, given: surveys.file(path["name"], path["kind"]),
+        (survey, "GET"): lambda path, given: surveys.one(path["name"]),
+        (f"{survey}/result", "GET"): lambda path, given: surveys.result(path["name"]),
+        (f"{survey}/budget", "GET"): lambda path, given: surveys.budget(path["name"]),
+        (f"{survey}/people", "GET"): lambda path, given: {"people": surveys.people(path["name"])},
+        (f"{survey}/people/{{at}}", "GET"): lambda path, given: surveys.invitation(path["name"], path["at"]),
+        (f"{survey}/files/{{kind}}", "GET"): lambda path, given: surveys.file(path["name"], path["kind"]),
+        (f"{survey}/{{what}}", "POST"): lambda path, given: surveys.wish(path["name"], path["what"], given),
     }
     routes = [Route(path, _guarded(call, key, host), methods=[method]) for (path, method), call in calls.items()]
-    pages = [Route(f"/{name}", _file(name, host), methods=["GET"]) for name in (*FILES, *SHARED)]
-    return Starlette(routes=[*routes, *pages, Route("/", _file("index.html", host), methods=["GET"])])
+    pages = [Route(f"/{name}", _file(content, name, host), methods=["GET"]) for name, content in _files().items()]
+    return Starlette(routes=[*routes, *pages, Route("/", _file(_files()["index.html"], "index.html", host))])
 
 
-def _guarded(call: Callable[[dict[str, str], dict[str, Any]], Any], key: str, host: str) -> Handler:
+def _files() -> dict[str, bytes]:
+    """Every file of the page, by name."""
+    own = (files("faircount") / "dashboard" / "web").iterdir()
+    shared = {name: files("faircount") / "web" / path for name, path in SHARED.items()}
+    return {name: path.read_bytes() for name, path in {**{each.name: each for each in own}, **shared}.items()}
+
+
+def _guarded(call: Call, key: str, host: str) -> Handler:
     async def answer(request: Request) -> Response:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if request.headers.get("host") != host or not hmac.compare_digest(given.encode(), key.encode()):
-            return JSONResponse({"detail": "open the address that faircount dashboard has printed"}, 403)
+            return JSONResponse({"detail": "open the address that faircount dashboard has printed"}, 403, HEADERS)
         try:
-            said = json.loads(await request.body() or b"{}")
+            said = _object(await request.body())
             found = await asyncio.to_thread(call, dict(request.path_params), said)
-        except (FaircountError, json.JSONDecodeError) as problem:
-            return JSONResponse({"detail": str(problem)}, 409)
+        except FaircountError as problem:
+            return JSONResponse({"detail": str(problem)}, 409, HEADERS)
         if isinstance(found, bytes):
             return Response(found, media_type="application/octet-stream", headers=HEADERS)
         return JSONResponse(found, headers=HEADERS)
@@ -62,10 +81,19 @@ def _guarded(call: Callable[[dict[str, str], dict[str, Any]], Any], key: str, ho
     return answer
 
 
-def _file(name: str, host: str) -> Handler:
-    shared = SHARED.get(name)
-    path = files("faircount") / "dashboard" / "web" / name if shared is None else files("faircount") / "web" / shared
-    content, kind = path.read_bytes(), mimetypes.guess_type(name)[0]
+def _object(body: bytes) -> dict[str, Any]:
+    """What a call gives, in JSON; nothing is an empty object."""
+    try:
+        said = json.loads(body or b"{}")
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise ParameterError("a call gives one JSON object, or nothing")
+    return said
+
+
+def _file(content: bytes, name: str, host: str) -> Handler:
+    kind = mimetypes.guess_type(name)[0]
 
     async def answer(request: Request) -> Response:
         if request.headers.get("host") != host:

@@ -1,28 +1,30 @@
 """What the dashboard shows and does, as plain values: the surveys in one folder, through the owner's own functions."""
 
-import csv
-import io
-import json
-import tempfile
-from dataclasses import dataclass
-from datetime import datetime
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from faircount.core.errors import FaircountError, ParameterError, RefusedError
-from faircount.estimation.drawing import result_file
-from faircount.estimation.result import Result
-from faircount.planning.question import cautions
-from faircount.protocol.wire.canonical_json import unscaled
-from faircount.protocol.wire.messages import Aborted, Published
-from faircount.service.owner.advice import Wishes, advise
+from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
+from faircount.core.files import read_file
+from faircount.dashboard import form
+from faircount.dashboard.budgets import steps_of
+from faircount.dashboard.exports import exported, plain_result
+from faircount.dashboard.progress import phase_of, phases_of, too_few, waits_for
+from faircount.protocol.wire.messages import Aborted
+from faircount.service.calls import Patience
 from faircount.service.owner.folder import OwnerFile, read_servers
-from faircount.service.owner.invitations import numbered
-from faircount.service.owner.survey import Facts, Survey, create
+from faircount.service.owner.invitations import as_table, numbered, qr_rows
+from faircount.service.owner.remote import BothServers
+from faircount.service.owner.survey import Survey, create
 
 WISHES = ("open", "close", "extend", "abort")
-LEVEL = 0.95
+NO_INVITATIONS = "make the invitations first"
+HURRIED = Patience(tries=2)
+"""A page that is looked at says at once that a server is away, and asks again by itself."""
+
+AT_ONCE = 8
+"""So many surveys are asked after at the same time."""
 
 
 @dataclass(frozen=True)
@@ -31,52 +33,96 @@ class Surveys:
 
     folder: Path
     servers: Path
+    _read: dict[tuple[str, int], Survey] = field(default_factory=dict, compare=False, repr=False)
+
+    def names(self) -> list[str]:
+        """Of all surveys in the folder."""
+        return sorted(each.parent.name for each in self.folder.glob("*/parameters.json"))
 
     def all(self) -> list[dict[str, Any]]:
         """Every survey with where it stands, by name."""
-        names = sorted(each.parent.name for each in self.folder.glob("*/parameters.json"))
-        return [self.one(name) for name in names]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(self._listed, self.names()))
+
+    def _listed(self, name: str) -> dict[str, Any]:
+        try:
+            return self.one(name)
+        except FaircountError as problem:
+            return {"name": name, "question": "", "status": None, "too_few": None, "problem": str(problem)}
 
     def survey(self, name: str) -> Survey:
-        """The survey of this name; one that would lead out of the folder is refused."""
-        return Survey.at(self.folder / _plain_name(name))
+        """The survey of this name, read once; a name that would lead out of the folder is refused."""
+        path = self.folder / form.plain_name(name)
+        file = path / "parameters.json"
+        known = name, file.stat().st_mtime_ns if file.exists() else 0
+        if known not in self._read:
+            self._read[known] = Survey.at(path, HURRIED)
+        return self._read[known]
 
     def one(self, name: str) -> dict[str, Any]:
-        """One survey: what was asked, where it stands, and whether too few will have answered."""
+        """One survey: what was asked, where it stands at both servers, and whether too few will have answered."""
         survey = self.survey(name)
         params = survey.params
         facts = {
             "name": name, "question": params.question, "items": [str(each) for each in params.mechanism.domain.labels],
             "mechanism": params.mechanism.name, "epsilon": params.epsilon, "delta": params.delta,
-            "minimum": params.minimum, "n_max": params.n_max, "population": params.population,
-            "invited": survey.folder.invitations_file.exists(),
+            "minimum": params.minimum, "n_max": params.n_max, "s1": params.s1_operator, "s2": params.s2_operator,
+            "population": "" if params.population == f"survey {params.survey.hex()}" else params.population,
+            "invited": survey.folder.invitations_file.exists(), "phases": phases_of(params),
+            "status": None, "too_few": None, "problem": "",
         }  # fmt: skip
-        if not facts["invited"]:
-            return {**facts, "status": None, "warning": ""}
-        try:
-            status = survey.servers.status(params)
-        except FaircountError as problem:
-            return {**facts, "status": None, "warning": str(problem)}
-        return {**facts, "status": status, "warning": too_few(status)}
+        return {**facts, **_standing(survey)} if facts["invited"] else facts
 
-    def create(self, wished: dict[str, Any]) -> dict[str, Any]:
+    def advice(self, given: form.Given) -> dict[str, Any]:
+        """What to expect of a survey that is being written down, and what its population has left."""
+        population = str(given.get("population", "")).strip()
+        said = form.advice(given)
+        return {**said, "budget": self._budget(population)} if population else said
+
+    def _budget(self, population: str) -> dict[str, Any] | None:
+        """What a population has spent; None for one that S2 does not know, or does not tell of now."""
+        _, s2 = read_servers(self.servers)
+        server = s2.server("S2", HURRIED)
+        try:
+            return BothServers(server, server).budget(population)
+        except FaircountError:
+            return None
+
+    def create(self, given: form.Given) -> dict[str, Any]:
         """Make a survey and its invitations; it is opened by a wish of its own."""
-        wishes, name = _wishes(wished), _plain_name(str(wished.get("name", "")))
+        wishes, name = form.wishes_of(given), form.plain_name(str(given.get("name", "")))
         s1, s2 = read_servers(self.servers)
-        owner = OwnerFile(s1, s2, s1.address, (wishes.epsilon, wishes.delta))
-        texts = {each: str(wished.get(each, "")) for each in ("question", "owner", "purpose", "contact", "population")}
-        facts = Facts(seconds=_whole(wished, "hours") * 3600, **texts)
-        survey, _ = create(self.folder / name, wishes, facts, owner)
-        survey.invite(numbered(wishes.users))
+        facts = form.facts_of(given)
+        known = _known_budget(BothServers(s1.server("S1"), s2.server("S2")), facts.population)
+        owner = OwnerFile(s1, s2, s1.address, known or form.budget_of(given, wishes))
+        create(self.folder / name, wishes, facts, owner)[0].invite(form.people_of(given))
         return self.one(name)
 
     def wish(self, name: str, what: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Open, close, extend or abort a survey; where it stands then."""
-        if what not in WISHES:
-            raise ParameterError(f"a survey can be told to {', '.join(WISHES)}")
+        """Invite, open, close, extend or abort; where the survey stands then."""
         survey = self.survey(name)
-        survey.servers.wish(survey.params, what, **given)
+        if what == "invite":
+            survey.invite([] if survey.folder.invitations_file.exists() else numbered(survey.params.n_max))
+        elif what in WISHES:
+            told = {"people": len(survey.invited())} if what == "open" else given
+            survey.servers.wish(survey.params, what, **told)
+        else:
+            raise ParameterError(f"a survey can be told to invite, {', '.join(WISHES)}")
         return self.one(name)
+
+    def people(self, name: str) -> list[str]:
+        """What the owner calls the people who are invited, in the order of the invitations."""
+        return [each.person for each in self.survey(name).invited()]
+
+    def invitation(self, name: str, position: str) -> dict[str, Any]:
+        """One invitation, with its QR code row by row."""
+        survey = self.survey(name)
+        invited = survey.invited()
+        if not position.isdecimal() or int(position) >= len(invited):
+            raise ParameterError(f"there are {len(invited)} invitations, counted from 0")
+        chosen = invited[int(position)]
+        link = chosen.code.link(survey.owner.public_address)
+        return {"person": chosen.person, "link": link, "code": chosen.code.grouped, "qr": qr_rows(link)}
 
     def result(self, name: str) -> dict[str, Any]:
         """Estimates raw and consistent, what was promised and what holds; or how the survey ended without a result."""
@@ -84,114 +130,64 @@ class Surveys:
         found = survey.result()
         if isinstance(found, Aborted):
             return {"ended": found.reason.decode(errors="replace"), "spent": bool(found.spent)}
-        said = found.to_dict(LEVEL)
+        said = plain_result(found)
         survey.keep_result(said)
-        return {**said, "promised": _promised(found)}
+        return said
 
     def budget(self, name: str) -> dict[str, Any]:
-        """What the population of a survey has spent, survey after survey, as S2 keeps it."""
+        """What the population of a survey has spent, survey after survey."""
+        params = self.survey(name).params
+        found = self.survey(name).servers.budget(params.population)
+        others = {self.survey(each).params.survey.hex(): each for each in self.names()}
+        mine = {each["survey"]: others[each["survey"]] for each in found["surveys"] if each["survey"] in others}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return steps_of(found, dict(zip(mine, pool.map(self._named, mine.values()), strict=True)))
+
+    def _named(self, name: str) -> dict[str, Any]:
         survey = self.survey(name)
-        population = quote(survey.params.population, safe="")
-        found: dict[str, Any] = survey.servers.s2.call("GET", f"/v1/populations/{population}").json()
-        return found
+        try:
+            return {"name": name, "opened_at": survey.servers.status(survey.params)["opened_at"]}
+        except FaircountError:
+            return {"name": name}
 
     def file(self, name: str, kind: str) -> bytes:
-        """A file to keep: invitations as CSV or to print, the result as CSV, JSON, PNG or SVG."""
+        """A file to keep: invitations as CSV or to print, who has not answered yet, the result."""
         survey = self.survey(name)
         made = {"invitations.csv": survey.folder.invitations_file, "invitations.html": survey.folder.printable_file}
         if kind in made:
-            return made[kind].read_bytes()
+            return read_file(made[kind], NO_INVITATIONS)
+        if kind == "reminders.csv":
+            return as_table(survey.not_answered(), survey.owner.public_address)
         found = survey.result()
         if isinstance(found, Aborted):
             raise RefusedError("this survey ended without a result")
         return exported(found, kind)
 
 
-def advice(wished: dict[str, Any]) -> dict[str, Any]:
-    """What to expect of a survey that is being written down: the planner's advice, or why there is none."""
+def _known_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
+    """The total of a population that S2 knows already: it is not changed."""
+    if not population:
+        return None
     try:
-        wishes = _wishes(wished)
-        found = advise(wishes)
+        found = servers.budget(population)
+    except RemoteError:  # a new one
+        return None
+    return found["epsilon"], found["delta"]
+
+
+def _standing(survey: Survey) -> dict[str, Any]:
+    """Where a survey stands at both servers, as far as they tell."""
+    params = survey.params
+    try:
+        status = survey.servers.status(params)
     except FaircountError as problem:
-        return {"refused": str(problem)}
-    share = 1 / len(wishes.items)
-    return {
-        "mechanism": found.mechanism.name, "words": found.words, "worthwhile": found.tells_something,
-        "half_width_95": found.half_width_95, "cautions": list(cautions(wishes.epsilon, wishes.delta)),
-        "example": [{"item": each, "share": share, "half": found.half_width_95} for each in wishes.items],
-    }  # fmt: skip
+        return {"problem": str(problem)}
+    stands = {"phase": phase_of(params, status["state"]), "waits_for": waits_for(params, status)}
+    return {"status": {**status, **stands}, "at_s2": _at_s2(survey), "too_few": too_few(status)}
 
 
-def too_few(status: dict[str, Any]) -> str:
-    """A warning, in time, where at the pace of now fewer than the minimum will have answered; else nothing."""
-    if status["state"] != "submitting" or not status["closes_at"] or status["users"] >= status["minimum"]:
-        return ""
-    opened, closes = (datetime.fromisoformat(status[each]) for each in ("opened_at", "closes_at"))
-    passed = (datetime.now(tz=opened.tzinfo) - opened) / (closes - opened)
-    expected = status["users"] / max(passed, 1e-9)
-    if passed < 0.1 or expected >= status["minimum"]:
-        return ""
-    return (
-        f"at this pace {int(expected)} people will have answered, and at least {status['minimum']} must: remind them, "
-        "or give more time"
-    )
-
-
-def exported(result: Result, kind: str) -> bytes:
-    """The result as a file, the guarantee in it."""
-    if kind == "result.csv":
-        return _table(result)
-    if kind == "result.json":
-        return json.dumps(result.to_dict(LEVEL), indent=2, allow_nan=False).encode() + b"\n"
-    if kind not in ("result.png", "result.svg"):
-        raise ParameterError("a result is kept as result.csv, result.json, result.png or result.svg")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, kind)
-        result_file(result, path, LEVEL, "users")
-        return path.read_bytes()
-
-
-def _table(result: Result) -> bytes:
-    out, said = io.StringIO(), result.to_dict(LEVEL)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("item", "estimate", "low", "high", "consistent", "guarantee"))
-    for row, consistent in zip(said["estimates"], said["consistent"], strict=True):
-        writer.writerow((row["item"], row["estimate"], row["low"], row["high"], consistent, str(result.guarantee)))
-    return out.getvalue().encode()
-
-
-def _promised(result: Result) -> dict[str, float]:
-    said = result.facts["published"]
-    if not isinstance(said, Published):
-        return {}
-    names = ("epsilon", "delta", "realized_epsilon", "realized_delta")
-    return {each: unscaled(getattr(said, each).decode()) for each in names}
-
-
-def _wishes(wished: dict[str, Any]) -> Wishes:
-    items = tuple(dict.fromkeys(each.strip() for each in str(wished.get("items", "")).splitlines() if each.strip()))
-    if len(items) < 2:
-        raise ParameterError("write at least two answers, one a line")
-    return Wishes(
-        items, _whole(wished, "users"), _real(wished, "epsilon"), _real(wished, "delta"), absent=_real(wished, "absent")
-    )
-
-
-def _whole(wished: dict[str, Any], name: str) -> int:
-    value = _real(wished, name)
-    if value != int(value) or value < 1:
-        raise ParameterError(f"{name} must be a whole number above 0")
-    return int(value)
-
-
-def _real(wished: dict[str, Any], name: str) -> float:
+def _at_s2(survey: Survey) -> dict[str, Any]:
     try:
-        return float(wished[name])
-    except (KeyError, TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number") from None
-
-
-def _plain_name(name: str) -> str:
-    if not name or not all(each.isalnum() or each in "-_" for each in name) or len(name) > 60:
-        raise ParameterError("the name of a survey is made of letters, digits, - and _")
-    return name
+        return survey.servers.status_at_s2(survey.params)
+    except FaircountError as problem:
+        return {"problem": str(problem)}

@@ -44,7 +44,7 @@ def result_file(result: Frequencies, path: Path, level: float, covers: str) -> N
     """Draw into a file, in the format of its suffix."""
     figure = blank_figure(*_size(result))
     _draw(figure.add_subplot(), result, level, covers)
-    save_figure(figure, path)
+    save_figure(figure, path, _promise(result))
 
 
 def _draw(axes: Any, result: Frequencies, level: float, covers: str) -> None:
@@ -63,8 +63,11 @@ def _draw(axes: Any, result: Frequencies, level: float, covers: str) -> None:
 
 def _head(axes: Any, result: "Frequencies | MeanResult") -> None:
     """The guarantee above the figure, or that there is none."""
-    words = SIMULATION if result.simulation else str(result.guarantee)
-    axes.set_title("\n".join(textwrap.wrap(words, 100)), size=7, loc="left", color="0.35")
+    axes.set_title("\n".join(textwrap.wrap(_promise(result), 100)), size=7, loc="left", color="0.35")
+
+
+def _promise(result: "Frequencies | MeanResult") -> str:
+    return SIMULATION if result.simulation else str(result.guarantee)
 
 
 def label(item: object) -> str:

@@ -19,6 +19,8 @@ from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import server_address
 
 PUBLIC = 0o644
+PATIENT = Patience(tries=9)
+"""For commands: about half a minute until a server counts as away."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,9 @@ class Access:
     token: str = field(repr=False)
     certificates: str | None = None
 
-    def server(self, name: str) -> RemoteServer:
+    def server(self, name: str, patience: Patience = PATIENT) -> RemoteServer:
         """The server, to be called with the owner's token."""
-        return RemoteServer(
-            self.address, name=name, token=self.token, verify=self.certificates, patience=Patience(tries=9)
-        )
+        return RemoteServer(self.address, name=name, token=self.token, verify=self.certificates, patience=patience)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from faircount.core.domain import shown
 from faircount.core.entropy import Entropy
@@ -15,6 +16,8 @@ from faircount.protocol import Invitation, SurveyParameters
 from faircount.service.codes import Code, read_code
 
 COLUMNS = ("person", "user", "code", "link")
+BORDER = 4
+"""White modules around a QR code, as its standard asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,23 @@ def _one(params: SurveyParameters, invited: Invited, address: str) -> str:
 
 
 def qr_code(link: str) -> str:
-    """A QR code as SVG, to stand in a page. One mask for all: trying which one suits best takes four times as long."""
+    """A QR code as SVG, to stand in a page."""
+    drawn: str = _qr(link).svg_inline(scale=4, border=BORDER)
+    return drawn
+
+
+def qr_rows(link: str) -> list[str]:
+    """A QR code with its white border, row by row: 1 is black."""
+    return ["".join(str(int(each)) for each in row) for row in _qr(link).matrix_iter(border=BORDER)]
+
+
+def _qr(link: str) -> Any:
+    """One mask for all: trying which one suits best takes four times as long."""
     try:
         import segno
     except ImportError:
         raise FaircountError("QR codes need more: pip install 'faircount[service]'") from None
-    drawn: str = segno.make(link, error="m", micro=False, mask=1).svg_inline(scale=4, border=4)
-    return drawn
+    return segno.make(link, error="m", micro=False, mask=1)
 
 
 def _text(words: object) -> str:

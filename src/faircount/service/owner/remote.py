@@ -13,8 +13,8 @@ from faircount.protocol import Invitation, Keys, SurveyParameters, decode
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.signing import Statement, verified
-from faircount.service.calls import BYTES, RemoteServer
-from faircount.service.owner.folder import OwnerFile
+from faircount.service.calls import BYTES, Patience, RemoteServer
+from faircount.service.owner.folder import PATIENT, OwnerFile
 
 USER = 16
 """Bytes of the id by which both servers know a person."""
@@ -40,9 +40,9 @@ class BothServers:
     s2: RemoteServer
 
     @classmethod
-    def of(cls, owner: OwnerFile) -> "BothServers":
+    def of(cls, owner: OwnerFile, patience: Patience = PATIENT) -> "BothServers":
         """With the owner's tokens."""
-        return cls(owner.s1.server("S1"), owner.s2.server("S2"))
+        return cls(owner.s1.server("S1", patience), owner.s2.server("S2", patience))
 
     def offers(self) -> "Offers":
         """Fresh keys and committed values of both servers, for one survey, and who runs them."""
@@ -95,6 +95,11 @@ class BothServers:
     def status_at_s2(self, params: SurveyParameters) -> dict[str, Any]:
         """Where the survey stands at S2."""
         found: dict[str, Any] = self.s2.call("GET", f"{path_of(params)}/status").json()
+        return found
+
+    def budget(self, population: str) -> dict[str, Any]:
+        """What a population has spent, survey after survey, as S2 keeps it."""
+        found: dict[str, Any] = self.s2.call("GET", f"/v1/populations/{quote(population, safe='')}").json()
         return found
 
     def places(self, params: SurveyParameters) -> list[int]:

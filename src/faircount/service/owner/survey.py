@@ -14,8 +14,9 @@ from faircount.estimation.result import Result
 from faircount.protocol import SurveyParameters, propose
 from faircount.protocol.play import opened
 from faircount.protocol.wire.messages import Aborted, Published, Reason
+from faircount.service.calls import Patience
 from faircount.service.owner.advice import Advice, Wishes, advise
-from faircount.service.owner.folder import PUBLIC, OwnerFile, SurveyFolder
+from faircount.service.owner.folder import PATIENT, PUBLIC, OwnerFile, SurveyFolder
 from faircount.service.owner.invitations import Invited, as_page, as_table, invite, read_table
 from faircount.service.owner.remote import BothServers
 
@@ -46,11 +47,11 @@ class Survey:
     servers: BothServers
 
     @classmethod
-    def at(cls, path: Path) -> "Survey":
+    def at(cls, path: Path, patience: Patience = PATIENT) -> "Survey":
         """The survey in a folder."""
         folder = SurveyFolder(path)
         owner = folder.owner()
-        return cls(folder, folder.parameters(), owner, BothServers.of(owner))
+        return cls(folder, folder.parameters(), owner, BothServers.of(owner, patience))
 
     def invite(self, people: Sequence[str]) -> tuple[Invited, ...]:
         """Make the invitations, write them down, then tell both servers; what was made before is used again."""

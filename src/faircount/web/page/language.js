@@ -42,8 +42,8 @@ export function small(value) {
 }
 
 /** A day and time, from its standard form. */
-export const moment = (text) =>
-  new Intl.DateTimeFormat(current, { dateStyle: "long", timeStyle: "short" }).format(new Date(text));
+export const moment = (text, dateStyle = "long") =>
+  new Intl.DateTimeFormat(current, { dateStyle, timeStyle: "short" }).format(new Date(text));
 
 /** Put the title on the page, and a choice of languages above it; `render` shows the same again in another one. */
 export function headPage(render) {

@@ -3,6 +3,7 @@
 import { hex } from "../client/bytes.js";
 import { element, foreign, show } from "./dom.js";
 import { say, small, written } from "./language.js";
+import { sureness } from "./sureness.js";
 
 const WEAK = 95; // percent: whoever may be surer than this of an answer is told it
 const NEGLIGIBLE = 1e-12;
@@ -58,8 +59,7 @@ function submitted(event, problem, onContinue) {
 /** The guarantee in sentences for everybody, and its numbers. */
 function promise(params) {
   const { epsilon, delta } = params.real;
-  const odds = Math.exp(epsilon);
-  const sure = Math.ceil((1000 * odds) / (1 + odds)) / 10;
+  const sure = sureness(epsilon);
   const numbers = { epsilon: written(epsilon, { maximumSignificantDigits: 4 }), delta: small(delta) };
   return element(
     "section",

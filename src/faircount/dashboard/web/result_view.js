@@ -1,0 +1,65 @@
+// The result as bars with error bars, raw and consistent; what was promised, and what holds.
+
+import { axisOf, chart } from "./chart.js";
+import { element, foreign } from "./dom.js";
+import { percent, say, small, written } from "./language.js";
+import { buttons, drawing, quoted, row, section, sentence, table } from "./parts.js";
+import { sureness } from "./sureness.js";
+
+const KINDS = ["csv", "json", "png", "svg"];
+
+export function resultOf(result, actions) {
+  if (result.ended !== undefined) return ended(result);
+  return section(
+    "resultTitle",
+    estimates(result),
+    sentence("resultWords", {}, { class: "quiet" }),
+    sentence("resultConsistent", {}, { class: "quiet" }),
+    guarantee(result),
+    element("h3", {}, say("downloadTitle")),
+    sentence("downloadWords", {}, { class: "quiet" }),
+    buttons(KINDS.map((kind) => element("button", { type: "button", click: () => actions.save(`result.${kind}`) }, kind.toUpperCase()))),
+  );
+}
+
+function ended({ ended: reason, spent }) {
+  return section(
+    "resultTitle",
+    sentence("resultNone", {}, { class: "warning" }),
+    quoted(reason),
+    sentence(spent ? "resultSpent" : "resultNotSpent"),
+  );
+}
+
+function estimates({ estimates: rows, consistent, users }) {
+  const axis = axisOf(rows);
+  const made = rows.flatMap((each, at) => [
+    row(
+      foreign("span", each.item),
+      say("percent", { value: percent(each.estimate) }),
+      say("range", { low: percent(each.low), high: percent(each.high) }),
+      say("percent", { value: percent(consistent[at]) }),
+    ),
+    drawing(4, chart({ ...each, consistent: consistent[at] }, axis)),
+  ]);
+  const heads = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
+  return table(say("resultCaption", { included: written(users) }), heads, made);
+}
+
+/** Planned before, and kept in the end, beside each other; then in a sentence. */
+function guarantee({ promised, guarantee: { holds }, in_words: words }) {
+  const numbers = (epsilon, delta) => [written(epsilon, { maximumSignificantDigits: 4 }), small(delta)];
+  const rows = [
+    row(say("guaranteePlanned"), ...numbers(promised.epsilon, promised.delta)),
+    row(say("guaranteeKept"), ...numbers(promised.realized_epsilon, promised.realized_delta)),
+  ];
+  return element(
+    "div",
+    {},
+    element("h3", {}, say("guaranteeTitle")),
+    table(say("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+    holds ? sentence("promise", { sure: written(sureness(promised.realized_epsilon)) }) : null,
+    quoted(words, { class: holds ? "quiet" : "warning" }),
+    sentence("resultAgain", {}, { class: "quiet" }),
+  );
+}

@@ -1,0 +1,59 @@
+"""How the dashboard looks and reads: axe, keyboard, languages, both directions; screenshots for people."""
+
+from playwright.sync_api import expect
+
+
+def test_every_view_is_accessible(trial, owner, owner_page, look_at) -> None:
+    page = owner_page()
+    links = owner.creates(
+        "commute", users="40", epsilon="3", population="staff", budget_epsilon="10", budget_delta="1e-5"
+    )
+    expect(page.get_by_role("button", name="commute")).to_be_visible()
+    look_at(page, "dashboard-list")
+    page.get_by_role("button", name="New survey").click()
+    for label, text in {"Question": "Which drink?", "Possible answers": "Tea\nCoffee\nWater"}.items():
+        page.get_by_label(label).fill(text)
+    expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
+    look_at(page, "dashboard-form")
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="commute").click()
+    trial.answers(links[:12], "By bus")
+    expect(page.get_by_text("12 of 40 people have answered")).to_be_visible()
+    page.get_by_text("Show one invitation").click()
+    page.get_by_label("Whose").select_option("person 03")
+    page.get_by_role("img", name="QR code with the link of person 03").wait_for()
+    look_at(page, "dashboard-running")
+    trial.answers(links[12:30], "By bicycle")
+    trial.answers(links[30:33], "On foot")
+    owner.ends("commute")
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
+    look_at(page, "dashboard-result")
+
+
+def test_a_second_language_says_everything(owner, owner_page) -> None:
+    links = owner.creates("sprache")
+    owner.trial.answers(links[:4], "By bus")
+    page = owner_page(locale="de-AT")
+    page.get_by_role("button", name="sprache").click()
+    expect(page.get_by_text("4 von 8 Personen haben geantwortet")).to_be_visible()
+    expect(page.get_by_text("Sie wartet auf Personen, bis")).to_be_visible()
+    assert page.locator("html").get_attribute("lang") == "de"
+    owner.ends("sprache")
+    expect(page.get_by_text("höchstens zu 100\u00a0% sicher")).to_be_visible()
+    page.get_by_label("Sprache").select_option("en")
+    expect(page.get_by_text("can be at most 100\u00a0% sure")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("sprache")
+
+
+def test_right_to_left_nothing_is_lost(owner, owner_page, look_at) -> None:
+    links = owner.creates("rtl", question="איך אתם מגיעים לעבודה?")
+    owner.trial.answers(links[:4], "By bus")
+    owner.ends("rtl")
+    page = owner_page(viewport={"width": 320, "height": 640})
+    page.get_by_role("button", name="rtl").click()
+    page.get_by_role("heading", name="Result").wait_for()
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    look_at(page, "dashboard-right-to-left")
+    assert page.get_by_role("button", name="CSV", exact=True).bounding_box()["x"] > 160  # where reading begins
+    mark = page.locator(".minimum").bounding_box()["x"]
+    assert abs(mark - (20 + 280 / 2)) < 5  # 4 of 8

@@ -1,0 +1,31 @@
+"""The budget of a population, one step for each survey."""
+
+from faircount.dashboard.budgets import steps_of
+from faircount.protocol.survey.budget import Charge, Ledger
+from faircount.service.aggregator_app import plain_budget
+
+
+def ledger(*, adaptive: bool) -> Ledger:
+    opened = Ledger("staff", 5.0, 1e-5, adaptive)
+    first, second, third = (Charge(bytes([each]) * 16, 1.5, 1e-6) for each in (1, 2, 3))
+    after = opened.reserve(first).settle(first.survey, 1.25, 1e-6)
+    return after.reserve(second).release(second.survey).reserve(third)
+
+
+def test_each_survey_begins_where_the_one_before_ended() -> None:
+    known = {"01" * 16: {"name": "first", "opened_at": "2026-01-01T00:00:00Z"}}
+    found = steps_of(plain_budget(ledger(adaptive=True)), known)
+    assert [(each["before"], each["after"]) for each in found["surveys"]] == [(0.0, 1.25), (1.25, 1.25), (1.25, 2.75)]
+    assert [each["status"] for each in found["surveys"]] == ["spent", "released", "reserved"]
+    assert [each.get("name") for each in found["surveys"]] == ["first", None, None]
+    assert found["surveys"][-1]["after"] == found["spent"]["epsilon"]
+    assert not found["together"]
+
+
+def test_surveys_that_cost_less_together_are_said_to() -> None:
+    opened = Ledger("staff", 5.0, 1e-3, adaptive=False)
+    for each in range(8):
+        opened = opened.reserve(Charge(bytes([each]) * 16, 0.5, 0.0))
+    found = steps_of(plain_budget(opened), {})
+    assert found["together"]
+    assert found["spent"]["epsilon"] < found["surveys"][-1]["after"] == 4.0
