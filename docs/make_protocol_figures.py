@@ -97,7 +97,7 @@ def costs() -> str:
         lines.append(f"| explicit, n = {users}: (n-1)N = {(users - 1) * ITEMS:,} | " + " | ".join(found) + " |")
     found = traffic(SERVERS, Laplace(items=ITEMS, users=1000, epsilon=1.0, dropouts=200))
     lines.append("| servers, n = 1,000 | " + " | ".join(found) + " |")
-    for users in (100, 400, 1600):
+    for users in (100, 400, 800):
         k, t = plan(users)
         found = traffic(MASKED, DPDS(items=ITEMS, users=users, p=0.5), k=k, t=t)
         lines.append(f"| masked, n = {users:,}, k = {k} | " + " | ".join(found) + " |")

@@ -16,6 +16,18 @@ settings.load_profile("unhurried")
 _NUMBERS = count()
 
 
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with empty pictures, for tests of everything else in them: drawing takes most of their time."""
+    from faircount.experiments.report.figure_style import Picture
+
+    def empty(_: Picture, stem: Path) -> None:
+        for suffix in ("png", "svg"):
+            stem.with_suffix(f".{suffix}").write_bytes(b"")
+
+    monkeypatch.setattr(Picture, "save", empty)
+
+
 @contextmanager
 def started_postgresql() -> Iterator[Any]:
     """A real PostgreSQL in a folder of its own while a block runs."""

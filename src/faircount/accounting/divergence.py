@@ -130,7 +130,7 @@ class LossPair:
 def hockey_stick(pairs: Sequence[LossPair], epsilon: float) -> float:
     """The exact delta at `epsilon` for the product of one or two independent coordinates, in O(W log W)."""
     if not 1 <= len(pairs) <= 2:
-        raise ParameterError("give one or two coordinates; more are composed by privacy/composition.py")
+        raise ParameterError("give one or two coordinates; more are composed by faircount.accounting.composition")
     target = real("epsilon", epsilon) - _LOSS_ERROR
     curve = pairs[-1].curve()
     if len(pairs) == 1:

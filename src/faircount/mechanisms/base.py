@@ -288,6 +288,12 @@ class FrequencyMechanism(Mechanism):
         """The mechanism that spends this budget, and nothing more; refused with the reason where it cannot."""
         raise RefusedError(f"{cls.name} has no rule that finds its parameters for a budget")
 
+    @classmethod
+    def example(cls, users: int, items: int) -> "FrequencyMechanism":
+        """A small one of this kind, on which the contract is tested: made for a weak budget, with the largest floor."""
+        wanted = Requirements(users, items, epsilon=2.0, delta=0.01, floor=(users - 1) // items)
+        return cls.calibrated(wanted).mechanism
+
     @property
     def floor(self) -> int:
         """Holders besides any one user that every item must have for the guarantee to hold."""

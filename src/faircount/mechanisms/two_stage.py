@@ -107,6 +107,11 @@ class TSS(Sampling, FieldMechanism):
         """Never sound: a lone helper sees a bit in the clear."""
         raise RefusedError("an item that one user reports has one helper, who sees that user's bit: use tss-prime")
 
+    @classmethod
+    def example(cls, users: int, items: int) -> Self:
+        """No budget makes one, so it is made of parameters."""
+        return cls(users=users, items=items, p=0.6, alpha=usual_alpha(items))
+
     def _nearby(self) -> list[int]:
         below = min(max(int(self.alpha * self.N), 1), self.N - 1)
         return sorted({below, min(below + 1, self.N - 1)})

@@ -24,7 +24,7 @@ from faircount.core.arrays import Ints, Marks, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
-from faircount.mechanisms.base import keep
+from faircount.mechanisms.base import Mechanism, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, normal_errors
 from faircount.mechanisms.decoys import (
@@ -248,3 +248,10 @@ class VerifiedCoins(VerifiedMechanism):
 def fair_bits(size: int, entropy: Entropy) -> Ints:
     """`size` fair coins as 0 and 1."""
     return np.unpackbits(entropy.words(-(-size // 8), np.uint8), count=size).astype(np.int64)
+
+
+def proves_reports(mechanism: Mechanism) -> VerifiedMechanism:
+    """The mechanism as one whose reports are proven; refused if it is none."""
+    if not isinstance(mechanism, VerifiedMechanism):
+        raise ParameterError(f"{mechanism.name} proves nothing: choose a mechanism whose reports are proven")
+    return mechanism

@@ -256,9 +256,6 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tss-prime": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
     "decoys": (("decoys",), ("epsilon", "delta")),
     "laplace": (("epsilon",), ("delta", "users", "insiders", "dropouts")),
-    "server-laplace": (("epsilon",), ("delta", "insiders", "dropouts")),
-    "server-coins": (("epsilon", "delta"), ("insiders", "dropouts")),
-    "placed-coins": (("epsilon", "delta"), ("users", "insiders", "dropouts")),
     "gaussian": (("sigma",), ("epsilon", "delta")),
     "dpdg": (("users", "epsilon", "delta"), ("insiders", "dropouts")),
     "grr": (("epsilon",), ("delta", "items")),
@@ -266,11 +263,10 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "duchi": (("epsilon",), ("delta",)),
     "pm": (("epsilon",), ("delta",)),
 }
-"""Parameters that each mechanism must have, and those it may have; releases goes with all of them."""
+"""Mechanisms that the paper has something to say about: parameters that each must have, and those it may have.
 
-
-VERIFIED = ("server-laplace", "server-coins", "placed-coins")
-"""Those say everything of themselves: the paper has nothing to compare them with."""
+All others say everything of themselves, and take their own fields. `releases` goes with every mechanism.
+"""
 
 
 def privacy(mechanism: str, **parameters: Any) -> Statement:
@@ -280,14 +276,12 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     is the k of the formula.
 
     mechanism: its name, in small letters
-    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing. A mechanism of
-        your own (`register`) takes its own fields
+    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing. A mechanism
+        that the paper does not have, also one of your own (`register`), takes its own fields
     """
     if mechanism not in NEEDS and mechanism in names():
         return registered(mechanism, parameters)
     known = _checked(mechanism, parameters)
-    if mechanism in VERIFIED:
-        return registered(mechanism, known)
     if mechanism in LOCAL:
         return local(mechanism, known.pop("epsilon"), **known)
     if mechanism == "decoys":

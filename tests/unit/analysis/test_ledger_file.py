@@ -62,7 +62,7 @@ def test_groups_of_one_run_have_nobody_in_common(file: LedgerFile) -> None:
 
 
 def test_what_is_refused_before_it_is_drawn_costs_nothing(file: LedgerFile) -> None:
-    for known in ({"epsilon": 1e-9}, {"mechanism": "dpds"}, {"user": "nobody"}, {"epsilon": 0.001}):
+    for known in ({"epsilon": 1e-9}, {"mechanism": "dpds"}, {"user": "nobody"}, {"epsilon": 0.01}):
         with pytest.raises(FaircountError):
             ask(file, **known)
     assert statuses(file) == []

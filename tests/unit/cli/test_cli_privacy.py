@@ -34,7 +34,7 @@ EXAMPLES = {
 
 
 def test_the_command_knows_every_mechanism() -> None:
-    assert set(MECHANISMS) == set(NEEDS)
+    assert set(NEEDS) < set(MECHANISMS) == set(EXAMPLES)
 
 
 def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None:
@@ -48,7 +48,7 @@ def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None
     assert 0.9 < sharper["epsilon"] < 1
 
 
-@pytest.mark.parametrize("name", NEEDS)
+@pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("releases", [1, 2])
 def test_every_mechanism_answers_in_words_and_in_json(call: Call, name: str, releases: int) -> None:
     line = f"privacy {name} {EXAMPLES[name]} --releases {releases}"

@@ -167,7 +167,7 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         (f"{RUN} --groups level --public-groups --levels strict", "level=epsilon"),
         (f"{RUN} --groups level --levels strict=1,open=2", "say so: --public-groups"),
         (f"{RUN} --groups city --public-groups --levels a=1", "cannot be the answers and the groups"),
-        (f"{RUN} --epsilon 0.001", "do not run this: laplace has a 95% error"),
+        (f"{RUN} --epsilon 0.01", "do not run this: laplace has a 95% error"),
         (f"{RUN} --groups level --public-groups --levels strict=1", "'open' has no epsilon"),
         (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
         (f"{RUN} --epsilon 1 --mechanism dpds", "dpds: needs a floor of 80 holders per item (--floor 80"),
@@ -274,6 +274,6 @@ def test_a_small_negative_estimate_is_no_negative_zero() -> None:
 
 
 def test_what_should_not_be_run_is_run_when_told_to(call: Call) -> None:
-    done = call(f"{RUN} --epsilon 0.001 --anyway")
+    done = call(f"{RUN} --epsilon 0.01 --anyway")
     assert done.exit_code == 0
     assert "Note: do not run this" in done.stdout

@@ -80,6 +80,7 @@ def test_progress_has_lines_where_there_is_no_terminal(monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == ["fig1: 75% of the runs, 4 s left", "fig1: runs done, drawing"]
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_contradiction_is_an_exit_code(monkeypatch, tmp_path):
     """Planted error: every draw of DPDS has three times its deviation."""
     from faircount.cli import main

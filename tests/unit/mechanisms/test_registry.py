@@ -115,6 +115,13 @@ def test_its_published_parameters_parse_to_the_same_mechanism() -> None:
         SurveyParameters.parse(params.published)
 
 
+def test_it_gives_the_example_on_which_the_contract_is_tested() -> None:
+    made = registry.frequency_mechanisms()["even-coins"].example(30, 4)
+    assert isinstance(made, EvenCoins)
+    assert (made.n, made.N) == (30, 4)
+    assert made.guarantee().delta <= 0.01
+
+
 def test_it_is_audited_on_the_worst_pair_of_all_noise() -> None:
     mechanism = EvenCoins(items=ITEMS, epsilon=1.0, each=2)
     assert not fc.audit(mechanism, runs=1000, entropy=SeededStream(4)).refuted

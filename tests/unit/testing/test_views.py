@@ -125,10 +125,13 @@ def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -
 
 @pytest.mark.slow
 def test_decoys_hide_all_neighbours_from_everybody() -> None:
-    """No floor: all answers of two users, each of whom may collude against the other. The field is the real one."""
+    """No floor: first one of two users changes its answer, then the other, who collude against each other.
+
+    The field is the real one.
+    """
     mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
     play = theatre(SERVERS, mechanism)
-    laws = {answers: play.law(answers, everybody, [(0,), (1,)]) for answers in product(range(2), repeat=2)}
+    laws = {answers: play.law(answers, everybody, [(0,), (1,)]) for answers in ((0, 0), (0, 1), (1, 1))}
     for answers, changed in product(laws, repeat=2):
         differ = [i for i in range(2) if answers[i] != changed[i]]
         if len(differ) == 1:

@@ -128,8 +128,6 @@ def _about_servers(made: "Survey") -> list[str]:
 
 def _about_lies(made: "Survey") -> list[str]:
     """That one client can spoil a result, where nothing is proven and something could be."""
-    from faircount.protocol import SERVERS
-
-    if made.params.proven or made.params.topology is not SERVERS:
+    if made.params.proven or not made.params.topology.takes_proofs:
         return []
     return ["a client that lies can move any count; --mechanism server-laplace or placed-coins has every report proven"]

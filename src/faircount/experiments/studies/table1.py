@@ -53,10 +53,14 @@ def cells(protocol: str) -> tuple[Cell, ...]:
     return tuple(CELLS["tss" if protocol in GAMMA else protocol.replace(" ", "_")])
 
 
+def _prime() -> TSSPrime:
+    return TSSPrime(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, phi=PHI)
+
+
 def staged(protocol: str) -> TSS:
     """The two-stage mechanism whose costs are counted."""
     if protocol == PRIME:
-        return TSSPrime(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, phi=PHI)
+        return _prime()
     return TSS(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, gamma=GAMMA.get(protocol, 1.0))
 
 
@@ -78,10 +82,9 @@ def _survey(protocol: str, rng: np.random.Generator) -> dict[str, float]:
     answers, entropy = rng.permutation(np.arange(USERS) % ITEMS), SeededStream(int(rng.integers(2**63)))
     if protocol in FIXED:
         return FIXED[protocol](DPDS(items=ITEMS, users=USERS, p=P), answers, entropy)
-    made = staged(protocol)
-    if isinstance(made, TSSPrime):
-        return added_by_more_helpers(made, answers, entropy, rng)
-    return two_stage(made, answers, entropy, rng)
+    if protocol == PRIME:
+        return added_by_more_helpers(_prime(), answers, entropy, rng)
+    return two_stage(staged(protocol), answers, entropy, rng)
 
 
 def theory(point: Point) -> dict[str, Expected]:

@@ -48,13 +48,16 @@ class Device(StoredState):
 
     def without(self, body: Message) -> "Device":
         """The device when one of its bodies needs to be sent no more."""
-        return replace(self, waiting=tuple(each for each in self.waiting if each != body))
+        return replace(self, waiting=self._left(body))
 
     def acknowledged(self, params: SurveyParameters, body: Message, answer: Accepted) -> "Device":
         """The device when S1 has signed that it wrote a body; a signature that is none changes nothing."""
         if not acknowledges(params, answer, body):
             return self.disbelieving()
-        return replace(self.without(body), acknowledgements=(*self.acknowledgements, answer))
+        return replace(self, waiting=self._left(body), acknowledgements=(*self.acknowledgements, answer))
+
+    def _left(self, body: Message) -> tuple[Message, ...]:
+        return tuple(each for each in self.waiting if each != body)
 
     def concluded(self, params: SurveyParameters, answer: Inclusion | Concluded, entry: Entry) -> "Device":
         """The device when it was told how the survey ended; `entry` is the user id and key that a result names."""

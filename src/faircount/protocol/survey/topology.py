@@ -85,6 +85,7 @@ class Topology:
     derived: Callable[[FieldMechanism], dict[str, Any]] = lambda mechanism: {}  # what the parameters spell out besides
     attempts: int = ATTEMPTS
     numbers_users: bool = False  # S1 needs a key for an order that only it knows
+    takes_proofs: bool = False  # reports can be proven
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster
 
     def __str__(self) -> str:

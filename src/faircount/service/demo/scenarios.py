@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faircount.protocol import EXPLICIT, SERVERS
+from faircount.protocol import EXPLICIT
 from faircount.service.demo.crowd import Person
 from faircount.service.owner.advice import Wishes
 from faircount.service.owner.folder import OwnerFile, read_servers
@@ -85,7 +85,7 @@ def ordinary(link: str, item: str) -> Person:
 
 def _special(scenario: Scenario, draw: np.random.Generator) -> dict[int, Kind]:
     """Places of those who vanish: one never comes, one is switched off, one leaves after a visit; and who lies."""
-    one_visit = scenario.wishes.topology is SERVERS
+    one_visit = len(scenario.wishes.topology.phases) == 1
     ways: tuple[Kind, ...] = (
         partial(Person, visits=0),
         partial(Person, unsent=True),

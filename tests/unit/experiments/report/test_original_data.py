@@ -78,7 +78,7 @@ def test_a_folder_without_the_files_is_refused(tmp_path):
         original_data(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("without_pictures")
 def test_every_worker_has_the_files_data(folder, tmp_path):
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     for out, workers in ((alone, 1), (shared, 2)):
@@ -92,6 +92,7 @@ def test_every_worker_has_the_files_data(folder, tmp_path):
     assert "all rows of census-income.data, census-income.test" in page
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_the_command_line_takes_a_folder(folder, tmp_path):
     arguments = ["reproduce", "fig3", "--runs", "2", "--out", str(tmp_path / "out"), "--workers", "1"]
     done = CliRunner().invoke(main, [*arguments, "--data", str(folder)], catch_exceptions=False)

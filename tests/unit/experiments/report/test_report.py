@@ -105,6 +105,7 @@ def test_the_page_needs_nothing_else(out):
     assert all(f'id="{anchor}"' in text for anchor in anchors)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_section_with_a_second_edition(tmp_path):
     reproduce.reproduce("fig4", runs=2, out=tmp_path, seed=5, workers=1)
     outline = Outline()
@@ -158,6 +159,7 @@ def triple(channel, counts, rng, honest=squared_errors._sums):
     return mean + 3 * (honest(channel, counts, rng) - mean)
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", ["fig2", "fig3", "table2"])
 def test_runs_that_contradict_theory_fail_loudly(name, tmp_path, monkeypatch):
     monkeypatch.setattr(squared_errors, "_sums", triple)
@@ -180,6 +182,7 @@ def test_the_page_begins_with_what_differs(out):
     assert "MSE = 1/N" in text[places[0] : places[1]]
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_points_where_users_act_are_capped_and_say_so(tmp_path):
     loads = {point["how"]: load(point, 1000) for point in STUDIES["fig2"].named()}
     assert loads[COUNTS].runs == 1000

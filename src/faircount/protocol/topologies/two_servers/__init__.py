@@ -84,4 +84,5 @@ SERVERS = Topology(
     vector_size=vector_size,
     derived=derived,
     attempts=1,
+    takes_proofs=True,
 )

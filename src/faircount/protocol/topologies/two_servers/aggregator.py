@@ -12,6 +12,7 @@ import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.errors import ShareError
+from faircount.mechanisms.verified import proves_reports
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
@@ -26,7 +27,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     question_of,
     unpack_answers,
     vector_size,
-    verified,
 )
 from faircount.protocol.topologies.two_servers.user import SEED, expansion_info, seal_info
 from faircount.protocol.topologies.two_servers.validity import Question
@@ -94,7 +94,7 @@ def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
     evidence = bitmap(opened, len(entries)), pack_answers(mine, form)
 
     def part(members: bytes) -> Residues:
-        release = Release(s.params, verified(s.params.mechanism), values, s.claim_hash, members)
+        release = Release(s.params, proves_reports(s.params.mechanism), values, s.claim_hash, members)
         return release.part(Party.S2, s.noise_secret, bits[valid])
 
     return _fix_set(s, [at for at, fine in zip(opened, valid, strict=True) if fine], part, *evidence)

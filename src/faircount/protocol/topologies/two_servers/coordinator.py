@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from faircount.core.arrays import Residues
+from faircount.mechanisms.verified import proves_reports
 from faircount.protocol.roles import coordinate, coordinator
 from faircount.protocol.roles.coordinate import conclude
 from faircount.protocol.roles.coordinator import Coordinator, Rules, TopologyState
@@ -27,7 +28,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     question_of,
     unpack_answers,
     vector_size,
-    verified,
 )
 from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Message, Party, encode
@@ -199,7 +199,7 @@ def _with_sum(s: Coordinator, included: Statement) -> Coordinator:
 
 def _released(s: Coordinator, shares: Sequence[bytes], included: Statement) -> Residues:
     """S1's part of the one sum of proven reports."""
-    mechanism, members = verified(s.params.mechanism), getattr(included.says, "members", b"")
+    mechanism, members = proves_reports(s.params.mechanism), getattr(included.says, "members", b"")
     rows = first_elements(shares, s.params.q, sum(mechanism.proven_bits))
     return Release(s.params, mechanism, _values(s), s.claim_hash, members).part(Party.S1, s.noise_secret, rows)
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy, KeyStream
-from faircount.core.errors import ParameterError, ShareError
+from faircount.core.errors import ShareError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import Placement, VerifiedMechanism
+from faircount.mechanisms.verified import Placement, VerifiedMechanism, proves_reports
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
@@ -41,18 +41,11 @@ Values = tuple[bytes, bytes]
 """v1 and v2, the revealed values of S1 and S2."""
 
 
-def verified(mechanism: FieldMechanism) -> VerifiedMechanism:
-    """The mechanism as one whose reports are proven."""
-    if not isinstance(mechanism, VerifiedMechanism):
-        raise ParameterError(f"{mechanism.name} proves nothing: choose a mechanism whose reports are proven")
-    return mechanism
-
-
 def form_of(mechanism: FieldMechanism) -> ReportForm | None:
     """The form of a proven report; None where vectors are just added up."""
     if not mechanism.proven:
         return None
-    proven = verified(mechanism)
+    proven = proves_reports(mechanism)
     return report_form(proven.modulus, *proven.proven_bits, proven.n)
 
 
@@ -83,7 +76,7 @@ def vector_of(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Resid
     if form is None:
         vector: Residues = mechanism.respond_as(0, answer, entropy)
         return vector
-    bits = verified(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
+    bits = proves_reports(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
     return prove(form, bits, uniform(form.q, form.degree, entropy))
 
 
