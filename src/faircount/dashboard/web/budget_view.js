@@ -1,8 +1,9 @@
 // The budget of a population over time: a step for each survey, from what was spent before to what was spent after it.
 
+import { drawingRow } from "./chart.js";
 import { drawn, element, foreign } from "./dom.js";
 import { moment, say, small, written } from "./language.js";
-import { drawing, row, section, sentence, table } from "./parts.js";
+import { row, section, sentence, table } from "./parts.js";
 
 const amount = (value) => written(value, { maximumSignificantDigits: 4 });
 
@@ -12,7 +13,7 @@ export function budgetOf(budget, population) {
   const most = Math.max(epsilon, ...budget.surveys.map((each) => each.after)) || 1;
   const rows = budget.surveys.flatMap((each) => [
     row(named(each), amount(each.epsilon), amount(each.after), say(`charge_${each.status}`)),
-    drawing(4, step(each, epsilon, most)),
+    drawingRow(4, step(each, epsilon, most)),
   ]);
   return section(
     "budgetTitle",

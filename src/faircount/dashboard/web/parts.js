@@ -27,10 +27,6 @@ export function table(caption, heads, rows) {
 export const row = (head, ...cells) =>
   element("tr", {}, element("th", { scope: "row" }, head), cells.map((each) => element("td", {}, each)));
 
-/** A row with a drawing as wide as the table; what it shows stands in the row above, so a screen reader passes it over. */
-export const drawing = (columns, svg) =>
-  element("tr", { class: "drawing", "aria-hidden": "true" }, element("td", { colspan: columns }, svg));
-
 /** A place on the page that is filled again only when what it shows has changed, so that nobody loses their place. */
 export function place(fill) {
   const box = element("div");

@@ -1,9 +1,9 @@
 // The result as bars with error bars, raw and consistent; what was promised, and what holds.
 
-import { axisOf, chart } from "./chart.js";
+import { axisOf, chart, drawingRow } from "./chart.js";
 import { element, foreign } from "./dom.js";
 import { percent, say, small, written } from "./language.js";
-import { buttons, drawing, quoted, row, section, sentence, table } from "./parts.js";
+import { buttons, quoted, row, section, sentence, table } from "./parts.js";
 import { sureness } from "./sureness.js";
 
 const KINDS = ["csv", "json", "png", "svg"];
@@ -40,7 +40,7 @@ function estimates({ estimates: rows, consistent, users }) {
       say("range", { low: percent(each.low), high: percent(each.high) }),
       say("percent", { value: percent(consistent[at]) }),
     ),
-    drawing(4, chart({ ...each, consistent: consistent[at] }, axis)),
+    drawingRow(4, chart({ ...each, consistent: consistent[at] }, axis)),
   ]);
   const heads = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
   return table(say("resultCaption", { included: written(users) }), heads, made);

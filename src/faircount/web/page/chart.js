@@ -1,6 +1,10 @@
 // A bar with an error bar; the numbers stand beside it, so a screen reader passes it over.
 
-import { drawn } from "./dom.js";
+import { drawn, element } from "./dom.js";
+
+/** A row with a drawing as wide as the table; what it shows stands in the row above. */
+export const drawingRow = (columns, svg) =>
+  element("tr", { class: "drawing", "aria-hidden": "true" }, element("td", { colspan: columns }, svg));
 
 /** [least, most] of the axis that all rows of {estimate, high} share. */
 export function axisOf(rows) {

@@ -3,7 +3,7 @@
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { estimates } from "../client/estimates.js";
-import { axisOf, chart } from "./chart.js";
+import { axisOf, chart, drawingRow } from "./chart.js";
 import { element, foreign } from "./dom.js";
 import { percent, say, small, written } from "./language.js";
 
@@ -33,15 +33,15 @@ function table(rows, axis, included) {
     {},
     element("caption", {}, say("resultCaption", { included: written(included) })),
     element("thead", {}, element("tr", {}, heads)),
-    element("tbody", {}, rows.map((row) => line(row, axis))),
+    element("tbody", {}, rows.flatMap((row) => [line(row), drawingRow(3, chart(row, axis))])),
   );
 }
 
-function line(row, axis) {
+function line(row) {
   return element(
     "tr",
     {},
-    element("th", { scope: "row" }, foreign("span", row.item), chart(row, axis)),
+    element("th", { scope: "row" }, foreign("span", row.item)),
     element("td", {}, say("percent", { value: percent(row.estimate) })),
     element("td", {}, say("range", { low: percent(row.low), high: percent(row.high) })),
   );
