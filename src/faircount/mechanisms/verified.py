@@ -6,11 +6,12 @@ sender can bias: noise that the servers make (`server_noise.py`), or coins of th
 before turn over and give to the items (`placed_coins.py`).
 
     user      report_bits                                       shared, and proven
-    servers   add_up of their shares over the members, coins turned over and placed, plus server_noise of each
+    servers   tally their shares of the members' reports, add_up with coins turned over and placed, plus server_noise
     opened    the sum of both: counts and noise, of which `channel` is the exact law
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -60,6 +61,14 @@ class Placement:
         """Where users flip no coins."""
         nothing = np.zeros((0, items), dtype=np.int64)
         return cls(nothing, nothing, nothing.astype(np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What a sum needs of a server's shares of the members' reports: answers added up, coins one row per member."""
+
+    votes: Residues
+    coins: Residues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,16 +137,25 @@ class VerifiedMechanism(SharedMechanism):
         self.takes_part(members)
         return Placement.none(self.N)
 
-    def add_up(self, rows: Residues, placement: Placement, *, constants: bool) -> Residues:
-        """One server's part of the opened sum, from its shares of the members' N + m bits, one row each.
+    def tally(self, blocks: Iterable[Residues]) -> Tally:
+        """From shares of the members' reports, some at a time, one row each; a row begins with the N + m bits."""
+        answers, bits = self.N, sum(self.proven_bits)
+        kind, q = dtype_for(self.modulus), self.modulus
+        votes, coins = np.zeros(answers, dtype=kind), [np.zeros((0, bits - answers), dtype=kind)]
+        for rows in blocks:
+            votes = add(votes, sum_rows(rows[:, :answers], q), q)
+            coins.append(rows[:, answers:bits].copy())  # without the copy all of the rows would stay in memory
+        return Tally(votes, np.concatenate(coins))
+
+    def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
+        """One server's part of the opened sum, without noise.
 
         A coin b that is turned over counts 1 - b: both servers take their share of b away, and the one with `constants`
         adds the 1.
         """
-        q, coins = self.modulus, rows[placement.user, self.N + placement.coin]
+        q, coins = self.modulus, tally.coins[placement.user, placement.coin]
         turned = subtract(np.full_like(coins, int(constants)), coins, q)
-        placed = np.where(placement.turned, turned, coins)
-        return add(sum_rows(rows[:, : self.N], q), sum_rows(placed, q), q)
+        return add(tally.votes, sum_rows(np.where(placement.turned, turned, coins), q), q)
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
         """Row i is what user i adds to the opened sum, coins turned and placed; two more are what the servers add."""

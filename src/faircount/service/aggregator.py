@@ -73,6 +73,7 @@ class AggregatorService:
             await states.insert(tx, row)
             noise = SystemEntropy().bytes(32) if params.proven else b""
             begun = Aggregator.begin(params, offer.key, offer.box, {}, ledger, offer.value, noise_secret=noise)
+            await self.server.use_value(params, Party.S2)
             await self.states.begin(tx, row, begun)
         await asyncio.to_thread(self.server.keys.destroy, offer_key(params.keys.s2))
         return True

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 
+from faircount.core.errors import ProtocolError
 from faircount.protocol import SurveyParameters
-from faircount.protocol.roles.anchor import Anchor
+from faircount.protocol.roles.anchor import Anchor, use_value
+from faircount.protocol.survey.parameters import NO_COMMITMENT
+from faircount.protocol.survey.server_secrets import commitment_of
 from faircount.protocol.survey.states import FINAL
+from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason
 from faircount.service.clock import Clock, now
 from faircount.service.problems import ProblemError, conflict, unknown
@@ -56,6 +60,15 @@ class Server:
         while len(self.known) >= MOST_KNOWN:
             self.known.pop(next(iter(self.known)))
         return self.known.setdefault(survey, parsed(bytes(found["params"])))
+
+    async def use_value(self, params: SurveyParameters, role: Party) -> None:
+        """Note outside every backup that this server's committed value serves this survey, and no other."""
+        if commitment_of(params, role) == NO_COMMITMENT:
+            return
+        try:
+            await asyncio.to_thread(use_value, self.anchor, params, role)
+        except ProtocolError as problem:
+            raise conflict(str(problem)) from None
 
     def note_rejection(self, survey: bytes, why: Reason) -> None:
         """Count a message that was not used; `flush_rejections` writes the counts."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Coordinator
+from faircount.protocol.wire.codec import Party
 from faircount.service import offers
 from faircount.service.coordinator import CoordinatorService, due_at
 from faircount.service.problems import ProblemError, conflict
@@ -79,6 +80,7 @@ async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: S
     order_key = SystemEntropy().bytes(32) if params.topology.numbers_users else b""
     noise = SystemEntropy().bytes(32) if params.proven else b""
     begun = Coordinator.begin(params, mine.key, invited, mine.value, order_key=order_key, noise_secret=noise)
+    await s1.server.use_value(params, Party.S1)
     await s1.states.begin(tx, row, begun)
     await tx.run("UPDATE parts SET sealed = NULL WHERE survey = ?", row.id)
     now = s1.server.clock()

@@ -21,6 +21,7 @@ LARGEST_FACTOR = 1 << 32
 
 _DOUBLES = 1 << 53
 _WORDS = (1 << 64) - 1
+_ONE_THREAD = 1 << 18  # multiplications up to which OpenBLAS stays in one thread
 _HALF = np.uint64(16)
 _LONGEST = 1 << 15
 
@@ -41,9 +42,19 @@ def matrix_product(rows: Residues, matrix: Residues, q: int) -> Words:
     """rows times matrix modulo q, for canonical residues."""
     width, largest = rows.shape[-1], (checked_modulus(q) - 1) ** 2
     if width * largest < _DOUBLES:
-        sums = rows.astype(np.float64) @ matrix.astype(np.float64)
-        return np.asarray(reduced(sums.astype(np.uint64), q), dtype=np.uint64)
+        return np.asarray(reduced(_in_doubles(rows, matrix).astype(np.uint64), q), dtype=np.uint64)
     return _in_blocks(rows.astype(np.uint64), matrix.astype(np.uint64), q, _WORDS // largest)
+
+
+def _in_doubles(rows: Residues, matrix: Residues) -> NDArray[np.float64]:
+    """Some rows at a time: the routines for matrices would share out a longer product among threads that wait."""
+    right, step = matrix.astype(np.float64), max(1, _ONE_THREAD // max(1, matrix.size))
+    if rows.ndim != 2 or len(rows) <= step:
+        return np.asarray(rows.astype(np.float64) @ right)
+    sums = np.empty((len(rows), matrix.shape[1]))
+    for some in (slice(start, start + step) for start in range(0, len(rows), step)):
+        np.matmul(rows[some].astype(np.float64), right, out=sums[some])
+    return sums
 
 
 def _in_blocks(rows: Words, matrix: Words, q: int, fit: int) -> Words:

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,11 +13,15 @@ from starlette.routing import Route
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, propose
+from faircount.service import offers
 from faircount.service.aggregator_app import aggregator_app
 from faircount.service.coordinator_app import coordinator_app
 from faircount.service.in_process import Pair, in_process
 from faircount.service.tokens import Scope, add_token
 from faircount.service.trial_survey import TrialSurvey, done, set_up
+from faircount.storage.keys import KeyFolder
+
+TAKE = offers.take
 
 OPEN_TO_ALL = {
     ("s1", "GET", "/v1/surveys/{survey}/params"),
@@ -146,6 +152,37 @@ def test_an_offer_is_used_by_its_owner_and_once(tmp_path: Path) -> None:
             assert (await pair.to_s2.put(path, content=again.published)).status_code == 409
             done(await pair.to_s1.post(f"{survey.path}/open"))
             assert (await pair.to_s1.put(path, content=again.published)).status_code == 409
+
+    asyncio.run(work())
+
+
+async def forgets(tx: Any, keys: Any, caller: Any, params: Any, mine: bytes) -> offers.Offer:
+    """`offers.take` of a server that is then taken back to before it: its database holds the offer as unused again."""
+    row = await tx.one("SELECT sealed FROM offers WHERE id = ?", mine)
+    found = await TAKE(tx, keys, caller, params, mine)
+    await tx.run("UPDATE offers SET sealed = ?, used_by = NULL WHERE id = ?", row["sealed"], mine)
+    return found
+
+
+def test_a_value_serves_one_survey_even_if_a_server_was_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its database was put back, and it had crashed before it destroyed the offer's key: the anchor still knows."""
+    monkeypatch.setattr(offers, "take", forgets)
+    monkeypatch.setattr(KeyFolder, "destroy", lambda self, name: None)
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            survey = await prepared(pair)
+            path = f"/v1/surveys/{bytes(16).hex()}"
+            again = replace(survey.params, survey=bytes(16)).published
+            answer = await pair.to_s2.put(path, content=again)
+            assert (answer.status_code, "used this value" in answer.text) == (409, True)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            done(await pair.to_s1.put(path, content=again))
+            done(await pair.to_s1.put(f"{path}/invited/0", content=bytes(range(256))))
+            answer = await pair.to_s1.post(f"{path}/open")
+            assert (answer.status_code, "used this value" in answer.text) == (409, True)
 
     asyncio.run(work())
 

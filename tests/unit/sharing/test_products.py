@@ -70,3 +70,11 @@ def test_a_modulus_with_products_beyond_64_bits_is_refused(q):
 def test_polynomials_beyond_the_bound_are_refused():
     with pytest.raises(ShareError, match="32768 coefficients"):
         polynomial_product(np.ones((1 << 15) + 1, np.uint64), np.ones(1, np.uint64), 97)
+
+
+def test_many_rows_and_no_columns_are_products_too():
+    """Rows beyond what is multiplied at a time, and the empty sum."""
+    rows, matrix = np.arange(5000 * 9, dtype=np.uint64).reshape(5000, 9) % 97, np.arange(9 * 40).reshape(9, 40) % 97
+    assert len(rows) * matrix.size > products._ONE_THREAD
+    assert np.array_equal(matrix_product(rows, matrix.astype(np.uint64), 97), rows @ matrix.astype(np.uint64) % 97)
+    assert matrix_product(np.zeros(0, np.uint64), np.zeros((0, 3), np.uint64), 97).tolist() == [0, 0, 0]

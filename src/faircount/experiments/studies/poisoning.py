@@ -135,7 +135,8 @@ def _voted(made: VerifiedMechanism, liars: int, how: str, rng: np.random.Generat
     answers = np.concatenate([_answers(honest), np.full(liars, target)])
     bits = made.contribute(answers, np.arange(USERS), entropy)
     bits[USERS - liars :, made.N :] = 1
-    opened = made.add_up(from_signed(bits, made.modulus), made.turn_and_place(entropy, USERS), constants=True)
+    tally = made.tally([from_signed(bits, made.modulus)])
+    opened = made.add_up(tally, made.turn_and_place(entropy, USERS), constants=True)
     for _ in range(2):
         opened = add(opened, from_signed(made.server_noise(entropy), made.modulus), made.modulus)
     return made.estimate(made.decode(opened, USERS), USERS)

@@ -114,7 +114,7 @@ def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> Step:
     """Keep S2's receipt: now blobs may leave, those of this claim. For a claim not ours, ask S2 what stands."""
     if s.state in FINAL or (s.receipt is not None and message.claim_hash == s.claim_hash):
         return s, ()
-    if message.claim_hash != s.claim_hash:
+    if s.claim is None or message.claim_hash != s.claim_hash:
         return s, (to_s2(s, SyncRequest(s.params.survey)),)
     return replace(s, receipt=statement), ()
 

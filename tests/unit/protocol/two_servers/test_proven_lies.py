@@ -23,7 +23,7 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Aborted, Published, Reason, Receipt, Signed
+from faircount.protocol.wire.messages import Aborted, Published, Reason, Receipt, Signed, SyncRequest
 from faircount.protocol.wire.roster_messages import SealRequest
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
@@ -61,6 +61,19 @@ def test_nothing_reveals_a_value_before_the_claim(proven) -> None:
     assert play.said_by_s2(receipt).revealed == play.s2.committed
     (batch,) = play.tell_s1(receipt)
     assert parse(batch.payload).revealed == play.s1.committed
+
+
+def test_a_receipt_before_there_is_a_claim_is_not_kept(proven) -> None:
+    """It names the claim that S1 has before it has one: all zeros. S1 must not hold both values while people answer."""
+    play = proven()
+    play.answer_all(skip=(5,))
+    early = Receipt(play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed)
+    (asked,) = play.tell_s1(sign(play.s2.key, Party.S2, early))
+    assert isinstance(parse(asked.payload), SyncRequest)
+    assert (play.s1.receipt, play.s1.own) == (None, None)
+    play.exchange(play.client.begin(play.params, play.device(5), play.s2.sealing, play.entropy))
+    play.settle(play.deadline())
+    assert play.counts() == [1] * 6
 
 
 def test_without_proofs_no_value_is_revealed(stage) -> None:

@@ -11,6 +11,7 @@ import pytest
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.estimation.validity import FAILURE_BITS
+from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, blocks
 from faircount.protocol.topologies.two_servers.validity import (
     ReportForm,
     point_of,
@@ -219,3 +220,11 @@ def test_too_many_bits_are_refused_in_words():
         report_form(100_003, 2601, 0, 1000)
     with pytest.raises(ParameterError, match="field of at least as many"):
         report_form(31, 30, 5, 20)
+
+
+@pytest.mark.parametrize(("count", "width"), [(0, 74), (10, 74), (5000, 74), (300, 5213), (3, 10**6)])
+def test_rows_come_in_blocks_of_bounded_size_and_each_once(count, width):
+    rows = np.arange(count)
+    found = [rows[some] for some in blocks(count, width)]
+    assert [each for block in found for each in block] == rows.tolist()
+    assert all(len(block) * width <= max(width, ELEMENTS_AT_ONCE) for block in found)

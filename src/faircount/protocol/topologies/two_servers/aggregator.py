@@ -3,24 +3,24 @@
 Where reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
 
-from faircount.core.arrays import Residues
+from faircount.core.arrays import Marks, Residues
 from faircount.core.errors import ShareError
-from faircount.mechanisms.verified import proves_reports
+from faircount.mechanisms.verified import Tally, proves_reports
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.two_servers.coordinator import entries_of
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
 from faircount.protocol.topologies.two_servers.reports import (
-    AT_ONCE,
     Release,
+    blocks,
     form_of,
     holds,
     pack_answers,
@@ -89,13 +89,12 @@ def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
         return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
     values, opened = (batch.revealed, s.committed), _opened(s, batch)
     asked = question_of(s.params, form, values)
-    mine, bits = _answers_and_bits(s, asked, [*opened.values()])
-    valid = asked.accepts(told[list(opened)], mine)
+    mine, valid, tally = _judged(s, asked, [*opened.values()], told[list(opened)])
     evidence = bitmap(opened, len(entries)), pack_answers(mine, form)
 
     def part(members: bytes) -> Residues:
         release = Release(s.params, proves_reports(s.params.mechanism), values, s.claim_hash, members)
-        return release.part(Party.S2, s.noise_secret, bits[valid])
+        return release.part(Party.S2, s.noise_secret, tally)
 
     return _fix_set(s, [at for at, fine in zip(opened, valid, strict=True) if fine], part, *evidence)
 
@@ -137,20 +136,25 @@ def _expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
 
 def _sum_expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
     total = np.zeros(s.params.N, dtype=dtype_for(s.params.q))
-    for start in range(0, len(holders), AT_ONCE):
-        total = add(total, sum_rows(_expanded(s, holders[start : start + AT_ONCE]), s.params.q), s.params.q)
+    for some in blocks(len(holders), s.params.N):
+        total = add(total, sum_rows(_expanded(s, holders[some]), s.params.q), s.params.q)
     return total
 
 
-def _answers_and_bits(s: Aggregator, asked: Question, holders: Sequence[Holder]) -> tuple[Residues, Residues]:
-    """S2's answers about its shares, and its shares of the bits; the rest of a row is soon forgotten."""
-    form, kind = asked.form, dtype_for(s.params.q)
-    answers = np.empty((len(holders), form.answers), dtype=kind)
-    bits = np.empty((len(holders), form.bits), dtype=kind)
-    for start in range(0, len(holders), AT_ONCE):
-        rows, some = _expanded(s, holders[start : start + AT_ONCE]), slice(start, start + AT_ONCE)
-        answers[some], bits[some] = asked.answers(rows), rows[:, : form.bits]
-    return answers, bits
+def _judged(s: Aggregator, asked: Question, holders: Sequence[Holder], told: Residues) -> tuple[Residues, Marks, Tally]:
+    """S2's answers about its shares, which reports are valid, and the tally of those; whole rows are soon forgotten."""
+    answers = np.empty((len(holders), asked.form.answers), dtype=dtype_for(s.params.q))
+    valid = np.empty(len(holders), dtype=np.bool_)
+
+    def valid_rows() -> Iterator[Residues]:
+        for some in blocks(len(holders), asked.form.width):
+            rows = _expanded(s, holders[some])
+            answers[some] = asked.answers(rows)
+            valid[some] = asked.accepts(told[some], answers[some])
+            yield rows[valid[some]]
+
+    tally = proves_reports(s.params.mechanism).tally(valid_rows())
+    return answers, valid, tally
 
 
 def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:

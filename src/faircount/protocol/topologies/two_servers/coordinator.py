@@ -22,6 +22,7 @@ from faircount.protocol.topologies.two_servers.reports import (
     Release,
     Values,
     answers_of_packed,
+    blocks,
     form_of,
     holds,
     pack_answers,
@@ -100,7 +101,7 @@ class Answered(TopologyState):
 
 def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> coordinator.Step:
     """All reports are fixed: S1 answers the question about them. A value that S2 did not commit to ends the survey."""
-    known = s.state in FINAL or s.receipt is not None or message.claim_hash != s.claim_hash
+    known = s.state in FINAL or s.receipt is not None or s.claim is None or message.claim_hash != s.claim_hash
     if not known and s.params.proven and not holds(s.params, Party.S2, message.revealed):
         return coordinator.end_alone(s, "S2 revealed another value than the one that it had committed to")
     after, out = coordinate.on_receipt(s, message, statement)
@@ -108,11 +109,14 @@ def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> coordi
 
 
 def _with_answers(s: Coordinator) -> Coordinator:
-    """With the answers, where there are proofs; without them where answers of users were lost in a restore."""
-    form = form_of(s.params.mechanism)
-    if form is None or not complete(s):
+    """With the answers, where there are proofs; without them where answers of users were lost in a restore.
+
+    Whether the shares are those that were claimed is looked at before anything is sent (`complete`), not here again.
+    """
+    form, bodies = form_of(s.params.mechanism), [s.bodies.get(each.user) for each in entries_of(s.claim)]
+    shares = [each.share for each in bodies if each is not None]
+    if form is None or len(shares) < len(bodies):
         return s
-    shares = [s.bodies[each.user].share for each in entries_of(s.claim)]
     answers = answers_of_packed(question_of(s.params, form, _values(s)), shares)
     return replace(s, own=Answered(pack_answers(answers, form)))
 
@@ -200,8 +204,9 @@ def _with_sum(s: Coordinator, included: Statement) -> Coordinator:
 def _released(s: Coordinator, shares: Sequence[bytes], included: Statement) -> Residues:
     """S1's part of the one sum of proven reports."""
     mechanism, members = proves_reports(s.params.mechanism), getattr(included.says, "members", b"")
-    rows = first_elements(shares, s.params.q, sum(mechanism.proven_bits))
-    return Release(s.params, mechanism, _values(s), s.claim_hash, members).part(Party.S1, s.noise_secret, rows)
+    q, bits = s.params.q, sum(mechanism.proven_bits)
+    tally = mechanism.tally(first_elements(shares[some], q, bits) for some in blocks(len(shares), bits))
+    return Release(s.params, mechanism, _values(s), s.claim_hash, members).part(Party.S1, s.noise_secret, tally)
 
 
 def sent_once(s: Coordinator) -> bytes:

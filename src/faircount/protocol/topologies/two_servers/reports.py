@@ -5,7 +5,7 @@ sum. Question and placement of coins come from the values of both servers, v1 an
 reports are fixed; under different labels, so that one says nothing about the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -16,7 +16,7 @@ from faircount.core.entropy import Entropy, KeyStream
 from faircount.core.errors import ShareError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import Placement, VerifiedMechanism, proves_reports
+from faircount.mechanisms.verified import Placement, Tally, VerifiedMechanism, proves_reports
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
@@ -34,8 +34,8 @@ from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import pack, unpack
 
-AT_ONCE = 1 << 12
-"""Reports of which the whole row is in memory at a time."""
+ELEMENTS_AT_ONCE = 1 << 17
+"""So many elements of whole rows are in memory at a time, however many users and items there are."""
 
 Values = tuple[bytes, bytes]
 """v1 and v2, the revealed values of S1 and S2."""
@@ -80,6 +80,12 @@ def vector_of(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Resid
     return prove(form, bits, uniform(form.q, form.degree, entropy))
 
 
+def blocks(count: int, width: int) -> Iterator[slice]:
+    """The places of so many rows, in parts of `ELEMENTS_AT_ONCE` elements."""
+    step = max(1, ELEMENTS_AT_ONCE // width)
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
 def holds(params: SurveyParameters, server: Party, value: bytes) -> bool:
     """Whether this is the value that a server has committed to."""
     return commitment_of(params, server) == sha256(value).digest()
@@ -107,8 +113,7 @@ def answers_of_packed(asked: Question, shares: Sequence[bytes]) -> Residues:
     """S1's answers about its shares, as users sent them."""
     form = asked.form
     answers = np.empty((len(shares), form.answers), dtype=dtype_for(form.q))
-    for start in range(0, len(shares), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
+    for some in blocks(len(shares), form.width):
         answers[some] = asked.answers(unpack_rows(shares[some], form.q, form.width)[0])
     return answers
 
@@ -126,12 +131,12 @@ class Release:
     claim_hash: bytes
     members: bytes
 
-    def part(self, server: Party, secret: bytes, rows: Residues) -> Residues:
-        """A server's part, from its shares of the members' bits: coins turned over and placed, its noise added.
+    def part(self, server: Party, secret: bytes, tally: Tally) -> Residues:
+        """A server's part, from its shares of the members' reports: coins turned over and placed, its noise added.
 
         S1 adds the ones of coins that are turned over. Made again, it is the same.
         """
-        total = self.mechanism.add_up(rows, self.placement(len(rows)), constants=server is Party.S1)
+        total = self.mechanism.add_up(tally, self.placement(len(tally.coins)), constants=server is Party.S1)
         noise = self.mechanism.server_noise(noise_stream(self.params, server, secret, self.claim_hash, self.members))
         return add(total, from_signed(noise, self.params.q), self.params.q)
 

@@ -83,9 +83,9 @@ def prove(form: ReportForm, bits: Residues, blind: Residues) -> Residues:
 
     The blind must be drawn apart from S2's seed: S2 would read the answer from f(r) otherwise.
     """
-    q, size = form.q, form.bits
+    q, size, heads = form.q, form.bits, np.flatnonzero(bits)  # most bits are 0
     f = np.zeros(size + form.degree, dtype=np.uint64)
-    f[:size] = matrix_product(bits, basis(q, size), q)
+    f[:size] = matrix_product(bits[heads], basis(q, size)[heads], q)
     f = reduced(f + polynomial_product(vanishing(q, size), blind, q), q)
     less_one = f.copy()
     less_one[0] = (int(f[0]) - 1) % q
