@@ -59,8 +59,9 @@ For {users:,} users, {items} items, epsilon {epsilon:g} and, where one is needed
 
 {noise}
 
-"Laplace" is what `plan` recommends for clients who follow the protocol; `plan --liars` recommends the best of the proven ones. The guarantee
-of each mechanism names the server that it relies on:
+"Laplace" is what `plan` recommends for clients who follow the protocol; `plan --liars` recommends the best of the proven ones.
+Rows of a table cannot lie, so `run` takes the smallest error; people's devices can, so **surveys between devices in `servers` are proven unless their owner asks for something else**
+(`faircount survey create`, `faircount dashboard`). The guarantee of each mechanism names the server that it relies on:
 
 {guarantees}
 
@@ -83,7 +84,7 @@ like any number of votes. The study is `experiments/studies/poisoning.py`.
 - **Invented people** count as people: who is invited is the owner's matter.
 - **A vote for the wrong item** is a vote.
 - Whoever knows the values of both servers before all reports are fixed can forge proofs, and choose coins.
-- `masked`, `explicit` and `two-stage` have no proofs; neither have `Laplace`, `Decoys`, `DPDG` and `DPDS` in `servers`. Results and plans say which was supposed.
+- `masked`, `explicit` and `two-stage` have no proofs; neither have `Laplace`, `Decoys`, `DPDG` and `DPDS` in `servers`, where they run on request. Results, plans and the advice for a survey say which was supposed.
 - More than 2,600 bits in a report are refused: other proofs are shorter there.
 - The composition of these parts has no known source, and nobody outside has reviewed it.
 """

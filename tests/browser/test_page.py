@@ -7,6 +7,8 @@ import re
 from playwright.sync_api import Page, expect
 
 from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.placed_coins import PlacedCoins
 
 BROWSERS = int(os.environ.get("FAIRCOUNT_BROWSERS", "4"))
 CLIENTS = int(os.environ.get("FAIRCOUNT_CLIENTS", "8"))
@@ -75,6 +77,63 @@ def test_browsers_and_python_clients_together_give_the_right_sum(trial, visitor)
     sees(page, "counted")
     share = f"{100 * held.count(2) / len(held):.1f}".removesuffix(".0")
     expect(page.get_by_role("row", name=re.compile("Carrow"))).to_contain_text(f"{share} %")
+
+
+# A changed program: what is no vote, with the best proof that the page's own prover finds for it.
+LIE = """async (code) => {
+  const from = (path) => import(`${location.origin}/${path}`);
+  const { prove } = await from("client/proof.js");
+  const { prepared } = await from("client/submission.js");
+  const { systemRandom } = await from("client/random.js");
+  const part = await from("page/participation.js");
+  const read = await (await from("client/code.js")).readCode(code);
+  const params = await part.invitedParameters(`${location.origin}/`, read);
+  const { form } = params.drawn;
+  const row = prove(form, [50, form.q - 49, 0], Array.from(systemRandom(form.degree), (byte) => byte % form.q));
+  const pair = await (await from("client/sealing.js")).freshKeyPair();
+  const made = await prepared(params, read.invitation, row.map(BigInt), systemRandom(32), pair, systemRandom);
+  const { id } = await part.keep(params, read.invitation, made);
+  return (await part.visit(id)).stage;
+}"""
+
+
+def test_a_changed_page_that_votes_fifty_times_is_refused_and_the_others_count(trial, visitor) -> None:
+    links = trial.create(8)
+    trial.answers(links[:4], "Carrow")
+    answer(visitor(), links[4], "Aldmoor").close()
+    context = visitor()
+    page = opened(context, trial.address)
+    assert page.evaluate(LIE, links[5].partition("#")[2]) == "sent"  # shares tell S1 nothing, a lie neither
+    result = trial.close()
+    assert [each["count"] for each in result["counts"]] == [1, 0, 4]
+    assert (result["included"], result["validity"]["refused"], result["validity"]["proven"]) == (5, 1, True)
+    page = opened(context, links[5])
+    sees(page, "uncounted")
+    expect(page.get_by_text("Answers counted: 5, each proven to be exactly one vote. Refused: 1.")).to_be_visible()
+
+
+def test_the_page_says_who_protects_and_that_the_vote_is_proven(trial, visitor) -> None:
+    (link, *_) = trial.create()
+    page = opened(visitor(), link)
+    expect(page.get_by_text("Count & Sons protects you from Aldmoor Council")).to_be_visible()
+    expect(page.get_by_text("a proof that it is exactly one vote")).to_be_visible()
+    expect(page.get_by_text("That they add it cannot be seen from here.")).to_be_visible()
+    choose(page, "Carrow")
+    expect(page.get_by_text("Your answer got a proof that it is exactly one vote")).to_be_visible()
+    other = opened(visitor(locale="de"), link)
+    expect(other.get_by_text("Count & Sons schützt Sie vor Aldmoor Council")).to_be_visible()
+    expect(other.get_by_text("mit einem Beweis gesendet, dass sie genau eine Stimme ist")).to_be_visible()
+
+
+def test_placed_coins_and_what_is_not_proven_in_words(trial, visitor) -> None:
+    placed = PlacedCoins(items=ITEMS, users=200, epsilon=1.0, delta=1e-6, dropouts=20)
+    (link, *_) = trial.create(200, mechanism=placed)
+    page = opened(visitor(), link)
+    expect(page.get_by_text("The number of fair coins that hide your answer is enough")).to_be_visible()
+    expect(page.get_by_text("even if other participants, up to 1,")).to_be_visible()
+    (link, *_) = trial.create(6, mechanism=Laplace(items=ITEMS, epsilon=50.0, users=6, dropouts=3))
+    page = answer(visitor(), link, "Carrow")
+    expect(page.get_by_text("proof")).to_have_count(0)
 
 
 def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:

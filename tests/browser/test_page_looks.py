@@ -5,13 +5,13 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_noise import ServerLaplace
 
 SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
 
 
 def test_every_view_is_accessible(trial, visitor, look_at) -> None:
-    mechanism = Laplace(
+    mechanism = ServerLaplace(
         items=["Aldmoor", "Brackwater", "Carrow, at the end of a very long valley"], epsilon=3.0, users=6
     )
     links = trial.create(6, mechanism=mechanism)
@@ -44,7 +44,7 @@ def test_every_view_is_accessible(trial, visitor, look_at) -> None:
 
 def test_the_picture_of_the_readme_can_be_made(trial, visitor, tmp_path) -> None:
     cities = ["Aldmoor", "Brackwater", "Carrow", "Dunholm"]
-    (link, *_) = trial.create(300, mechanism=Laplace(items=cities, epsilon=1.0, users=300))
+    (link, *_) = trial.create(300, mechanism=ServerLaplace(items=cities, epsilon=1.0, users=300))
     page = visitor(viewport={"width": 760, "height": 860}).new_page()
     page.goto(link)
     page.get_by_role("radio", name="Brackwater").check()

@@ -14,7 +14,7 @@ from faircount.service.trial import trial
 ITEMS = {"a": 14, "b": 10}
 SMALL = replace(
     SERVERS_SURVEY,
-    wishes=Wishes(tuple(ITEMS), 24, 20.0, mechanism="server-laplace", absent=0.3),
+    wishes=Wishes(tuple(ITEMS), 24, 20.0, absent=0.3),  # the default: proven
     answers=ITEMS,
     vanish=6,
     crowds=2,

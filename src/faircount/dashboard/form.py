@@ -56,7 +56,7 @@ def advice(given: Given) -> dict[str, Any]:
     except FaircountError as problem:
         return {"refused": str(problem)}
     return {
-        "mechanism": found.mechanism.name, "invited": wishes.users,
+        "mechanism": found.mechanism.name, "proven": found.proven, "invited": wishes.users,
         "needed": found.mechanism.n - found.mechanism.dropouts, "condition": found.condition,
         "worthwhile": found.tells_something, "half_width_95": found.half_width_95, "items": list(wishes.items),
         "weak_epsilon": wishes.epsilon > WEAK, "weak_delta": wishes.delta > WEAK_DELTA,

@@ -65,7 +65,8 @@ class Surveys:
         params = survey.params
         facts = {
             "name": name, "question": params.question, "items": [str(each) for each in params.mechanism.domain.labels],
-            "mechanism": params.mechanism.name, "epsilon": params.epsilon, "delta": params.delta,
+            "mechanism": params.mechanism.name, "proven": params.proven,
+            "epsilon": params.epsilon, "delta": params.delta,
             "minimum": params.minimum, "n_max": params.n_max, "s1": params.s1_operator, "s2": params.s2_operator,
             "population": "" if params.population == f"survey {params.survey.hex()}" else params.population,
             "invited": survey.folder.invitations_file.exists(), "phases": phases_of(params),

@@ -5,6 +5,7 @@ from typing import Any
 
 from faircount.protocol import Coordinator, SurveyParameters, encode
 from faircount.protocol.survey.states import FINAL
+from faircount.protocol.survey.validity import validity_of
 from faircount.protocol.wire.canonical_json import unscaled
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import Aborted, Published, Signed
@@ -104,6 +105,7 @@ async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
         "counts": [{"item": item, "count": step / scale} for item, step in zip(labels, said.counts, strict=True)],
         "promised": {"epsilon": _amount(said.epsilon), "delta": _amount(said.delta)},
         "realized": {"epsilon": _amount(said.realized_epsilon), "delta": _amount(said.realized_delta)},
+        "validity": validity_of(params, said).to_dict(),
         "places": [] if params.mechanism.every_user_alike else list(state.rules.included(state)),
     }
 

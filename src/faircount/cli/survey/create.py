@@ -52,7 +52,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="EPSILON DELTA",
     help="What the population may lose in all its surveys.  [default: what this survey costs]",
 )
-@click.option("--mechanism", default="auto", show_default=True, help="auto takes the best one for the topology.")
+@click.option(
+    "--mechanism",
+    default="auto",
+    show_default=True,
+    help="auto takes the best one for the topology; in servers, of those whose reports are proven to be one vote.",
+)
 @click.option("--topology", default="servers", show_default=True, help="How shares travel: servers needs one visit.")
 @click.option("--floor", default=0, show_default=True, help="Other holders every item has for sure: dpds, tss-prime.")
 @click.option("--colluding", default=0.0, show_default=True, help="Share of the people who may pool what they know.")
@@ -106,7 +111,8 @@ def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> 
             "survey": params.survey.hex(), "parameters": params.digest.hex(), "folder": str(made.folder.path),
             "mechanism": params.mechanism.name, "topology": str(params.topology), "users": params.n_max,
             "minimum": params.minimum, "epsilon": params.epsilon, "delta": params.delta,
-            "half_width_95": advice.half_width_95, "standard_error": advice.standard_error, "notes": words,
+            "half_width_95": advice.half_width_95, "standard_error": advice.standard_error,
+            "proven": advice.proven, "supposed": advice.supposed, "notes": words,
         }  # fmt: skip
         print_json({**JSON_VERSION, **facts})
         return
@@ -127,7 +133,7 @@ def _about_servers(made: "Survey") -> list[str]:
 
 
 def _about_lies(made: "Survey") -> list[str]:
-    """That one client can spoil a result, where nothing is proven and something could be."""
+    """That one client can spoil a result, where nothing is proven and everything could be."""
     if made.params.proven or not made.params.topology.takes_proofs:
         return []
-    return ["a client that lies can move any count; --mechanism server-laplace or placed-coins has every report proven"]
+    return ["without proofs a client that lies can move any count; --mechanism auto has every report proven"]

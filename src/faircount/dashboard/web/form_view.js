@@ -104,6 +104,7 @@ function adviceOf(found) {
     foreign("p", say("adviceError", values), { class: "figure" }),
     sentence("adviceWords", values),
     found.condition ? quoted(say("adviceCondition", values), { class: "quiet" }) : sentence("adviceAlways", {}, { class: "quiet" }),
+    sentence(found.proven ? "adviceProven" : "adviceUnproven", {}, { class: found.proven ? "quiet" : "warning" }),
     found.worthwhile ? null : sentence("adviceNot", {}, { class: "warning" }),
     found.weak_epsilon ? sentence("weakEpsilon", {}, { class: "warning" }) : null,
     found.weak_delta ? sentence("weakDelta", {}, { class: "warning" }) : null,

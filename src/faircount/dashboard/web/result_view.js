@@ -15,11 +15,18 @@ export function resultOf(result, actions) {
     estimates(result),
     sentence("resultWords", {}, { class: "quiet" }),
     sentence("resultConsistent", {}, { class: "quiet" }),
+    votes(result),
     guarantee(result),
     element("h3", {}, say("downloadTitle")),
     sentence("downloadWords", {}, { class: "quiet" }),
     buttons(KINDS.map((kind) => element("button", { type: "button", click: () => actions.save(`result.${kind}`) }, kind.toUpperCase()))),
   );
+}
+
+/** Whether every report was proven to be one vote. */
+function votes({ validity }) {
+  if (!validity?.proven) return sentence("adviceUnproven", {}, { class: "warning" });
+  return sentence("resultProven", { counted: written(validity.counted), refused: written(validity.refused) });
 }
 
 function ended({ ended: reason, spent }) {

@@ -42,6 +42,7 @@ function introduction(survey) {
     foreign("p", survey.question, { class: "answer" }),
     sentence("surveyServers", operators(survey), { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
+    sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
   ];
 }
 

@@ -35,10 +35,10 @@ class Scenario:
 
 CITIES = {"Aldmoor": 88, "Brackwater": 71, "Carrow": 56, "Dunholm": 41, "Eastmere": 28, "Fennick": 16}
 SERVERS_SURVEY = Scenario(
-    Wishes(tuple(CITIES), 300, 1.0, 1e-6, mechanism="server-laplace", absent=0.2), "Which city do you live in?", CITIES,
+    Wishes(tuple(CITIES), 300, 1.0, 1e-6, absent=0.2), "Which city do you live in?", CITIES,
     vanish=45, crowds=3, kills=2, kills_s1=True, lies=1,
 )  # fmt: skip
-"""300 people and two servers, one visit, reports that are proven; 15% vanish."""
+"""300 people and two servers, one visit, reports that are proven, as every survey of servers is planned; 15% vanish."""
 
 VOTES = {"Yes": 25, "No": 20, "Not sure": 15}
 PEERS_SURVEY = Scenario(

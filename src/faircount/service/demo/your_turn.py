@@ -9,7 +9,7 @@ from faircount.service.owner.advice import Wishes
 from faircount.service.owner.survey import Survey
 
 DRINKS = {"Tea": 17, "Coffee": 16, "Water": 7}
-YOUR_SURVEY = Scenario(Wishes(tuple(DRINKS), 40, 1.0), "What do you drink first in the morning?", DRINKS, 0, 1, 0)
+YOUR_SURVEY = Scenario(Wishes(tuple(DRINKS), 40, 2.0), "What do you drink first in the morning?", DRINKS, 0, 1, 0)
 """40 people, of whom the last one is whoever watches."""
 
 

@@ -1,14 +1,18 @@
 """Which mechanism a survey should run, with room for those who will not answer: the planner's advice for one topology.
 
 The planner compares mechanisms where each of them is cheapest; a survey has one topology. So the options are looked at
-again as they run there, and the best of those is taken.
+again as they run there, and the best of those is taken. People's devices may lie, unlike the rows of a table: in
+`servers`, where reports can be proven to be one vote, only those that are come into question unless another mechanism
+is asked for by its name.
 """
 
 from dataclasses import dataclass, replace
 
 from faircount.core.domain import Domain
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.mechanisms.base import Collected, FrequencyMechanism
+from faircount.estimation.validity import SUPPOSED
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.secret_shared import makes_shares
 from faircount.planning.option import Option, percent
 from faircount.planning.plan import Plan, plan
@@ -33,11 +37,16 @@ class Wishes:
     floor: int = 0
     colluding: float = 0.0
 
+    @property
+    def liars(self) -> bool:
+        """Whether it is planned for clients that may lie: where reports can be proven and nothing else is asked for."""
+        return self.topology.takes_proofs and self.mechanism == AUTO
+
     def plan(self) -> Plan:
         """Every mechanism for those who are expected to stay."""
         return plan(
             self.users, len(self.items), self.epsilon, self.delta, floor=self.floor, dropout=self.absent,
-            colluding=self.colluding,
+            colluding=self.colluding, liars=self.liars,
         )  # fmt: skip
 
 
@@ -57,13 +66,24 @@ class Advice:
         return self.half_width_95 < 1 / len(self.wishes.items)
 
     @property
+    def proven(self) -> bool:
+        """Whether every report will be proven to be one vote."""
+        return self.mechanism.proven
+
+    @property
+    def supposed(self) -> str:
+        """What is supposed of the clients, in words."""
+        return SUPPOSED[self.proven]
+
+    @property
     def words(self) -> str:
         """What to expect, in a sentence."""
         wished, stay = self.wishes, self.mechanism.n - self.mechanism.dropouts
         needs = "whatever the answers are" if self.condition is None else f"provided that {self.condition}"
         return (
             f"{self.mechanism.name} in {wished.topology}, for {wished.users:,} invited people of whom {stay:,} must "
-            f"answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}"
+            f"answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}; "
+            + ("every report is proven to be one vote" if self.proven else "without proofs that a report is one vote")
         )
 
 
@@ -73,23 +93,24 @@ def advise(wishes: Wishes) -> Advice:
     sound = [each for each in found if isinstance(each, Advice)]
     if not sound:
         reasons = "; ".join(dict.fromkeys(each for each in found if isinstance(each, str)))
-        raise RefusedError(f"no mechanism keeps this promise in {wishes.topology}: {reasons}")
+        raise RefusedError(f"no mechanism keeps this promise in {wishes.topology}: {reasons}{_instead(wishes)}")
     return min(sound, key=lambda each: each.standard_error)
+
+
+def _instead(wishes: Wishes) -> str:
+    return ". Without proofs that a report is one vote: --mechanism laplace" if wishes.liars else ""
 
 
 def _candidates(wishes: Wishes) -> tuple[Option, ...]:
     options = wishes.plan().options
     if wishes.mechanism == AUTO:
-        return tuple(each for each in options if each.mechanism is None or _makes_shares(each.mechanism))
+        fit = {name for name, kind in shared_mechanisms().items() if kind.proven or not wishes.liars}
+        return tuple(each for each in options if each.name in fit)
     chosen = tuple(each for each in options if each.name == wishes.mechanism)
     if not chosen:
         names = ", ".join(each.name for each in options)
         raise ParameterError(f"mechanism must be {AUTO} or one of {names}, not {wishes.mechanism!r:.40}")
     return chosen
-
-
-def _makes_shares(mechanism: FrequencyMechanism) -> bool:
-    return mechanism.collected in (Collected.SUM, Collected.SETS)
 
 
 def _as_advice(wishes: Wishes, option: Option) -> Advice | str:

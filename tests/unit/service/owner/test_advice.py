@@ -3,7 +3,7 @@
 import pytest
 
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.service.owner.advice import Wishes, advise
 
 CITIES = tuple("abcdef")
@@ -11,11 +11,42 @@ CITIES = tuple("abcdef")
 
 def test_the_best_mechanism_of_two_servers_leaves_room_for_the_absent() -> None:
     advice = advise(Wishes(CITIES, 300, 1.0, absent=0.2))
-    assert advice.mechanism.name == "laplace"
+    assert advice.mechanism.name == "server-laplace"
     assert (advice.mechanism.n, advice.mechanism.dropouts) == (300, 60)
     assert advice.mechanism.domain.labels == CITIES
     assert advice.tells_something
     assert "300 invited people of whom 240 must answer" in advice.words
+
+
+def test_surveys_of_two_servers_are_planned_for_clients_that_lie() -> None:
+    wished = Wishes(CITIES, 300, 1.0)
+    assert wished.plan().question.liars
+    advice = advise(wished)
+    assert advice.proven
+    assert advice.supposed == "clients may lie; only reports that are proven to be one vote are counted"
+    assert advice.words.endswith("every report is proven to be one vote")
+
+
+@pytest.mark.parametrize(
+    ("name", "floor", "epsilon"), [("laplace", 0, 1.0), ("decoys", 0, 1.0), ("dpdg", 0, 1.0), ("dpds", 40, 2.0)]
+)
+def test_what_is_not_proven_runs_on_request_and_says_so(name: str, floor: int, epsilon: float) -> None:
+    advice = advise(Wishes(CITIES, 300, epsilon, mechanism=name, floor=floor, absent=0.05))
+    assert (advice.mechanism.name, advice.proven) == (name, False)
+    assert advice.supposed.startswith("clients follow the protocol")
+    assert advice.words.endswith("without proofs that a report is one vote")
+
+
+def test_other_topologies_have_no_proofs_and_say_so() -> None:
+    advice = advise(Wishes(CITIES, 300, 1.0, topology=MASKED))
+    assert (advice.mechanism.name, advice.proven) == ("laplace", False)
+    assert "without proofs" in advice.words
+
+
+def test_too_many_items_for_a_proof_are_refused_with_what_to_do() -> None:
+    many = tuple(str(each) for each in range(2601))
+    with pytest.raises(RefusedError, match=r"at most 2600 are proven here.*--mechanism laplace"):
+        advise(Wishes(many, 300, 1.0))
 
 
 def test_more_room_costs_accuracy() -> None:

@@ -91,6 +91,8 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     folder = tmp_path / "survey"
     made = said("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE)
     assert (made["users"], made["minimum"], made["topology"]) == (40, 32, "servers")
+    assert (made["mechanism"], made["proven"]) == ("server-laplace", True)
+    assert made["supposed"].startswith("clients may lie")
     assert said("survey", "invite", folder)["invited"] == 40
     before = (folder / "invitations.csv").read_bytes()
     assert said("survey", "invite", folder)["invited"] == 40
@@ -112,10 +114,23 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     done = call("survey", "result", folder, "--wait")
     assert done.exit_code == 0, done.stderr
     assert "35 people counted" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "35 reports counted, 0 refused. Every counted report added exactly one to exactly one item" in words
     kept = json.loads((folder / "result.json").read_text())
     assert kept["users"] == 35
+    assert (kept["validity"]["proven"], kept["validity"]["refused"]) == (True, 0)
     assert parts[0].visit().stage is Stage.COUNTED
     assert parts[39].answer("Aldmoor").stage is Stage.NOT_COUNTED
+
+
+def test_what_is_not_proven_is_made_on_request_and_says_so(both_apps: Any, tmp_path: Path) -> None:
+    terms = ("--servers", both_apps.servers_file, *CREATE, "--mechanism", "laplace")
+    made = said("survey", "create", tmp_path / "one", *terms)
+    assert (made["mechanism"], made["proven"]) == ("laplace", False)
+    assert made["supposed"].startswith("clients follow the protocol; no report is proven")
+    shown = " ".join(call("survey", "create", tmp_path / "two", *terms).stdout.split())
+    assert "without proofs that a report is one vote" in shown
+    assert "without proofs a client that lies can move any count" in shown
 
 
 @pytest.mark.parametrize("name", sorted(set(shared_mechanisms()) - {"tss", "tss-prime"}))  # these need helpers
