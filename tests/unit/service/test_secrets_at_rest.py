@@ -1,9 +1,10 @@
-"""Databases and logs searched byte for byte for what must not be there, during a survey and after it."""
+"""Databases, backups and logs searched byte for byte for what must not be there, during a survey and after it."""
 
 import asyncio
 import logging
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Device, Ledger
 from faircount.service.in_process import Pair, in_process
 from faircount.service.logs import JsonLines
+from faircount.service.restore import back_up
 from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 from faircount.storage import states
 
@@ -65,20 +67,36 @@ async def of_servers(pair: Pair, survey: TrialSurvey) -> list[tuple[str, bytes]]
     return [*tokens, ("S1's signing key", s1.key.secret), ("S2's signing key", s2.key.secret), ("box", s2.box.secret)]
 
 
-def test_no_secret_is_in_a_database_or_a_log(
+def backed_up(urls: Iterable[str], folder: Path, server: Any) -> dict[str, bytes]:
+    """Fresh backups, as an operator makes them: `faircount backup` for SQLite, `pg_dump` for PostgreSQL."""
+    found = dict[str, bytes]()
+    for number, url in enumerate(urls):
+        target = folder / f"backup-{number}-{len(list(folder.iterdir()))}"
+        if server is None:
+            back_up(url, target)
+            found[target.name] = target.read_bytes()
+        else:
+            found[target.name] = subprocess.check_output([server.bin_path / "pg_dump", "--dbname", url])
+    return found
+
+
+def test_no_secret_is_in_a_database_a_backup_or_a_log(
     tmp_path: Path, fresh_database: Fresh, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     urls = fresh_database(), fresh_database()
+    server = None if urls[0].startswith("sqlite") else request.getfixturevalue("postgresql_server")
 
     def places() -> dict[str, bytes]:
-        if urls[0].startswith("sqlite"):
+        backups = backed_up(urls, tmp_path, server)
+        assert len(backups) == 2
+        assert all(b"alembic_version" in each for each in backups.values())
+        if server is None:
             files = [each for each in tmp_path.iterdir() if each.is_file()]
         else:
-            server = request.getfixturevalue("postgresql_server")
             server.psql("CHECKPOINT;")
             files = [each for each in Path(server.pgdata).rglob("*") if each.is_file()]
         log = "\n".join(JsonLines().format(each) + str(each.__dict__) for each in caplog.records)
-        return {**{each.name: each.read_bytes() for each in files}, "log": log.encode()}
+        return {**{each.name: each.read_bytes() for each in files}, **backups, "log": log.encode()}
 
     async def work() -> None:
         entropy = SeededStream(5)
@@ -92,7 +110,8 @@ def test_no_secret_is_in_a_database_or_a_log(
             secrets = of_people(survey, devices) + await of_servers(pair, survey)
             during = places()
             assert found_in(during, secrets) == []
-            assert found_in(during, [("user id", survey.invitations[0].user)])  # the search finds what is there
+            hidden = [("user id", survey.invitations[0].user)]  # the search finds what is there, in both backups too
+            assert sum(" in backup-" in each for each in found_in(during, hidden)) == 2
             live_keys = {each: (tmp_path / "s1" / "keys" / f"{each}.key") for each in pair.s1.server.keys.names()}
             secret_of_rows = next(iter(live_keys.values())).read_bytes()
             done(await pair.to_s1.post(f"{survey.path}/close"))
@@ -100,8 +119,10 @@ def test_no_secret_is_in_a_database_or_a_log(
             assert done(await pair.to_s1.get(f"{survey.path}/result")).json()["state"] == "published"
             after = places()
             assert found_in(after, [*secrets, ("key of the rows", secret_of_rows)]) == []
-            for server in (pair.s1.server, pair.s2.server):
-                assert [each[-2:] for each in server.keys.names()] == ["-1"]  # the key of the live state is destroyed
+            for of in (pair.s1.server, pair.s2.server):
+                names = of.keys.names()
+                assert [each[-2:] for each in names] == ["-1"]  # the key of the live state is destroyed:
+                assert secret_of_rows not in {(of.keys.path / f"{each}.key").read_bytes() for each in names}
 
     with caplog.at_level(logging.DEBUG):
         asyncio.run(work())

@@ -1,0 +1,118 @@
+"""The upgrade drill: a survey that began under the first schema ends under the newest one, on both databases."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import SchemaError
+from faircount.mechanisms.laplace import Laplace
+from faircount.protocol import SERVERS
+from faircount.service.in_process import Pair, in_process
+from faircount.service.trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
+from faircount.storage.database import connect
+from faircount.storage.migrate import REVISIONS
+
+Fresh = Callable[[], str]
+ANSWERS = [0, 1, 1, 2, 2, 2, 0, 1]
+TOKENS = "owner-at-s1", "owner-at-s2"
+
+
+def under(revision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on this program is the one that knew no newer schema."""
+    known = REVISIONS[: REVISIONS.index(revision) + 1]
+    monkeypatch.setattr("faircount.storage.migrate.REVISIONS", known)
+    monkeypatch.setattr("faircount.storage.migrate.NEWEST", revision)
+
+
+async def version(pair: Pair) -> set[str]:
+    found = set()
+    for server in (pair.s1.server, pair.s2.server):
+        async with server.database.read() as tx:
+            line = await tx.one("SELECT version_num FROM alembic_version")
+        assert line is not None
+        found.add(line["version_num"])
+    return found
+
+
+async def begun_survey(pair: Pair) -> TrialSurvey:
+    mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=len(ANSWERS), dropouts=2)  # noise with chance 1e-8
+    survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SystemEntropy())
+    done(await pair.to_s1.post(f"{survey.path}/open"))
+    return survey
+
+
+def test_a_survey_goes_on_through_every_schema(
+    tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of the people answer under each schema; what they sent is in the sum."""
+    urls, entropy = (fresh_database(), fresh_database()), SystemEntropy()
+    assert REVISIONS[:3] == ("0001", "0002", "0003")
+
+    async def work() -> None:
+        under("0001", monkeypatch)
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            survey = await begun_survey(pair)
+        devices = [begun(survey, at, answer, entropy) for at, answer in enumerate(ANSWERS)]
+        for number, revision in enumerate(REVISIONS):
+            under(revision, monkeypatch)
+            async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+                assert await version(pair) == {revision}
+                for at in range(number, len(devices), len(REVISIONS)):
+                    devices[at] = await visited(pair.to_s1, survey, devices[at], entropy)
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            done(await pair.to_s1.post(f"{survey.path}/close"))
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert (result["state"], result["included"]) == ("published", len(ANSWERS))
+            assert [each["count"] for each in result["counts"]] == [2, 3, 3]
+            told = [await inquired(pair.to_s1, survey, each, entropy) for each in devices]
+            assert all(each.counted for each in told)
+
+    asyncio.run(work())
+
+
+async def everything(url: str) -> dict[str, list[tuple[object, ...]]]:
+    """Every line of every table, by whatever program it was made."""
+    if url.startswith("sqlite"):
+        import sqlite3
+
+        database = sqlite3.connect(url.removeprefix("sqlite:///"))
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {name: sorted(map(repr, database.execute(f"SELECT * FROM {name}"))) for name in names}  # noqa: S608
+        database.close()
+        return found
+    import asyncpg
+
+    database = await asyncpg.connect(url)
+    named = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    found = {
+        each["tablename"]: sorted(map(repr, await database.fetch(f'SELECT * FROM "{each["tablename"]}"')))  # noqa: S608
+        for each in named
+    }
+    await database.close()
+    return found
+
+
+def test_an_older_program_refuses_a_newer_database_untouched(
+    tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Going back is not possible, and nothing is spoiled by trying: the newer program goes on as before."""
+    urls = fresh_database(), fresh_database()
+
+    async def work() -> None:
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            survey = await begun_survey(pair)
+        before = [await everything(each) for each in urls]
+        with monkeypatch.context() as past:
+            under("0001", past)
+            for url, role in zip(urls, ("coordinator", "aggregator"), strict=True):
+                with pytest.raises(SchemaError, match="use the faircount that wrote it, or a newer one"):
+                    await connect(url, role)
+        assert [await everything(each) for each in urls] == before
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            assert done(await pair.to_s1.get(f"{survey.path}/status")).json()["state"] == "submitting"
+
+    asyncio.run(work())
