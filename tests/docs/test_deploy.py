@@ -3,10 +3,14 @@
 import configparser
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
+import yaml  # type: ignore[import-untyped]  # it ships no type information
 
 from faircount.cli import main
 from faircount.service.settings import AggregatorSettings, CoordinatorSettings, settings_table
@@ -38,7 +42,30 @@ def test_the_unit_of_systemd_starts_a_command_that_there_is(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_the_compose_file_names_settings_that_there_are(role: str) -> None:
+def test_systemd_understands_the_unit(role: str, tmp_path: Path) -> None:
+    """Where systemd is installed; the program is one that there is on this machine."""
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        return
+    unit = tmp_path / f"faircount-{role}.service"
+    text = (DEPLOY / unit.name).read_text()
+    unit.write_text(text.replace("/opt/faircount/bin/faircount", sys.executable))
+    done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+    unit.write_text(unit.read_text().replace("DynamicUser=yes", "DynamicUzer=yes"))
+    done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
+    assert "DynamicUzer" in done.stderr  # it does look
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_compose_file_is_yaml_with_one_service(role: str) -> None:
+    read = yaml.safe_load((DEPLOY / f"compose-{role}.yaml").read_text())
+    (service,) = read["services"]
+    assert (service, set(read["volumes"])) == (role, {"data", "keys", "anchor"})
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_compose_file_names_names_settings_that_there_are(role: str) -> None:
     text = (DEPLOY / f"compose-{role}.yaml").read_text()
     (line,) = re.findall(r"^ +command: (.*)$", text, re.MULTILINE)
     checked(shlex.split(line), role)

@@ -38,7 +38,8 @@ async def body_of(request: Request, most: int) -> bytes:
 
 
 def _too_long(most: int) -> ProblemError:
-    return ProblemError(413, "too-long", f"this call takes at most {most} bytes")
+    leave = {"Connection": "close"}  # or the rest would still be received, to be thrown away
+    return ProblemError(413, "too-long", f"this call takes at most {most} bytes", headers=leave)
 
 
 async def json_of(request: Request, kind: type[T], most: int = SMALL) -> T:

@@ -2,23 +2,33 @@
 
 import asyncio
 import json
+import socket
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from faircount.core.errors import ParameterError, RefusedError
-from faircount.protocol import SERVERS
+from faircount.cli import main
+from faircount.core.errors import ParameterError, RefusedError, RemoteError
+from faircount.protocol import SERVERS, decode, encode
+from faircount.protocol.wire.codec import parse
+from faircount.protocol.wire.messages import Receipt, Signed
+from faircount.service.calls import RemoteServer
 from faircount.service.client import Participation, connect
 from faircount.service.in_process import server_in
 from faircount.service.owner.survey import Survey
 from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
 from faircount.service.standing import Stage
+from faircount.service.tokens import Scope, add_token
 from faircount.storage.sqlite import opened
 
 Serving = Callable[..., Any]
+OPERATOR = "operator-at-s2"
 NAMES = {"s1": "coordinator", "s2": "aggregator"}
 
 
@@ -129,6 +139,67 @@ def test_s2_restored_to_before_a_result_does_not_give_another(
         assert budget["closed"]
         assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
         assert len(survey.servers.receipts(survey.params)) == 1
+
+
+async def with_operator(folder: Path, token: str) -> None:
+    """Have S2 admit an operator."""
+    s2 = await server_in(folder / "servers" / "s2", url(folder, "s2"), "s2")
+    async with s2.database.write() as tx:
+        await add_token(tx, token, Scope.OPERATOR)
+    await s2.database.close()
+
+
+def _changed(receipt: bytes) -> bytes:
+    """A receipt that says another number than the one which S2 signed."""
+    signed = decode(receipt)
+    assert isinstance(signed, Signed)
+    said = parse(signed.payload)
+    assert isinstance(said, Receipt)
+    return encode(replace(signed, payload=encode(replace(said, epsilon=b"5"))))
+
+
+def test_receipts_shown_over_http_open_the_population_again(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path
+) -> None:
+    """What S1 has kept is what S2 signed: shown by the operator, and only by the operator, it is counted again."""
+    copy = tmp_path / "copy.sqlite"
+    with serving(tmp_path):
+        survey = almost_noiseless(tmp_path, SERVERS, 6)
+        begun(survey, tmp_path / "devices", 6)
+        back_up(url(tmp_path, "s2"), copy)
+        end_phase(survey)
+        survey.result(wait=True)
+    restored(tmp_path, "s2", copy)
+    asyncio.run(with_operator(tmp_path, OPERATOR))
+    with serving(tmp_path):
+        kept, path = survey.servers.receipts(survey.params), "/v1/populations/people/receipts"
+        operator = RemoteServer("http://s2", name="S2", token=OPERATOR)
+        forged = [b64encode(_changed(b64decode(each))).decode() for each in kept]
+        for shown, told in (([], "show the newest receipt"), (["AAAA"], "refuses"), (forged, "refuses")):
+            with pytest.raises(RemoteError, match=told):
+                operator.call("POST", path, given={"receipts": shown})
+        with pytest.raises(RemoteError, match="for the operator"):
+            survey.servers.s2.call("POST", path, given={"receipts": kept})
+        assert survey.servers.s2.call("GET", "/v1/populations/people").json()["closed"]
+        opened_again = operator.call("POST", path, given={"receipts": kept}).json()
+        assert (opened_again["closed"], opened_again["receipts"]) == (False, 1)
+        assert opened_again["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
+
+
+def test_a_database_is_not_put_back_under_a_server_that_runs(serving: Serving, tmp_path: Path) -> None:
+    with serving(tmp_path):
+        pass
+    copy = tmp_path / "copy.sqlite"
+    back_up(url(tmp_path, "s1"), copy)
+    with socket.socket() as running:
+        running.bind(("127.0.0.1", 0))
+        running.listen()
+        settings = tmp_path / "coordinator.toml"
+        settings.write_text(f'database = "{url(tmp_path, "s1")}"\nport = {running.getsockname()[1]}\n')
+        before = sqlite_file(url(tmp_path, "s1")).read_bytes()
+        tried = CliRunner().invoke(main, ["restore", "coordinator", str(copy), "--settings", str(settings)])
+        assert (tried.exit_code, "stop the coordinator first" in tried.output) == (2, True)
+        assert sqlite_file(url(tmp_path, "s1")).read_bytes() == before
 
 
 def test_what_is_no_backup_of_this_server_is_refused(serving: Serving, tmp_path: Path) -> None:
