@@ -36,10 +36,11 @@ browser:  ## find Chromium and Node for the tests of the page, or install Debian
 browsers: $(STAMP) browser  ## a survey of 20 browsers and 30 Python clients, instead of the 4 and 8 of make test
 	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 $(BIN)/python -m pytest tests/browser/test_page.py -k together
 
-screenshots: $(STAMP) browser  ## pictures of every view of page and dashboard, into out/screenshots; one goes into the documentation
+screenshots: $(STAMP) browser  ## pictures of every view of page and dashboard, into out/screenshots; two go into the documentation
 	mkdir -p out/screenshots docs/images
 	FAIRCOUNT_SCREENSHOTS=out/screenshots $(BIN)/python -m pytest -q tests/browser/test_page_looks.py tests/browser/test_dashboard_looks.py
 	cp out/screenshots/readme.png docs/images/question.png
+	cp out/screenshots/dashboard.png docs/images/dashboard.png
 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py

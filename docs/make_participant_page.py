@@ -101,6 +101,8 @@ Say to people what the page would say: who asks, which two organizations count, 
 `faircount dashboard FOLDER --servers servers.json` does in a browser what `faircount survey` does in a terminal, with the same folders. It runs on the owner's own machine, because
 invitations are made there and reach neither server. It listens on loopback, and the address that it prints has a key in it that is new at every start.
 
+![A survey on the dashboard: the result with error bars, raw and consistent](images/dashboard.png)
+
 - **A new survey**: beside the form stands the planner's advice for the values as they are typed, its error drawn as bars, and what the named people have left of their budget.
 - **Invitations**: as a table (CSV), as pages to print with QR codes, or one of them on the screen; and a table of those who have not answered yet.
 - **Progress**: the phases, how many have answered and how many must, what it waits for and why at S1 and at S2, which messages were refused there for which reason, and a

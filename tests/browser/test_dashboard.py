@@ -5,6 +5,7 @@ import io
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import httpx
@@ -95,19 +96,20 @@ def test_the_budget_of_a_population_is_drawn_survey_after_survey(owner, owner_pa
 def test_too_few_refusals_and_a_silent_second_server_are_told(owner, owner_page, monkeypatch) -> None:
     owner.creates("slow")
     true = Surveys.one
+    second = {"at_s2": {"state": "claimed", "rejections": {"wrong_blobs": 7}}, "budget": None}
 
     def later(self, name):
         found = true(self, name)
         found["too_few"] = {"expected": 3, "minimum": 4}
         found["status"] |= {"rejections": {"conflict": 2, "late": 1}, "waits_for": "s2", "tries": 5}
         found["status"] |= {"tries_again_at": found["status"]["since"], "problem": "S2 cannot be reached (refused)"}
-        found["at_s2"] = {"state": "claimed", "rejections": {"wrong_blobs": 7}}
         return found
 
     page = owner_page()
     page.get_by_role("button", name="slow").click()
     expect(page.get_by_text("No message was refused.")).to_be_visible()
     monkeypatch.setattr(Surveys, "one", later)
+    monkeypatch.setattr(Surveys, "second", lambda self, name: second)
     expect(page.get_by_role("alert")).to_contain_text("At this pace only 3 people will have answered")
     waits(page, "Tried 5 times; the next try is on")
     waits(page, "S2 cannot be reached (refused)")
@@ -119,16 +121,34 @@ def test_too_few_refusals_and_a_silent_second_server_are_told(owner, owner_page,
         expect(page.get_by_role("row").filter(has_text=re.compile(f"^{words}$"))).to_be_visible()
 
 
+def test_a_second_server_that_hangs_holds_up_nothing(trial, owner, owner_page, monkeypatch) -> None:
+    links, answered = owner.creates("hanging"), threading.Event()
+    true = Surveys.second
+    monkeypatch.setattr(Surveys, "second", lambda self, name: answered.wait(30) and true(self, name))
+    page = owner_page()
+    page.get_by_role("button", name="hanging").click()
+    waits(page, "S2 (operator of s2) has not told yet where it stands.")
+    trial.answers(links[:1], "By bus")
+    expect(page.get_by_text("1 of 8 people have answered")).to_be_visible()
+    answered.set()
+    waits(page, "S2 (operator of s2) knows who is invited")
+    monkeypatch.setattr(Surveys, "second", lambda self, name: {"at_s2": {"problem": "away"}, "budget": None})
+    waits(page, "S2 (operator of s2) does not tell now where it stands:away")
+
+
 def test_a_live_page_leaves_the_keyboard_where_it_is(trial, owner, owner_page) -> None:
     links = owner.creates("focus")
     page = owner_page()
     page.get_by_role("button", name="focus").focus()
+    trial.answers(links[:1], "By bus")
+    expect(page.get_by_role("listitem").filter(has_text="focus")).to_contain_text("1 of 8 answered")
+    expect(page.get_by_role("button", name="focus")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     extend = page.get_by_role("button", name="One day more")
     extend.focus()
-    trial.answers(links[:1], "By bus")
-    expect(page.get_by_text("1 of 8 people have answered")).to_be_visible()
+    trial.answers(links[1:2], "By bus")
+    expect(page.get_by_text("2 of 8 people have answered")).to_be_visible()
     expect(extend).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # end without a result: asked first

@@ -1,9 +1,14 @@
 """How the dashboard looks and reads: axe, keyboard, languages, both directions; screenshots for people."""
 
+import os
+from pathlib import Path
+
 from playwright.sync_api import expect
 
+SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
 
-def test_every_view_is_accessible(trial, owner, owner_page, look_at) -> None:
+
+def test_every_view_is_accessible(trial, owner, owner_page, look_at, tmp_path) -> None:
     page = owner_page()
     links = owner.creates(
         "commute", users="40", epsilon="3", population="staff", budget_epsilon="10", budget_delta="1e-5"
@@ -28,6 +33,11 @@ def test_every_view_is_accessible(trial, owner, owner_page, look_at) -> None:
     owner.ends("commute")
     expect(page.get_by_role("heading", name="Result")).to_be_visible()
     look_at(page, "dashboard-result")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 900, "height": 1000})
+    made = Path(SHOTS or tmp_path, "dashboard.png")
+    page.screenshot(path=made)  # for the documentation
+    assert made.stat().st_size > 10_000
 
 
 def test_a_second_language_says_everything(owner, owner_page) -> None:

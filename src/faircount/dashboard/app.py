@@ -46,7 +46,7 @@ def dashboard_app(surveys: Surveys, key: str, host: str) -> Starlette:
         ("/api/surveys", "POST"): lambda path, given: surveys.create(given),
         (survey, "GET"): lambda path, given: surveys.one(path["name"]),
         (f"{survey}/result", "GET"): lambda path, given: surveys.result(path["name"]),
-        (f"{survey}/budget", "GET"): lambda path, given: surveys.budget(path["name"]),
+        (f"{survey}/second", "GET"): lambda path, given: surveys.second(path["name"]),
         (f"{survey}/people", "GET"): lambda path, given: {"people": surveys.people(path["name"])},
         (f"{survey}/people/{{at}}", "GET"): lambda path, given: surveys.invitation(path["name"], path["at"]),
         (f"{survey}/files/{{kind}}", "GET"): lambda path, given: surveys.file(path["name"], path["kind"]),

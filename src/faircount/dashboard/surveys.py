@@ -60,7 +60,7 @@ class Surveys:
         return self._read[known]
 
     def one(self, name: str) -> dict[str, Any]:
-        """One survey: what was asked, where it stands at both servers, and whether too few will have answered."""
+        """One survey: what was asked, where it stands at S1, and whether too few will have answered."""
         survey = self.survey(name)
         params = survey.params
         facts = {
@@ -135,10 +135,18 @@ class Surveys:
         survey.keep_result(said)
         return said
 
+    def second(self, name: str) -> dict[str, Any]:
+        """What S2 says: where the survey stands there, and the budget. Apart from S1, so that neither waits."""
+        survey = self.survey(name)
+        try:
+            return {"at_s2": survey.servers.status_at_s2(survey.params), "budget": self.budget(name)}
+        except FaircountError as problem:
+            return {"at_s2": {"problem": str(problem)}, "budget": None}
+
     def budget(self, name: str) -> dict[str, Any]:
         """What the population of a survey has spent, survey after survey."""
-        params = self.survey(name).params
-        found = self.survey(name).servers.budget(params.population)
+        survey = self.survey(name)
+        found = survey.servers.budget(survey.params.population)
         others = {self.survey(each).params.survey.hex(): each for each in self.names()}
         mine = {each["survey"]: others[each["survey"]] for each in found["surveys"] if each["survey"] in others}
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -177,18 +185,11 @@ def _known_budget(servers: BothServers, population: str) -> tuple[float, float] 
 
 
 def _standing(survey: Survey) -> dict[str, Any]:
-    """Where a survey stands at both servers, as far as they tell."""
+    """Where a survey stands at S1, if it tells."""
     params = survey.params
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
         return {"problem": str(problem)}
     stands = {"phase": phase_of(params, status["state"]), "waits_for": waits_for(params, status)}
-    return {"status": {**status, **stands}, "at_s2": _at_s2(survey), "too_few": too_few(status)}
-
-
-def _at_s2(survey: Survey) -> dict[str, Any]:
-    try:
-        return survey.servers.status_at_s2(survey.params)
-    except FaircountError as problem:
-        return {"problem": str(problem)}
+    return {"status": {**status, **stands}, "too_few": too_few(status)}

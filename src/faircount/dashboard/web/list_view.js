@@ -2,16 +2,15 @@
 
 import { element, foreign, show } from "./dom.js";
 import { say, written } from "./language.js";
-import { button, buttons, quoted, sentence } from "./parts.js";
+import { button, buttons, place, quoted, sentence } from "./parts.js";
 
-/** `surveys` is null while they are being read. */
-export function showList(surveys, actions) {
-  show(
-    element("h1", {}, say("listTitle")),
-    surveys === null ? sentence("loading", {}, { role: "status" }) : listed(surveys, actions),
-    surveys?.flatMap(warnings),
-    buttons(button("newSurvey", actions.create, { class: "main" })),
-  );
+/** Show the list; returns a function that brings it up to date. */
+export function showList(actions) {
+  const list = place((surveys) => listed(surveys, actions));
+  const warned = place((surveys) => surveys.flatMap(warnings));
+  list.box.append(sentence("loading", {}, { role: "status" }));
+  show(element("h1", {}, say("listTitle")), list.box, warned.box, buttons(button("newSurvey", actions.create, { class: "main" })));
+  return (surveys) => (list.bring(surveys), warned.bring(surveys));
 }
 
 function listed(surveys, actions) {

@@ -33,8 +33,17 @@ export function place(fill) {
   let shown = "";
   const bring = (...given) => {
     const now = JSON.stringify(given);
-    if (now !== shown) box.replaceChildren(...[fill(...given)].flat().filter((each) => each !== null));
+    if (now !== shown) refill(box, [fill(...given)].flat().filter((each) => each !== null));
     shown = now;
   };
   return { box, bring };
+}
+
+/** Put something else into the box; whoever was at a button there is at the same one again, or at the heading. */
+function refill(box, content) {
+  const held = box.contains(document.activeElement) ? document.activeElement.textContent : null;
+  box.replaceChildren(...content);
+  if (held === null) return;
+  const same = [...box.querySelectorAll("button, summary")].find((each) => each.textContent === held);
+  (same ?? document.querySelector("h1")).focus({ preventScroll: true });
 }

@@ -10,15 +10,15 @@ export const operators = ({ s1, s2 }) => ({
   s2: s2 ? say("serverOf", { server: "S2", who: s2 }) : "S2",
 });
 
-/** All of it. */
-export function progressOf(survey) {
+/** All of it; `second` is what S2 says, or null while it says nothing. */
+export function progressOf(survey, second) {
   const { status } = survey;
   return section(
     "progressTitle",
     phases(survey),
     status ? answers(survey) : null,
-    status ? waits(survey) : null,
-    status ? refused(survey) : null,
+    status ? waits(survey, second) : null,
+    status ? refused(status, second) : null,
   );
 }
 
@@ -51,8 +51,8 @@ function answers({ status }) {
 }
 
 /** Whom it waits for, at S1 and at S2. */
-function waits(survey) {
-  const { status, at_s2: second } = survey;
+function waits(survey, second) {
+  const { status } = survey;
   const names = operators(survey);
   const values = { ...names, since: moment(status.since), closes: status.closes_at ? moment(status.closes_at) : "" };
   const people = status.closes_at ? "waits_people" : "waits_peopleOpen";
@@ -64,8 +64,8 @@ function waits(survey) {
     tries(status),
     status.problem ? sentence("waitsProblem", names, { class: "warning" }) : null,
     status.problem ? quoted(status.problem, { class: "warning" }) : null,
-    second.problem ? sentence("s2Silent", names, { class: "warning" }) : sentence(atS2(second.state), names, { class: "quiet" }),
-    second.problem ? quoted(second.problem, { class: "quiet" }) : null,
+    sentence(atS2(second), names, { class: second?.problem ? "warning" : "quiet" }),
+    second?.problem ? quoted(second.problem, { class: "quiet" }) : null,
   );
 }
 
@@ -75,17 +75,19 @@ function tries(status) {
 }
 
 /** The name of the sentence on where S2 stands. */
-function atS2(state) {
+function atS2(second) {
+  if (second === null || second.problem) return second === null ? "s2Asked" : "s2Silent";
+  const { state } = second;
   if (["published", "aborted"].includes(state)) return `s2_${state}`;
   if (["draft", "enrolling"].includes(state)) return "s2_waiting";
   return ["claimed", "recovering", "opened"].includes(state) ? "s2_counting" : "s2_list";
 }
 
 /** Refused messages, by reason and server. */
-function refused(survey) {
-  const [first, second] = [survey.status.rejections, survey.at_s2.rejections ?? {}];
-  const reasons = [...new Set([...Object.keys(first), ...Object.keys(second)])];
+function refused(status, second) {
+  const [first, other] = [status.rejections, second?.rejections ?? {}];
+  const reasons = [...new Set([...Object.keys(first), ...Object.keys(other)])];
   if (!reasons.length) return sentence("refusedNone", {}, { class: "quiet" });
-  const rows = reasons.map((name) => row(say(`reason_${name}`), written(first[name] ?? 0), written(second[name] ?? 0)));
+  const rows = reasons.map((name) => row(say(`reason_${name}`), written(first[name] ?? 0), written(other[name] ?? 0)));
   return table(say("refusedCaption"), ["refusedReason", "refusedS1", "refusedS2"], rows);
 }

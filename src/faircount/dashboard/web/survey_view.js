@@ -24,11 +24,11 @@ export function showSurvey(name, actions) {
   warning.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
   show(buttons(button("toList", actions.back)), foreign("h1", name), ...places);
-  return ({ survey, result: found, budget: spent }) => {
-    const { status, at_s2: _, too_few: few, problem, ...facts } = survey;
+  return ({ survey, result: found, at_s2: second, budget: spent }) => {
+    const { status, too_few: few, problem, ...facts } = survey;
     about.bring(facts);
     warning.bring(few, problem);
-    progress.bring(survey);
+    progress.bring(survey, second);
     control.bring(status && { state: status.state, waits_for: status.waits_for, attempt: status.attempt });
     result.bring(found);
     budget.bring(spent, survey.population);
