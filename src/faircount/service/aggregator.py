@@ -19,7 +19,7 @@ from faircount.service.long_messages import LongMessage
 from faircount.service.problems import ProblemError, conflict, unknown
 from faircount.service.server import Server, new_part, new_row, own_survey, parameters_for, parsed, same_survey
 from faircount.service.signed_requests import SignedRequest, use_once
-from faircount.service.step_process import StepProcesses
+from faircount.service.step_process import StepMaker, StepProcesses
 from faircount.service.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -47,10 +47,10 @@ class AggregatorService:
     long_message: int = LONG_MESSAGE
 
     @classmethod
-    def of(cls, server: Server, processes: int = 1, long_message: int = LONG_MESSAGE) -> "AggregatorService":
-        """S2 in these surroundings; messages of `long_message` bytes and more are worked on in other processes."""
+    def of(cls, server: Server, elsewhere: StepMaker | None = None) -> "AggregatorService":
+        """S2 in these surroundings; long messages are worked on elsewhere, in one other process unless told."""
         stored = States(Aggregator, server.keys)
-        return cls(server, stored, AggregatorSteps(server, stored, StepProcesses(processes)), long_message=long_message)
+        return cls(server, stored, AggregatorSteps(server, stored, elsewhere or StepProcesses(1)))
 
     # --- the owner
 

@@ -184,7 +184,7 @@ def _life(s2: AggregatorService) -> Any:
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
-        s2.steps.processes.close()
+        s2.steps.elsewhere.close()
         await s2.server.database.close()
 
     return life

@@ -20,7 +20,7 @@ from faircount.protocol.survey import stored_ledger
 from faircount.service import long_messages
 from faircount.service.problems import ProblemError, unknown
 from faircount.service.server import Server, parsed
-from faircount.service.step_process import StepBytes, StepProcesses
+from faircount.service.step_process import StepBytes, StepMaker
 from faircount.service.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -50,7 +50,7 @@ class AggregatorSteps:
 
     server: Server
     states: States[Aggregator]
-    processes: StepProcesses
+    elsewhere: StepMaker
 
     async def make(self, survey: bytes, body: bytes, *, elsewhere: bool) -> Answers:
         """The answers to a message of S1; when this returns, what they say is on the disk."""
@@ -95,7 +95,7 @@ class AggregatorSteps:
 
     async def _made_elsewhere(self, read: Read, body: bytes) -> aggregator.Step:
         given = await asyncio.to_thread(StepBytes.of, read.state, read.ledger, body)
-        return await asyncio.to_thread((await self.processes.step(given)).step)
+        return await asyncio.to_thread((await self.elsewhere.step(given)).step)
 
     async def _unchanged(self, tx: Transaction, read: Read) -> bool:
         """Whether survey and ledger are as they were read; nobody else changes them before this transaction ends."""

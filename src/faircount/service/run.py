@@ -25,6 +25,7 @@ from faircount.service.outbox import Scheduler
 from faircount.service.s2_link import S2Link
 from faircount.service.server import Server
 from faircount.service.settings import AggregatorSettings, CoordinatorSettings, ServerSettings
+from faircount.service.step_process import StepMaker, StepProcesses
 from faircount.service.tokens import Scope, add_token, fresh_token
 from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import connect
@@ -138,8 +139,17 @@ async def serve_aggregator(settings: AggregatorSettings) -> None:
     metrics = Metrics.fresh()
     server = _counting(await opened(settings), metrics)
     await first_tokens(server, settings.folder)
-    app = aggregator_app(AggregatorService.of(server, settings.processes))
+    app = aggregator_app(AggregatorService.of(server, _elsewhere(settings)))
     await _serve(settings, app, private_app(server, metrics), metrics)
+
+
+def _elsewhere(settings: AggregatorSettings) -> StepMaker:
+    """Who works on long messages."""
+    if not settings.scheduler:
+        return StepProcesses(settings.processes)
+    from faircount.service.step_cluster import StepCluster
+
+    return StepCluster(settings.scheduler)
 
 
 def run(settings: ServerSettings, serve: Callable[[Any], Any]) -> None:

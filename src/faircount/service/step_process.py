@@ -7,6 +7,7 @@ So it is the same in any process, and nothing is lost if that process dies.
 import asyncio
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -82,7 +83,19 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class StepProcesses:
+class StepMaker(ABC):
+    """Makes steps outside of the server's own process."""
+
+    @abstractmethod
+    async def step(self, given: StepBytes) -> SteppedBytes:
+        """The step; a `StorageError` if it could not be made now, and is to be made again."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of whoever makes them."""
+
+
+class StepProcesses(StepMaker):
     """The processes of one server, started when they are first needed."""
 
     def __init__(self, number: int) -> None:

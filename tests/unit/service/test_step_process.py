@@ -1,7 +1,7 @@
 """A long message is worked on in another process: the same answers, S1 asks again until they are there."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
 from faircount.service import aggregator, aggregator_app, long_messages, s2_link
 from faircount.service.in_process import Pair, in_process
+from faircount.service.step_cluster import StepCluster
 from faircount.service.step_process import StepBytes, StepProcesses, stepped
 from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 
@@ -44,9 +45,47 @@ def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
             result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [each["count"] for each in result["counts"]] == [4, 4, 4]
             assert not pair.s2.long_steps
-            pair.s2.steps.processes.close()
+            pair.s2.steps.elsewhere.close()
 
     asyncio.run(work())
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A Dask cluster with one worker, on loopback."""
+    import distributed
+
+    private = {"dashboard_address": None, "host": "127.0.0.1", "protocol": "tcp", "processes": False}
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **private) as running:
+        yield running
+
+
+def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no scheduler answers S1 is told to come again, and nothing is lost."""
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            work_elsewhere(pair)
+            object.__setattr__(pair.s2.steps, "elsewhere", StepCluster("tcp://127.0.0.1:1"))
+            monkeypatch.setattr("faircount.service.step_cluster.SECONDS_TO_ANSWER", 0.2)
+            survey = await claimed(pair)
+            assert await pair.scheduler.once()
+            assert "S2 answered 503" in (await pair.to_s1.get(f"{survey.path}/status")).json()["problem"]
+            monkeypatch.undo()
+            there = StepCluster(cluster.scheduler_address)
+            object.__setattr__(pair.s2.steps, "elsewhere", there)
+            async with pair.s1.server.database.write() as tx:
+                await tx.run("UPDATE outbox SET next_at = 0")  # the pause is over
+            assert await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [4, 4, 4]
+            there.close()
+            await asyncio.sleep(0.1)
+
+    asyncio.run(work())
+    assert cluster.scheduler.transition_counter > 0  # the cluster did something
 
 
 def test_long_messages_travel_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +95,8 @@ def test_long_messages_travel_in_parts(tmp_path: Path, monkeypatch: pytest.Monke
 
     async def work() -> None:
         async with in_process(tmp_path) as pair:
-            object.__setattr__(pair.s2.steps, "processes", InThisProcess())
-            pair.s2.steps.processes.may_go_on.set()  # type: ignore[attr-defined]  # just set
+            object.__setattr__(pair.s2.steps, "elsewhere", InThisProcess())
+            pair.s2.steps.elsewhere.may_go_on.set()  # type: ignore[attr-defined]  # just set
             survey = await claimed(pair)
             request = pair.to_s2.request
 
@@ -101,7 +140,7 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
         async with in_process(tmp_path, lambda: time) as pair:
             work_elsewhere(pair)
             slow = InThisProcess()
-            object.__setattr__(pair.s2.steps, "processes", slow)
+            object.__setattr__(pair.s2.steps, "elsewhere", slow)
             survey = await claimed(pair)
             for _ in range(3):
                 assert await pair.scheduler.once()
