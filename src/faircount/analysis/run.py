@@ -24,7 +24,7 @@ from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, makes_shares
 
 TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
-LARGER_DELTAS = (1e-5, 1e-4, 1e-3, 1e-2)
+LARGER_DELTAS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.49)
 """At which a survey may state its guarantee where the usual delta is out of reach."""
 
 Progress = Callable[[int], None]
@@ -177,7 +177,8 @@ def _play(
 def _promised(survey: FrequencyMechanism) -> dict[str, float]:
     """The epsilon to publish where the parameters fix none, as for one of several releases: that at the usual delta.
 
-    Few coins reach it only at a larger delta, 0.01 at most. What does not promises next to nothing, and is refused.
+    Few coins, which a plan with a large delta may ask for, reach it only at a larger one. What would give every other
+    answer away is refused.
     """
     if survey.promise[0] is not None:
         return {}

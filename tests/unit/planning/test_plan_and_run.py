@@ -179,6 +179,17 @@ def test_few_coins_for_several_releases_run_where_they_are_planned() -> None:
         fc.run(answers, fc.DPDS(items=3, p=0.5), topology="servers")
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "coins"), [(30.0, 0.1, 7), (8.0, 0.3, 5), (8.0, 0.9, 3)])
+def test_so_do_very_few(epsilon: float, delta: float, coins: int) -> None:
+    """Fewer than eight state nothing at a delta of 0.01: plan named them for two releases, and run refused them."""
+    made = {each.name: each for each in plan(12, 2, epsilon, delta, releases=2, liars=True).options}
+    assert made["decoys"].parameters["D"] == coins
+    for name, topology in (("decoys", "explicit"), ("server-coins", "servers"), ("placed-coins", "servers")):
+        assert made[name].topology == topology
+        found = fc.run([0] * 8 + [1] * 4, made[name].mechanism, topology=topology, entropy=fc.SeededStream(1))
+        assert found.included == 12
+
+
 def test_whether_a_survey_ends_is_asked_of_the_recommended_topology() -> None:
     """Decoys for 12 releases are recommended in masked, where users come four times; servers would end."""
     made = plan(800, 12, 1.0, 1e-6, releases=12, loss=0.01, dropout=0.02)
