@@ -136,26 +136,3 @@ def rounded_up(value: float, digits: int) -> str:
     """A number to so many digits, never below it: what is printed must hold as well."""
     shortest = Decimal(repr(float(value)))
     return f"{float(Context(prec=digits, rounding=ROUND_CEILING).plus(shortest)):.{digits}g}"
-
-
-@dataclass(frozen=True, slots=True)
-class PaperBound:
-    """A bound as the paper prints it, which can only exist beside the exact value.
-
-    `delta` is None where the theorem's own premises cannot be met.
-    """
-
-    theorem: str
-    epsilon: float
-    delta: float | None
-    exact_delta: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether the printed delta is at least the exact one."""
-        return self.delta is not None and self.delta >= self.exact_delta
-
-    def __str__(self) -> str:
-        said = "does not apply" if self.delta is None else f"says delta = {self.delta:.3g}"
-        verdict = "" if self.delta is None or self.holds else " (the printed bound does not hold: see docs/errata.md)"
-        return f"{self.theorem} {said}; exact delta = {self.exact_delta:.3g}{verdict}"

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting import exact, paper
+from faircount.accounting import exact
 from faircount.accounting.composition import Losses, compose, sampling_pair, sampling_probability_for_releases
 from faircount.accounting.divergence import LossPair, log_binomial
-from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, PaperBound, Relation, insiders
+from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, Relation, insiders
 from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
@@ -227,24 +227,6 @@ class Sampling(FrequencyMechanism):
     def adversaries(self) -> tuple[Adversary, ...]:
         """Whoever takes part also reads the result, so insiders come first."""
         return (insiders(self.insiders), *super().adversaries)
-
-    def paper_bounds(self, epsilon: float) -> list[PaperBound]:
-        """Theorems 1 and 2 as printed, each beside the exact delta of the p that it prescribes.
-
-        Theorem 1 sets p = 1 - e^-epsilon; Theorem 2 p = 1 - e^-(z + epsilon) for the largest z that it admits. Neither
-        holds in general: docs/errata.md.
-        """
-        bounds = []
-        z = paper.theorem2_z(self.n, self.N, self.floor, epsilon)
-        first = paper.theorem1_delta(self.n, self.N, self.floor, epsilon)
-        bounds.append(self._beside("Theorem 1", epsilon, first, paper.theorem1_p(epsilon)))
-        if z is not None:
-            second = paper.theorem2_delta(self.n, self.N, self.floor, epsilon, z)
-            bounds.append(self._beside("Theorem 2", epsilon, second, paper.theorem2_p(epsilon, z)))
-        return bounds
-
-    def _beside(self, theorem: str, epsilon: float, delta: float | None, p: float) -> PaperBound:
-        return PaperBound(theorem, epsilon, delta, exact.sampling_delta(self.floor, p, epsilon))
 
     def realized(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None

@@ -6,7 +6,7 @@ import pytest
 
 import faircount as fc
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
-from faircount.estimation import estimators, homogeneity, intervals, weighting
+from faircount.estimation import homogeneity, intervals, weighting
 from faircount.estimation.consistency import consistent
 from faircount.estimation.mean_intervals import two_point_interval
 from faircount.mechanisms.count_law import Channel
@@ -22,10 +22,6 @@ def test_lists_that_are_no_numbers_are_refused_in_words(bad: object) -> None:
     channel = Channel(0.5)
     for use in (
         lambda: intervals.interval(bad, channel, 10),  # type: ignore[arg-type]
-        lambda: estimators.horvitz_thompson(bad, channel, 10),  # type: ignore[arg-type]
-        lambda: estimators.ratio(bad),  # type: ignore[arg-type]
-        lambda: estimators.mse_summed(bad, [0.5]),  # type: ignore[arg-type]
-        lambda: estimators.ratio_variance(bad, 10, 0.5),  # type: ignore[arg-type]
         lambda: consistent(bad),  # type: ignore[arg-type]
         lambda: weighting.vwa(bad, [1.0]),  # type: ignore[arg-type]
         lambda: weighting.combine(bad, [1.0]),  # type: ignore[arg-type]
@@ -49,10 +45,6 @@ def test_numbers_that_mean_nothing_are_refused() -> None:
     for magnitude in (0.0, -1.0, math.nan, 5e-324):
         with pytest.raises(FaircountError):
             two_point_interval(0.5, magnitude, 10)
-    with pytest.raises(AnswerError):
-        estimators.mse_summed([0.5, 0.5], [0.5, 0.2, 0.3])
-    with pytest.raises(AnswerError):
-        estimators.ratio_variance([1.5, -0.5], 10, 0.5)
     noisy = fc.Laplace(items=2, users=10, epsilon=1.0).channel(10)
     for sums in ([1e300, 0.0], [-1e30, 0.0]):
         with pytest.raises(AnswerError):
