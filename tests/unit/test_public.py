@@ -73,8 +73,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import faircount", (*HEAVY, "numpy")),
         ("import faircount; faircount.Laplace; faircount.run; faircount.DPDS; faircount.audit", HEAVY),
         (HELP, (*HEAVY, "numpy")),
+        ("import faircount.service.client, faircount.service.owner.remote, faircount.service.coordinator", HEAVY),
     ],
-    ids=["import", "mechanisms", "help"],
+    ids=["import", "mechanisms", "help", "service"],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, unwanted: tuple[str, ...]) -> None:
     check = f"{code}; import sys; print([m for m in {unwanted!r} if m in sys.modules])"

@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from faircount.core.arrays import Floats, Marks
 from faircount.core.entropy import fill_from, key_stream
@@ -193,6 +192,8 @@ def safe_threshold(n: int, bad: int, k: int) -> int:
 
 def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
     """log P(X < least) for the number X of marked ones among those drawn without replacement."""
+    from scipy.special import logsumexp
+
     low, high = max(0, drawn - (population - marked)), min(least - 1, drawn, marked)
     if high < low:
         return -math.inf
@@ -202,4 +203,6 @@ def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
 
 
 def _log_choose(n: int, r: NDArray[np.int64]) -> Floats:
+    from scipy.special import gammaln
+
     return np.asarray(gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1))
