@@ -5,6 +5,7 @@ The noise of h users adds up to a two-sided geometric law, which is epsilon-diff
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -30,7 +31,14 @@ from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
+from faircount.mechanisms.secret_shared import (
+    OVERFLOW_PROBABILITY,
+    Derived,
+    NoiseMechanism,
+    SharedMechanism,
+    noise_bound,
+    one_hot,
+)
 from faircount.sharing.field import to_signed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
@@ -112,7 +120,68 @@ def total_delta(wanted: Requirements, table_delta: Callable[[float, int], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(NoiseMechanism):
+class LaplaceNoise(SharedMechanism):
+    """What all mechanisms with this noise have in common, whoever adds it: calibration, promise, and range of a sum."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        keep(self, epsilon=servable_epsilon(self.epsilon))
+        super().__post_init__()
+
+    @abstractmethod
+    def table_delta(self, epsilon: float, releases: int) -> float:
+        """What the finite tables of all releases cost at the total epsilon."""
+
+    @abstractmethod
+    def noise_reach(self, entries: int, tail: float) -> int:
+        """B with P(|all noise in `entries` entries together| > B) <= tail."""
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """Over R releases exactly a 2R-fold randomized response."""
+        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
+        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
+
+    @property
+    def promise(self) -> tuple[float | None, float | None]:
+        """(epsilon, None): what delta there is comes from the table alone."""
+        return self.epsilon, None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The epsilon of one release comes with those of all mechanisms that make shares."""
+        return {**super().parameters, "epsilon": self.epsilon}
+
+    @cached_property
+    def bound(self) -> int:
+        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
+        return self.noise_reach(1, OVERFLOW_PROBABILITY / self.N)
+
+    @cached_property
+    def total_bound(self) -> int:
+        """The same for the noise of all items added up."""
+        return self.noise_reach(self.N, OVERFLOW_PROBABILITY)
+
+    @property
+    def lowest(self) -> int:
+        """-B."""
+        return -self.bound
+
+    @property
+    def reach(self) -> int:
+        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
+        return self.n + 2 * self.bound
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
+        present, spread = self.takes_part(included), self.total_bound
+        values = to_signed(self.opened(total), self.modulus, self.lowest)
+        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(LaplaceNoise, NoiseMechanism):
     """Distributed discrete Laplace noise: pure epsilon, up to the 2^-107 or so of a finite table.
 
     Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
@@ -128,27 +197,6 @@ class Laplace(NoiseMechanism):
     """
 
     name: ClassVar[str] = "laplace"
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        keep(self, epsilon=servable_epsilon(self.epsilon))
-
-    @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """Over R releases exactly a 2R-fold randomized response."""
-        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
-        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, None): what delta there is comes from the table alone."""
-        return self.epsilon, None
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The epsilon of one release comes with those of all noise mechanisms."""
-        return {**super().parameters, "epsilon": self.epsilon}
 
     @property
     def derived(self) -> Derived:
@@ -173,44 +221,18 @@ class Laplace(NoiseMechanism):
         entries = 2 if relation is Relation.REPLACE_ONE else 1
         return (1 + math.exp(epsilon)) * entries * unknown * laplace_table(self.epsilon, self.h)[1]
 
-    def _bound(self, entries: int, tail: float) -> int:
-        """B with P(|noise of all n users in `entries` entries together| > B) <= tail."""
+    def noise_reach(self, entries: int, tail: float) -> int:
+        """Of the noise of all n users."""
         return laplace_bound(self.epsilon, entries * self.n / self.h, tail)
 
     def side_by_side(self, copies: int) -> Self:
         """A user's noise depends on epsilon and h alone."""
         return self._same_noise_of_each(copies)
 
-    @cached_property
-    def bound(self) -> int:
-        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
-        return self._bound(1, OVERFLOW_PROBABILITY / self.N)
-
-    @cached_property
-    def total_bound(self) -> int:
-        """The same for the noise of all items added up."""
-        return self._bound(self.N, OVERFLOW_PROBABILITY)
-
-    @property
-    def lowest(self) -> int:
-        """-B."""
-        return -self.bound
-
-    @property
-    def reach(self) -> int:
-        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
-        return self.n + 2 * self.bound
-
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus a draw from the table in every entry."""
         noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
         return one_hot(answers, self.N) + noise
-
-    def decode(self, total: Residues, included: int) -> Ints:
-        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
-        present, spread = self.takes_part(included), self.total_bound
-        values = to_signed(self.opened(total), self.modulus, self.lowest)
-        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Noisy counts for the counts of those who took part."""

@@ -9,7 +9,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,20 +19,16 @@ from faircount.accounting.exact import laplace_delta
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
-from faircount.mechanisms.base import check_range, keep
-from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import coin_noise, heads
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.laplace import (
-    epsilon_of_each,
+    LaplaceNoise,
     laplace_bound,
     laplace_noise,
     laplace_table,
-    servable_epsilon,
-    total_delta,
 )
-from faircount.mechanisms.secret_shared import AUDITED_USERS, OVERFLOW_PROBABILITY, Derived
+from faircount.mechanisms.secret_shared import AUDITED_USERS, Derived
 from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
 from faircount.mechanisms.worst_pair import Part, WorstPair
 from faircount.sharing.field import sum_rows, to_signed
@@ -112,7 +107,7 @@ class ServerNoise(VerifiedMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerLaplace(ServerNoise):
+class ServerLaplace(LaplaceNoise, ServerNoise):
     """Both servers add discrete Laplace noise: pure epsilon against each of them, up to about 2^-119 of a finite table.
 
     Each adds to every count a draw of law (1-a)/(1+a) a^|z|, a = e^(-epsilon/2). Variance of a count 4a/(1-a)^2.
@@ -126,27 +121,6 @@ class ServerLaplace(ServerNoise):
     """
 
     name: ClassVar[str] = "server-laplace"
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        keep(self, epsilon=servable_epsilon(self.epsilon))
-        super().__post_init__()
-
-    @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """As for Laplace noise of the users: over R releases exactly a 2R-fold randomized response."""
-        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
-        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, None): what delta there is comes from the table alone."""
-        return self.epsilon, None
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The epsilon of one release comes with those of all shared mechanisms."""
-        return {**super().parameters, "epsilon": self.epsilon}
 
     @property
     def derived(self) -> Derived:
@@ -166,30 +140,13 @@ class ServerLaplace(ServerNoise):
         """Total variation distance of the draws that hide a user from the ideal ones."""
         return (2 if relation is Relation.REPLACE_ONE else 1) * laplace_table(self.epsilon, 1)[1]
 
-    @cached_property
-    def bound(self) -> int:
-        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
-        return laplace_bound(self.epsilon, 2, OVERFLOW_PROBABILITY / self.N)
-
-    @property
-    def lowest(self) -> int:
-        """-B."""
-        return -self.bound
-
-    @property
-    def reach(self) -> int:
-        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
-        return self.n + 2 * self.bound
+    def noise_reach(self, entries: int, tail: float) -> int:
+        """Of the noise of both servers."""
+        return laplace_bound(self.epsilon, 2 * entries, tail)
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """A draw from the table for every item."""
         return self.table.draw(self.N, entropy)
-
-    def decode(self, total: Residues, included: int) -> Ints:
-        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
-        present, spread = self.takes_part(included), laplace_bound(self.epsilon, 2 * self.N, OVERFLOW_PROBABILITY)
-        values = to_signed(self.opened(total), self.modulus, self.lowest)
-        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Noisy counts for the counts of those who took part."""

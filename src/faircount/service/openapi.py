@@ -1,6 +1,6 @@
 """The OpenAPI description of a server, made from its own calls: paths and words from the routes, bodies from the types.
 
-`docs/make_openapi.py` writes it; a test fails for a call that is not described.
+`make docs` writes it into `docs/openapi-*.json`; a test fails for a call that is not described.
 """
 
 from dataclasses import dataclass, field
