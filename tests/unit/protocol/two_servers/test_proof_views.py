@@ -2,7 +2,8 @@
 
 Every share (2^9), every blind (2^2) and the other server's noise are enumerated; the noise is one fair bit that turns
 both counts over, and so hides the answer in the sum. Then the law of a server's whole view must be the same for both
-answers. What the parties do is what the roles do: split, answer, decide, add up (`test_role_views.py` lets the roles do it).
+answers. What the parties do is what the roles do: split, answer, decide, add up; `test_role_views.py` looks at the
+roles themselves.
 """
 
 import itertools
