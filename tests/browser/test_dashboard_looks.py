@@ -9,11 +9,11 @@ SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
 
 
 def test_every_view_is_accessible(trial, owner, owner_page, look_at, tmp_path) -> None:
-    page = owner_page()
     links = owner.creates(
         "commute", users="40", epsilon="3", population="staff", budget_epsilon="10", budget_delta="1e-5"
     )
-    expect(page.get_by_role("button", name="commute")).to_be_visible()
+    page = owner_page()
+    expect(page.get_by_role("listitem").filter(has_text="commute")).to_contain_text("0 of 40 answered")
     look_at(page, "dashboard-list")
     page.get_by_role("button", name="New survey").click()
     for label, text in {"Question": "Which drink?", "Possible answers": "Tea\nCoffee\nWater"}.items():
@@ -35,6 +35,7 @@ def test_every_view_is_accessible(trial, owner, owner_page, look_at, tmp_path) -
     look_at(page, "dashboard-result")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 900, "height": 1000})
+    page.evaluate("scrollTo(0, 0)")
     made = Path(SHOTS or tmp_path, "dashboard.png")
     page.screenshot(path=made)  # for the documentation
     assert made.stat().st_size > 10_000
@@ -65,5 +66,8 @@ def test_right_to_left_nothing_is_lost(owner, owner_page, look_at) -> None:
     page.evaluate("document.documentElement.dir = 'rtl'")
     look_at(page, "dashboard-right-to-left")
     assert page.get_by_role("button", name="CSV", exact=True).bounding_box()["x"] > 160  # where reading begins
+    assert page.locator("p[dir=auto]").evaluate_all(
+        "all => all.every((each) => getComputedStyle(each).textAlign === 'right')"
+    )
     mark = page.locator(".minimum").bounding_box()["x"]
     assert abs(mark - (20 + 280 / 2)) < 5  # 4 of 8
