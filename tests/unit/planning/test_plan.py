@@ -249,6 +249,16 @@ def test_users_needed_is_the_smallest_number_that_is_enough(name: str, known: di
     assert_smallest(name, question, target, 450)
 
 
+@pytest.mark.parametrize(("epsilon", "dropout", "target"), [(2.0, 0.25, 0.096), (1.0, 0.5, 0.123)])
+def test_users_needed_of_decoys_where_bisection_was_wrong(epsilon: float, dropout: float, target: float) -> None:
+    """Version 0.1 said 69 in the first case, where its own 55 were enough, and 89 in the second, where 90 were not."""
+    question = Question(200, 12, epsilon, 0.01, dropout=dropout)
+    assert_smallest("decoys", question, target, 140)
+    found = users_needed(families()["decoys"], question, target)
+    widths = [half_width(families()["decoys"], question, n) or 1.0 for n in range(found or 0, 140)]
+    assert widths[0] <= target < max(widths)  # the smallest number that is enough, and not: from here on all are
+
+
 def test_more_users_are_not_always_enough_and_bisection_would_be_misled() -> None:
     family, question = families()["decoys"], Question(300, 4, 1.0, 1e-3, dropout=0.35)
     enough = [(half_width(family, question, n) or 1) <= 0.1 for n in range(2, 450)]
