@@ -13,7 +13,7 @@ from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.explicit.messages import Call, ShareBundle, SumUpload
 from faircount.protocol.topologies.masked.graph import plan
 from faircount.protocol.topologies.masked.messages import MaskedSum
-from faircount.protocol.topologies.two_stage.messages import Bundle, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.messages import Bundle, SumCall
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.messages import Published
 from faircount.testing.completion import completes, played
@@ -67,20 +67,21 @@ def elements(message: Message, items: int) -> int:
     return sum(len(task.parcels) for task in message.tasks) if isinstance(message, SumCall) else 0
 
 
-def to_s2(message: Message, items: int) -> int:
-    """Field elements for S2."""
+def to_sum(message: Message, items: int) -> int:
+    """Field elements for the sum: a masked vector, or the sum of every slot of which a user is called."""
     if isinstance(message, (SumUpload, MaskedSum)):
         return items
-    return len(message.blobs) if isinstance(message, SlotSums) else 0
+    return len(message.tasks) if isinstance(message, SumCall) else 0
 
 
 def traffic(topology: Topology, mechanism: FrequencyMechanism, **terms: int) -> list[str]:
-    """Averages over the users of a survey without losses: elements to users, from users, to S2; bytes out and in."""
+    """Averages over the users of a survey without losses: elements to users, from users, for the sum; bytes out and in."""
     seen = np.zeros(5)
 
     def meter(_: int, asked: Message, answer: Message) -> None:
         there, back = (elements(each, mechanism.N) for each in (asked, answer))
-        seen[:] += there, back, to_s2(asked, mechanism.N), len(encode(asked)), len(encode(answer))
+        summed = to_sum(asked, mechanism.N) + to_sum(answer, mechanism.N)
+        seen[:] += there, back, summed, len(encode(asked)), len(encode(answer))
 
     users = mechanism.n
     played(topology, users, users, mechanism=mechanism, meter=meter, **terms)
@@ -89,7 +90,7 @@ def traffic(topology: Topology, mechanism: FrequencyMechanism, **terms: int) -> 
 
 def costs() -> str:
     lines = [
-        "| survey | elements to users | from users | to S2 | bytes sent | bytes received |",
+        "| survey | elements to users | from users | for the sum | bytes sent | bytes received |",
         "|---|---|---|---|---|---|",
     ]
     for users in (20, 40, 80):
@@ -106,7 +107,7 @@ def costs() -> str:
         formula = ALPHA * ITEMS * (ALPHA * users + 1 - ALPHA)
         found = traffic(TWO_STAGE, staged)
         few = traffic(TWO_STAGE, staged, k=2)
-        head = f"two-stage, n = {users}: αN(αn+1-α) = {formula:,.1f}, αN = {ALPHA * ITEMS:g} to S2"
+        head = f"two-stage, n = {users}: αN(αn+1-α) = {formula:,.1f}, αN = {ALPHA * ITEMS:g} for the sum"
         lines.append(f"| {head} | " + " | ".join(found) + " |")
         lines.append(f"| the same, two helpers for each item: 2αN = {2 * ALPHA * ITEMS:g} | " + " | ".join(few) + " |")
     return "\n".join(lines)

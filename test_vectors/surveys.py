@@ -256,9 +256,9 @@ def messages() -> list[Case]:
         SumUpload(SURVEY, 7, one, 1, two, b"vector", b"blob"),
         MaskedSum(SURVEY, 7, one, 1, two, one, b"vector", b"blob"),
         Help(SURVEY, 7, one, two, b"blob"),
-        Indicator(SURVEY, 7, one, b"\x05"),
-        Bundle(SURVEY, 7, one, 1, two, (b"a", b"bc")),
-        SlotSums(SURVEY, 7, one, 1, two, (b"a", b"bc")),
+        Indicator(SURVEY, 7, one, b"\x05", two, one),
+        Bundle(SURVEY, 7, one, 1, (b"a", b"bc")),
+        SlotSums(SURVEY, 7, one, 1, two, b"vector", b"blob"),
         Published(SURVEY, one, two, one, 3, (-1, 0, 1 << 40), b"1", b"2", b"3", b"4"),
         sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, one)),
     ]

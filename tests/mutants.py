@@ -32,6 +32,7 @@ class Mutant:
 
 
 TWO_SERVERS, LYING = "topologies/two_servers/coordinator.py", "tests/unit/protocol/two_servers/test_lying_s2.py"
+STAGED_USER, STAGED = "topologies/two_stage/user.py", "tests/unit/protocol/two_stage"
 ONE_SUM = "tests/unit/protocol/peers/test_one_sum.py"
 ANCHOR, LIMITS = "tests/unit/protocol/roles/test_anchor.py", "tests/unit/protocol/roles/test_limits.py"
 PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py tests/unit/protocol/two_servers/test_proven_surveys.py"
@@ -170,10 +171,87 @@ MUTANTS = (
     ),
     Mutant(
         "helper adds parcels from outside the set",
-        "topologies/two_stage/user.py",
-        "set(senders) <= {*numbers} & {*keys}",
-        "set(senders) <= {*keys}",
-        "tests/unit/protocol/two_stage",
+        STAGED_USER,
+        "sorted({*(members_of(task.listed, len(ballot.eligible)) or ())} & {*present})",
+        "sorted({*(members_of(task.listed, len(ballot.eligible)) or ())})",
+        STAGED,
+    ),
+    Mutant(
+        "helper does not count the shares",
+        STAGED_USER,
+        "return whole and len(task.parcels) == len(_senders(task, ballot, present))",
+        "return whole",
+        STAGED,
+    ),
+    Mutant(
+        "helper does not check the list",
+        STAGED_USER,
+        "whole = list_root(task.salt, listed) == ballot.lists[task.item]",
+        "whole = True",
+        STAGED,
+    ),
+    Mutant(
+        "helper does not compare the list with the m_j",
+        STAGED_USER,
+        "if listed is None or len(listed) != ballot.reporters[task.item]:",
+        "if listed is None:",
+        STAGED,
+    ),
+    Mutant(
+        "reporter does not look for itself on the lists",
+        STAGED_USER,
+        "problem = _report_problem(user, call, slots) or _list_problem(user, call, ballot)",
+        "problem = _report_problem(user, call, slots)",
+        STAGED,
+    ),
+    Mutant(
+        "helper adds over fewer than the minimum",
+        STAGED_USER,
+        "if len(numbers) < params.minimum:",
+        "if False:",
+        STAGED,
+    ),
+    Mutant(
+        "helper adds over two sets in one attempt",
+        STAGED_USER,
+        "same = user.summed[known] == called",
+        "same = True",
+        STAGED,
+    ),
+    Mutant(
+        "S2 believes a reporter's key without an invitation",
+        "topologies/two_stage/aggregator.py",
+        "if not _vouched_for(s, each))",
+        "if False)",
+        STAGED,
+    ),
+    Mutant(
+        "reporter's key sealed for another purpose",
+        "topologies/two_stage/aggregator.py",
+        "return entry_holds(key, s.params.digest, each.public_key, each.mac, REPORTING)",
+        "return any(entry_holds(key, s.params.digest, each.public_key, each.mac, p) for p in (b'', REPORTING))",
+        STAGED,
+    ),
+    Mutant(
+        "S1 takes another election than it asked for",
+        "topologies/two_stage/announcing.py",
+        "if known.announcement is not None and not _as_asked(s, message):",
+        "if False:",
+        STAGED,
+    ),
+    Mutant(
+        "two-stage: another claim after the sum",
+        "topologies/two_stage/coordinator.py",
+        "    if known.total is not None:\n        return coordinator.end_alone(",
+        "    if False:\n        return coordinator.end_alone(",
+        STAGED,
+    ),
+    Mutant(
+        "two-stage: sums of a helper who is replaced are kept",
+        "topologies/two_stage/coordinator.py",
+        "_forget_sums(s, None if dropped else leaving)",
+        "pass",
+        STAGED,
     ),
     Mutant(
         "peers: sum over fewer than the minimum",

@@ -42,7 +42,7 @@ def s1_forgets_its_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_forgets_its_claim(patch: pytest.MonkeyPatch) -> None:
-    read_otherwise(patch, Aggregator, claim=None, claims=0, held=None)
+    read_otherwise(patch, Aggregator, claim=None, held=None)
 
 
 def rows_are_lost(patch: pytest.MonkeyPatch) -> None:

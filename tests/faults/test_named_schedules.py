@@ -385,6 +385,12 @@ NAMED = {
         TWO_STAGE,
         "published",
         (*ELECTED, ROUND, DEADLINE, Op(Kind.ROT, 9, 7), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        None,
+    ),
+    "a helper's stored sums are damaged": (
+        TWO_STAGE,
+        "published",
+        (*ELECTED, ROUND, DEADLINE, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
         damaged_bytes_are_claimed,
     ),
     "a damaged answer is said again": (

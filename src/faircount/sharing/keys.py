@@ -39,14 +39,13 @@ _LOW_ORDER = frozenset(
 
 
 class Purpose(IntEnum):
-    """What a key is for; two purposes never share one."""
+    """What a key is for; two purposes never share one, and a number is never given again."""
 
     MASK = 1
     EXPLICIT_SHARE = 2
     SEED = 3
     SERVERS = 4
     TSS_SHARE = 5
-    SLOT_SUM = 6
     KEY_RECOVERY = 7
     SEED_EXPANSION = 8
 

@@ -72,18 +72,19 @@ def _set(claim: ServersClaim, bits: int) -> Included:
 
 def _foreign_set(world: World, claim: ServersClaim, who: int) -> Signed:
     stated = _set(claim, who)
-    world.watch.sets[hash_of(stated)] = stated.members
+    world.watch.sets[hash_of(stated)] = stated
     return sign(world.s2.key, Party.S2, stated, next_link(world))
 
 
 def _another_claim(world: World, claim: ServersClaim, who: int) -> Signed | None:
     """What S2 says that stands: a smaller claim, a receipt for it, and a set to add up."""
     other = replace(claim, entries=_some(claim.entries, who))
+    world.watch.claims[hash_of(other)] = other
     receipt = next((each.says for each in world.s2.statements if isinstance(each.says, Receipt)), None)
     if not isinstance(receipt, Receipt):
         return None
     stated = _set(other, (1 << len(other.entries)) - 1)
-    world.watch.sets[hash_of(stated)] = stated.members
+    world.watch.sets[hash_of(stated)] = stated
     first = sign(world.s2.key, Party.S2, replace(receipt, claim_hash=hash_of(other)), Link(1, UNCHAINED.hash))
     second = sign(world.s2.key, Party.S2, stated, Link(2, link_to(first).hash))
     return sign(world.s2.key, Party.S2, SyncState(claim.survey, b"", encode(other), (first, second)))

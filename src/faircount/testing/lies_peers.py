@@ -52,7 +52,7 @@ def named(world: World, claim: Claim, who: int) -> PeersIncluded:
     stated = PeersIncluded(
         claim.survey, s1.claim_hash, claim.set_digest, bitmap(places, s1.n), merkle_root(roster_leaves(lines))
     )
-    world.watch.sets[hash_of(stated)] = stated.members
+    world.watch.sets[hash_of(stated)] = stated
     return stated
 
 
@@ -74,11 +74,12 @@ def _fewer(world: World, claim: Claim, who: int) -> Claim:
 def _another_claim(world: World, claim: Claim, who: int) -> Signed | None:
     """What S2 says that stands: its seal, a smaller claim, a receipt for it, and a set to add up."""
     other, said = _fewer(world, claim, who), world.s2.statements
+    world.watch.claims[hash_of(other)] = other
     receipt = next((each.says for each in said if isinstance(each.says, Receipt)), None)
     if not isinstance(receipt, Receipt) or world.s2.roster is None:
         return None
     stated = replace(named(world, claim, who & 31), claim_hash=hash_of(other), set_digest=other.set_digest)
-    world.watch.sets[hash_of(stated)] = stated.members
+    world.watch.sets[hash_of(stated)] = stated
     words = [said[0].says, replace(receipt, claim_hash=hash_of(other)), stated]
     chain, before = list[Signed](), UNCHAINED
     for number, says in enumerate(words, 1):

@@ -112,7 +112,7 @@ class _TwoStage(TwoStageClient):
         mechanism = placed.params.mechanism
         drawn = _pick(entropy, responses(mechanism, device.answer))
         bits = np.array(drawn[: mechanism.reported], dtype=dtype_for(placed.params.q))
-        return two_stage_user.prepare(placed, drawn[mechanism.reported :], bits, entropy)
+        return two_stage_user.prepare(placed, device.invitation, drawn[mechanism.reported :], bits, entropy)
 
 
 def _elements(q: int) -> Outcomes:

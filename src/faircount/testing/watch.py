@@ -20,11 +20,13 @@ from faircount.protocol.topologies.explicit.messages import PeersClaim, SumUploa
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, MaskedSum
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
-from faircount.protocol.topologies.two_stage.messages import ElectionRequest, SlotSums, TwoStageClaim
+from faircount.protocol.topologies.two_stage.calls import Called, parts
+from faircount.protocol.topologies.two_stage.election import draw
+from faircount.protocol.topologies.two_stage.messages import Election, ElectionRequest, SlotSums, TwoStageClaim
 from faircount.protocol.topologies.two_stage.user import NOBODY
 from faircount.protocol.wire.codec import Message, Party, encode, parse
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_digest, roster_leaves
-from faircount.protocol.wire.messages import Aborted, BadBlobs, Batch, Published, Receipt, Signed
+from faircount.protocol.wire.messages import Aborted, Batch, Published, Receipt, Signed
 from faircount.protocol.wire.roster_messages import SealRequest
 
 Line = tuple[bytes, bytes]
@@ -41,18 +43,17 @@ class Watch:
     rosters: dict[bytes, tuple[Line, ...]] = field(default_factory=dict)  # by digest
     claims: dict[bytes, Message] = field(default_factory=dict)  # by hash
     receipted: list[bytes] = field(default_factory=list)  # hashes, in order
-    bad: dict[bytes, tuple[int, ...]] = field(default_factory=dict)  # claim hash -> positions
+    elections: dict[bytes, Election] = field(default_factory=dict)  # by hash
     included: dict[bytes, tuple[Line, ...]] = field(default_factory=dict)  # claim hash -> whom S2 has named
     once: dict[tuple[object, ...], bytes] = field(default_factory=dict)  # what has one value for ever
     heard: set[bytes] = field(default_factory=set)  # blobs that reached S1
     made: set[bytes] = field(default_factory=set)  # blobs for S2 that sound devices made
     broken: set[int] = field(default_factory=set)  # devices that are not sound
     invalid: set[bytes] = field(default_factory=set)  # keys of users who sent invalid reports, where those are proven
-    sent: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)  # claim hash -> blobs that S2 was sent
     withdrawn: set[bytes] = field(default_factory=set)  # names whose withdrawal S1 has acknowledged
     s1_lies: bool = False
     forgetful: bool = False  # S1 was taken back to a backup, and may have forgotten a withdrawal
-    sets: dict[bytes, bytes] = field(default_factory=dict)  # hash of what S2 named, truly or not -> bitmap
+    sets: dict[bytes, Included | PeersIncluded] = field(default_factory=dict)  # what S2 named, truly or not, by hash
     batches: int = 0  # messages to S2 that depend on answers
     opened: set[Line] = field(default_factory=set)  # users whose vectors are in a sum that S2 was sent
     recovered: set[Line] = field(default_factory=set)  # users whose mask keys S2 was sent shares of
@@ -107,7 +108,8 @@ class Watch:
         if isinstance(claim, ServersClaim):
             return tuple((each.user, each.public_key) for each in claim.entries)
         if isinstance(claim, TwoStageClaim):
-            return tuple((NOBODY, key) for key in claim.keys)
+            keys = self.elections[claim.election].keys if claim.election in self.elections else ()
+            return tuple((NOBODY, keys[i]) for i in members_of(claim.members, len(keys)) or ())
         bits = claim.included if isinstance(claim, MaskedClaim) else getattr(claim, "members", b"")
         return self.of_roster(claim, bits)
 
@@ -115,6 +117,24 @@ class Watch:
         """The lines of a claim's roster that a bitmap names."""
         roster = self.rosters.get(getattr(claim, "digest", b""), ())
         return tuple(roster[i] for i in members_of(bits, len(roster)) or ())
+
+    def counted(self, stated: Included | PeersIncluded) -> tuple[Line, ...]:
+        """Whom a sum over a set that S2 has named counts; in two-stage S2 names helpers, and reporters are counted."""
+        claim = self.claims.get(stated.claim_hash)
+        lines = self.lines_of(stated.claim_hash)
+        if isinstance(claim, ServersClaim):
+            return tuple(lines[i] for i in members_of(stated.members, len(lines)) or ())
+        return lines if isinstance(claim, TwoStageClaim) else self.of_roster(claim, stated.members)
+
+    def sealers(self, claim_hash: bytes) -> tuple[Line, ...]:
+        """Who has sealed the seeds of a claim, in its order."""
+        claim = self.claims.get(claim_hash)
+        if not isinstance(claim, TwoStageClaim):
+            return self.lines_of(claim_hash)
+        roster = self.rosters.get(claim.digest, ())
+        ballot = draw(self.params, len(roster), self.elections[claim.election])
+        slots = ballot.after(claim.gone)
+        return () if slots is None else tuple(roster[each.holder] for each in parts(ballot, slots, Called.by(claim)))
 
     def declared(self, claim_hash: bytes) -> tuple[Line, ...]:
         """The users that a result over this claim must count."""
@@ -136,7 +156,7 @@ def _claim(watch: Watch, claim: Message) -> None:
     watch.claims[sha256(encode(claim)).digest()] = claim
 
 
-def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim) -> None:
+def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim | TwoStageClaim) -> None:
     """A claim with sealed seeds: they say nothing of answers, but must be what users sent."""
     _claim(watch, claim)
     if not watch.heard.issuperset(claim.blobs):
@@ -144,36 +164,22 @@ def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim) -> None:
 
 
 def _receipt(watch: Watch, receipt: Receipt) -> None:
-    """One claim; a second one only after bad blobs, over the first without them. Peers: another one before the sum."""
+    """One claim; between peers another one before the sum."""
     new = receipt.claim_hash
     if new in watch.receipted or new not in watch.claims:  # of an election there is no claim
         return
     watch.receipted.append(new)
-    claim = watch.claims.get(new)
-    if isinstance(claim, (PeersClaim, MaskedClaim)):
-        if watch.batches:
-            watch.problems.append("S2 admitted a claim although S1 had sent its sum")
-        return
-    if len(watch.receipted) == 1:
-        return
-    if len(watch.receipted) > 2 or set(watch.lines_of(new)) != _allowed(watch, watch.receipted[0]):
-        watch.problems.append("S2 admitted a second claim that is not the first without the bad blobs")
-
-
-def _allowed(watch: Watch, first: bytes) -> set[Line]:
-    """Whom a second claim names: nobody before bad blobs. In two-stage blobs are the helpers', and nobody leaves."""
-    lines, bad = watch.lines_of(first), watch.bad.get(first)
-    if bad is None or isinstance(watch.claims[first], TwoStageClaim):
-        return set() if bad is None else set(lines)
-    return {line for i, line in enumerate(lines) if i not in bad}
+    if isinstance(watch.claims.get(new), ServersClaim):
+        if len(watch.receipted) > 1:
+            watch.problems.append("S2 admitted a second claim")
+    elif ("sum",) in watch.once:
+        watch.problems.append("S2 admitted a claim although S1 had sent its sum")
 
 
 def _batch(watch: Watch, batch: Batch) -> None:
     """Blobs leave only with a receipt, and only the same ones."""
     watch.batches += 1
-    watch.sent[batch.claim_hash] = batch.blobs
-    bad = watch.bad.get(batch.claim_hash, ())
-    watch.opened |= {line for i, line in enumerate(watch.lines_of(batch.claim_hash)) if i not in bad}
+    watch.opened |= set(watch.lines_of(batch.claim_hash))
     if batch.claim_hash not in watch.receipted:
         watch.problems.append("blobs were sent before S2 had recorded their claim")
     watch.one_value(("batch", batch.claim_hash), encode(batch), "two batches of one claim were sent")
@@ -181,20 +187,10 @@ def _batch(watch: Watch, batch: Batch) -> None:
     claim = watch.claims.get(batch.claim_hash)
     hashes = tuple(sha256(blob).digest() for blob in batch.blobs)
     claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
-    if hashes != (getattr(claim, "blob_hashes", ()) if claimed is None else claimed):
+    if hashes != claimed:
         watch.problems.append("blobs were sent that are not those of the claim")
     if not watch.heard.issuperset(batch.blobs):
         watch.problems.append("S1 sent bytes that were spoiled in its storage")
-
-
-def _bad(watch: Watch, stated: BadBlobs) -> None:
-    """These did not open, so nobody sound has made them: S2 could guess what else they were made for, and open them."""
-    watch.bad.setdefault(stated.claim_hash, stated.positions)
-    blobs = watch.sent.get(stated.claim_hash, ())
-    if any(blobs[at] in watch.made for at in stated.positions if at < len(blobs)):
-        watch.problems.append("S2 was sent a blob that a user had made for something else")
-    if not isinstance(watch.claims.get(stated.claim_hash), TwoStageClaim):
-        watch.opened -= {line for i, line in enumerate(watch.lines_of(stated.claim_hash)) if i in stated.positions}
 
 
 def _help(watch: Watch, message: HelpBatch) -> None:
@@ -209,19 +205,17 @@ def _named(watch: Watch, stated: PeersIncluded) -> None:
     """Peers: whose seeds open, once per claim. What a sound device has sealed for this set opens."""
     claim = watch.claims.get(stated.claim_hash)
     lines = watch.of_roster(claim, stated.members)
-    watch.included.setdefault(stated.claim_hash, lines)
-    watch.sets[sha256(encode(stated)).digest()] = stated.members
+    watch.included.setdefault(stated.claim_hash, watch.counted(stated))
+    watch.sets[sha256(encode(stated)).digest()] = stated
     watch.one_value(("included", stated.claim_hash), encode(stated), "S2 named two sets for one claim")
-    pairs = zip(watch.lines_of(stated.claim_hash), getattr(claim, "blobs", ()), strict=True)
+    pairs = zip(watch.sealers(stated.claim_hash), getattr(claim, "blobs", ()), strict=True)
     if not watch.s1_lies and any(line not in lines and blob in watch.made for line, blob in pairs):
         watch.problems.append("S2 was sent a seed that a user had sealed for something else")
 
 
 def _included(watch: Watch, stated: Included) -> None:
-    lines = watch.lines_of(stated.claim_hash)
-    named = tuple(lines[i] for i in members_of(stated.members, len(lines)) or ())
-    watch.included.setdefault(stated.claim_hash, named)
-    watch.sets[sha256(encode(stated)).digest()] = stated.members
+    watch.included.setdefault(stated.claim_hash, watch.counted(stated))
+    watch.sets[sha256(encode(stated)).digest()] = stated
     watch.one_value(("included",), encode(stated), "S2 fixed two included sets")
 
 
@@ -229,12 +223,17 @@ def _sum(watch: Watch, message: ShareSum | Total) -> None:
     """S1 sends one sum, over enough people."""
     watch.batches += 1
     watch.one_value(("sum",), encode(message), "S1 sent two different sums")
-    named = watch.sets.get(message.included_hash, b"")
+    stated = watch.sets.get(message.included_hash)
+    counted = () if stated is None else watch.counted(stated)
     if isinstance(message, Total):
-        claim = next((each for each in watch.claims.values() if hasattr(each, "digest")), None)
-        watch.opened |= set(watch.of_roster(claim, named))
-    if sum(byte.bit_count() for byte in named) < watch.params.minimum:
+        watch.opened |= set(counted)
+    if len(counted) < watch.params.minimum:
         watch.problems.append("S1 added up the shares of fewer than the minimum")
+
+
+def _election(watch: Watch, held: Election) -> None:
+    watch.elections[sha256(encode(held)).digest()] = held
+    watch.one_value(("held",), encode(held), "S2 held two elections")
 
 
 def _request(watch: Watch, request: ElectionRequest) -> None:
@@ -279,11 +278,11 @@ READERS: dict[type[Message], Callable[[Watch, Any], None]] = {
     ServersClaim: _claim,
     PeersClaim: _seeds,
     MaskedClaim: _seeds,
-    TwoStageClaim: _claim,
+    TwoStageClaim: _seeds,
     ElectionRequest: _request,
+    Election: _election,
     Receipt: _receipt,
     Batch: _batch,
-    BadBlobs: _bad,
     HelpBatch: _help,
     Included: _included,
     ShareSum: _sum,

@@ -274,5 +274,9 @@ def tampered(answer: Message, how: int) -> Message:
     if isinstance(answer, (MaskCall, SumCall)):
         return replace(answer, members=bytes((answer.members[0] ^ 1 << how % 8, *answer.members[1:])))
     if isinstance(answer, Assignment):
-        return replace(answer, number=how % 8) if how % 2 else replace(answer, gone=(Gone(2, how % 8),), attempt=2)
+        return (
+            replace(answer, proofs=answer.proofs[1:])
+            if how % 2
+            else replace(answer, gone=(Gone(2, how % 8),), attempt=2)
+        )
     return answer

@@ -35,11 +35,12 @@ from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.topologies.two_stage.messages import SlotSums, SumCall
-from faircount.protocol.topologies.two_stage.relay import slots_of
+from faircount.protocol.topologies.two_stage.calls import Called
+from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.relay import ballot_of, slots_of
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Inquiry, Published, Visit
-from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing, Sealing
+from faircount.protocol.wire.sealing import IdealSealing, Sealing
 from faircount.protocol.wire.signing import sign, verified
 from faircount.sharing.packing import packed_size
 
@@ -260,7 +261,9 @@ class TwoStageStage(BytesStage):
         self.people = dict(enumerate(self.people))
         for i, items in (sets or {}).items():
             bits = np.array([item == i for item in items], dtype=np.uint8)
-            self.people[i] = two_stage_user.prepare(self.people[i].member, items, bits, self.entropy)
+            self.people[i] = two_stage_user.prepare(
+                self.people[i].member, self.invitations[i], items, bits, self.entropy
+            )
 
     def indicate(self, skip: Any = ()) -> None:
         self.settle(self.phase(skip))
@@ -289,14 +292,23 @@ class TwoStageStage(BytesStage):
         return [i for i in self.people if isinstance(self.visit(i), kind)]
 
     def bad_sums(self) -> int:
-        """An elected user sends sums that nobody can open, everybody else is honest; then claim and batch."""
+        """An elected user sends a seed that nobody can open, everybody else is honest; then the claim."""
         i = self.waiting_for(SumCall)[0]
-        size, call = packed_size(self.params.q, 1) + OVERHEAD, self.visit(i)
-        blobs = (bytes(size),) * len(call.tasks)
-        made_for = call.attempt, two_stage_user.call_digest(call)
-        self.tell_s1(SlotSums(self.params.survey, i, self.people[i].member.credential, *made_for, blobs))
+        self.send_sums(i, bytes(SEALED_SEED))
         self.settle(self.phase())
         return i
+
+    def complain(self, i: int, numbers: Any) -> Any:
+        """An elected user says that shares from these reporters do not open; what S1 says to that."""
+        who = i, self.people[i].member.credential
+        return self.tell_s1(SlotComplaint(self.params.survey, *who, self.s1.attempt, tuple(numbers)))[0]
+
+    def send_sums(self, i: int, blob: bytes) -> None:
+        """An elected user sends zeros as its sums, with this as the sealed seed."""
+        call = self.visit(i)
+        vector = bytes(packed_size(self.params.q, len(call.tasks)))
+        made_for = call.attempt, Called.by(call).digest(ballot_of(self.s1))
+        self.tell_s1(SlotSums(self.params.survey, i, self.people[i].member.credential, *made_for, vector, blob))
 
 
 @pytest.fixture

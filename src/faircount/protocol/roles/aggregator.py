@@ -61,7 +61,7 @@ from faircount.protocol.wire.stored import Rows, StoredState
 class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
-    stored_version = 3
+    stored_version = 4
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
@@ -74,8 +74,6 @@ class Aggregator(ArrayValue, StoredState):
     sealed: bytes = b""  # the roster's digest
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
-    claims: int = 0
-    bad: frozenset[bytes] = frozenset()  # users whose blobs did not open: they must not be claimed again
     handed_over: bool = False  # whether S2 may have been sent something that depends on answers
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
@@ -209,18 +207,17 @@ def _roster_problem(s: Aggregator, request: SealRequest) -> Rejected | None:
 def admit(
     s: Aggregator,
     claim: Message,
-    users: Sequence[bytes],
+    included: int,
     places: Sequence[int] | None,
     path: Sequence[State],
     revealed: bytes = bytes(32),
 ) -> Step:
     """Record the claim for good, reserve the budget and give a receipt: the one transaction before any blob is sent.
 
-    The topology has checked the claim's own content, and says what the receipt reveals. `users` are those that it
-    names; any claim but the one that stands gets a conflict and the stored receipt, unless blobs of it were bad: then
-    one further, without those users.
+    The topology has checked the claim's own content, that it is no second one (`repeated`), how many users it names,
+    and says what the receipt reveals.
     """
-    problem = _claim_problem(s, users, places)
+    problem = _claim_problem(s, included, places)
     if problem is not None:
         return refuse_claim(s, problem)
     granted = reserve(s)
@@ -230,7 +227,6 @@ def admit(
         granted,
         claim=claim,
         claim_hash=sha256(encode(claim)).digest(),
-        claims=s.claims + 1,
         state=advance(s.state, *path, State.CLAIMED),
         held=None,
     )
@@ -261,8 +257,6 @@ def repeated(s: Aggregator, claim: Message) -> Step | None:
         return None
     if s.claim == claim:
         return s, (receipt.signed,)
-    if s.bad and s.claims == 1 and s.state is State.SUBMITTING:
-        return None
     return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt.signed)
 
 
@@ -273,21 +267,19 @@ def refuse_claim(s: Aggregator, problem: Rejected | None) -> Step:
     return s, (why, *(() if receipt is None else (receipt.signed,)))
 
 
-def _claim_problem(s: Aggregator, users: Sequence[bytes], places: Sequence[int] | None) -> Rejected | None:
-    if len(users) < s.params.minimum:
-        return rejected(Reason.TOO_FEW, f"{len(users)} users are fewer than the minimum of {s.params.minimum}")
-    if len(users) > s.params.n_max:
+def _claim_problem(s: Aggregator, included: int, places: Sequence[int] | None) -> Rejected | None:
+    if included < s.params.minimum:
+        return rejected(Reason.TOO_FEW, f"{included} users are fewer than the minimum of {s.params.minimum}")
+    if included > s.params.n_max:
         return rejected(Reason.FULL, f"more than {s.params.n_max} users")
-    if not s.bad.isdisjoint(users):
-        return rejected(Reason.CONFLICT, "the further claim names users whose blobs did not open")
-    if not still_private(s, len(users), places):
+    if not still_private(s, included, places):
         return rejected(Reason.TOO_FEW, "this set does not keep the promised guarantee")
     return None
 
 
 def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
     """Whether this is not the one batch of the claim that stands."""
-    if s.claim is None or s.state is State.SUBMITTING:
+    if s.claim is None:
         return rejected(Reason.EARLY, "claim a batch before sending it")
     if batch.claim_hash != s.claim_hash:
         return rejected(Reason.CONFLICT, "these are blobs of another claim")

@@ -161,7 +161,8 @@ def adopt(s: Coordinator, message: SyncState) -> Step:
     after, out = _adopted(replace(s, asks=False, roster=found.roster or s.roster), found)
     if after is None:
         return s, (rejected(Reason.MALFORMED, "what S2 says that stands does not belong to this survey"),)
-    if after.final is None and after.claim and after.state is not State.SUBMITTING and not after.rules.complete(after):
+    anew = after.state in (State.SHARING, State.SUBMITTING)  # the claim led to a further attempt
+    if after.final is None and after.claim and not anew and not after.rules.complete(after):
         return give_up(after, "blobs of the claimed batch were lost in a restore")
     return after, out or resume(after)
 

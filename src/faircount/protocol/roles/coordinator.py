@@ -8,7 +8,7 @@ What S1 stores is filled in place (`write_once`), so a state that is to be kept 
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -26,7 +26,6 @@ from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import Levels, roster_digest, roster_leaves, tree
 from faircount.protocol.wire.messages import (
     Aborted,
-    Batch,
     Reason,
     Rejected,
     Signed,
@@ -87,7 +86,7 @@ class Coordinator(StoredState):
     receipt: Statement | None = None
     included: Statement | None = None  # S2's word on whose shares count
     final: Statement | None = None  # S2's last word, or our own request to end the survey
-    order_key: bytes = field(default=b"", repr=False)  # of the order in which S1 numbers reporters, and of nothing else
+    order_key: bytes = field(default=b"", repr=False)  # of the numbers of reporters and the salts of their lists
     newest: Link = UNCHAINED  # of the statements of S2 that were heard: said to S2 with everything
     asks: bool = False  # restored, and not yet told what stands
     own: TopologyState | None = None  # what only this topology keeps
@@ -253,15 +252,6 @@ def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
         included=None,
         state=advance(s.state, *path),
     )
-
-
-def claim_or_batch(s: Coordinator, blobs: Callable[[], Iterable[bytes]]) -> Out:
-    """The claim until there is a receipt, then its blobs; nothing before or after."""
-    if s.claim is None or s.state is not State.CLAIMED:
-        return ()
-    if s.receipt is None:
-        return (to_s2(s, s.claim),)
-    return (to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(blobs()))),)
 
 
 def withdraw(s: Coordinator, message: Withdraw) -> Step:

@@ -48,9 +48,12 @@ class Invitation:
         """What S2 gets: the key of the HMAC in an enrolment."""
         return derive_key(self.token, bytes(32), b"s2")
 
-    def seal(self, public_key: bytes) -> bytes:
-        """HMAC over params_digest and public key: this person enrols with this key in this survey."""
-        return entry_mac(self.sealing_key, self.params, public_key)
+    def seal(self, public_key: bytes, purpose: bytes = b"") -> bytes:
+        """HMAC over params_digest and public key: this person enrols with this key in this survey.
+
+        Another key of the person is sealed with its purpose in front.
+        """
+        return entry_mac(self.sealing_key, self.params, public_key, purpose)
 
 
 def user_id(access: bytes) -> bytes:
@@ -58,13 +61,13 @@ def user_id(access: bytes) -> bytes:
     return labelled(b"user", access)[:16]
 
 
-def entry_mac(sealing_key: bytes, params: bytes, public_key: bytes) -> bytes:
-    """HMAC-SHA-256 over params_digest and public key."""
-    return hmac.digest(sealing_key, params + public_key, "sha256")
+def entry_mac(sealing_key: bytes, params: bytes, public_key: bytes, purpose: bytes = b"") -> bytes:
+    """HMAC-SHA-256 over purpose, params_digest and public key."""
+    return hmac.digest(sealing_key, purpose + params + public_key, "sha256")
 
 
-def entry_holds(sealing_key: bytes | None, params: bytes, public_key: bytes, mac: bytes) -> bool:
-    """Whether S2 may believe a roster entry."""
+def entry_holds(sealing_key: bytes | None, params: bytes, public_key: bytes, mac: bytes, purpose: bytes = b"") -> bool:
+    """Whether S2 may believe that a person has made this key for this purpose."""
     if sealing_key is None or not canonical_key(public_key):
         return False
-    return hmac.compare_digest(entry_mac(sealing_key, params, public_key), mac)
+    return hmac.compare_digest(entry_mac(sealing_key, params, public_key, purpose), mac)

@@ -122,16 +122,6 @@ class Batch(Message):
     answers: Blob = b""  # packed, all of an entry before those of the next
 
 
-@message(5, Party.S1)
-@dataclass(frozen=True, slots=True)
-class BadBlobs(Message):
-    """Blobs that do not open or are not canonical, as positions in the claim: nothing was added."""
-
-    survey: Id
-    claim_hash: Hash
-    positions: tuple[U32, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Against:
     """What holds against one adversary: S1, S2, a number of colluding users, or 0 for a reader of the result."""

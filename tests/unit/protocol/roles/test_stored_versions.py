@@ -35,7 +35,7 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 LAYOUTS = {
-    "Aggregator": (3, "128cd46c35924dc9"),
+    "Aggregator": (4, "4d6d45647f37f7f7"),
     "Answered": (1, "a90f2bbbe3bdec2d"),
     "Coordinator": (2, "37183699f053c887"),
     "Device": (1, "e3c840e60da93b52"),
@@ -43,11 +43,11 @@ LAYOUTS = {
     "Masker": (2, "df42cc1f2ae73a3a"),
     "Member": (1, "3a29f552258ea2af"),
     "OneSum": (1, "d8c8db2f77ba047e"),
-    "Participant": (1, "189ea0bfbad9b40b"),
+    "Participant": (2, "5f8a4dec69b0e1d6"),
     "PeersState": (1, "c6dfda67f8bf853d"),
     "Respondent": (1, "00b404e1fcac3204"),
     "Sharer": (1, "b05e8dab51ee11b9"),
-    "TwoStageState": (1, "8a7286eb7055a2d5"),
+    "TwoStageState": (2, "f5b5d2fd307e319b"),
 }
 """Version and layout of every state, as they are written."""
 

@@ -16,7 +16,6 @@ from faircount.protocol.topologies.two_stage.messages import Announced, Election
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Aborted,
-    BadBlobs,
     Published,
     Receipt,
     Refused,
@@ -67,12 +66,11 @@ def lies(world: World) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)
     said = [each.says for each in world.s2.statements]
-    places = st.lists(NUMBERS, max_size=4).map(tuple)
+    places, keys = st.lists(NUMBERS, max_size=4).map(tuple), st.lists(some, max_size=3).map(tuple)
     return st.one_of(
         *([st.sampled_from(said)] * 3 if said else []),
         st.builds(Receipt, survey, some, st.just(b"1"), st.just(b"1"), st.just(b""), NUMBERS, NUMBERS, some),
         st.builds(Included, survey, some, BITS, some),
-        st.builds(BadBlobs, survey, some, places),
         st.builds(Aborted, survey, st.binary(max_size=4), st.integers(0, 1)),
         st.builds(Published, survey, some, some, some, NUMBERS, places, *[st.just(b"0")] * 4),
         st.builds(Seal, survey, some, NUMBERS, some, some),
@@ -81,8 +79,8 @@ def lies(world: World) -> st.SearchStrategy:
         st.builds(PeersIncluded, survey, some, some, BITS, some),
         st.builds(Ready, survey, some),
         st.builds(Unrecoverable, survey, some, BITS),
-        st.builds(Announced, survey, some),
-        st.builds(Election, survey, some, BITS, places, some),
+        st.builds(Announced, survey, some, BITS, keys),
+        st.builds(Election, survey, some, BITS, keys, places, keys, some),
         st.just(SyncState(world.setup.params.survey, b"", b"", ())),
     )
 

@@ -27,7 +27,7 @@ from faircount.protocol.topologies.two_stage.election import (
 )
 from faircount.protocol.topologies.two_stage.messages import Election, Gone
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import bitmap
+from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Reason, SyncRequest
 from faircount.protocol.wire.signing import SigningKey, sign
 
@@ -45,12 +45,13 @@ def params(mechanism=None, **terms) -> SurveyParameters:
 
 
 def election(eligible=tuple(range(12)), reporters=(5, 5, 5, 5, 4), **change) -> Election:
-    return replace(Election(SURVEY, DIGEST, bitmap(eligible, 12), reporters, VALUE), **change)
+    keys, lists = tuple(bytes([i]) * 32 for i in range(len(eligible))), (bytes(32),) * len(reporters)
+    return replace(Election(SURVEY, DIGEST, bitmap(eligible, 12), keys, reporters, lists, VALUE), **change)
 
 
 def ballot(n=7, items=3, slots=(3, 2, 4)) -> Ballot:
     eligible = tuple(range(n))
-    return Ballot(b"h" * 32, eligible, slots, slots, orders(VALUE, DIGEST, items, eligible))
+    return Ballot(b"h" * 32, eligible, (), slots, (), slots, orders(VALUE, DIGEST, items, eligible))
 
 
 def test_orders_follow_their_definition() -> None:
@@ -221,7 +222,8 @@ def test_shares_and_sums_are_due_once() -> None:
     ],
 )
 def test_tallies_that_cannot_be(bits, reporters, reason) -> None:
-    assert tally_problem(params(), 12, bits, reporters).why is reason
+    eligible = members_of(bits, 12) or range(12)
+    assert tally_problem(params(), 12, replace(election(eligible, reporters), eligible=bits)).why is reason
 
 
 def test_everybody_draws_what_s2_signed() -> None:
@@ -239,6 +241,9 @@ def test_everybody_draws_what_s2_signed() -> None:
         ({"digest": bytes(32)}, Reason.WRONG_DIGEST),
         ({"revealed": b"\7" * 32}, Reason.WRONG_DIGEST),
         ({"reporters": (5, 5, 5, 5, 5)}, Reason.MALFORMED),
+        ({"lists": (bytes(32),) * 4}, Reason.MALFORMED),
+        ({"keys": (bytes(32),) * 12}, Reason.MALFORMED),
+        ({"keys": tuple(bytes([i]) * 32 for i in range(11))}, Reason.MALFORMED),
     ],
 )
 def test_elections_that_nobody_believes(change, reason) -> None:

@@ -11,13 +11,13 @@ from faircount.protocol import end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Roster
+from faircount.protocol.topologies.peers.messages import PeersIncluded, Roster
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.topologies.two_stage.messages import Assignment, Bundle, Election, SumCall
+from faircount.protocol.topologies.two_stage.messages import Bundle, Election, SumCall
 from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import Accepted, BadBlobs, Published, Reason, Receipt, SyncRequest, Wait
+from faircount.protocol.wire.messages import Accepted, Published, Reason, Receipt, SyncRequest, Wait
 from faircount.protocol.wire.sealing import RealSealing
 
 ALL = [1] * 8
@@ -51,7 +51,8 @@ def test_retries_are_the_same_bytes(two_stage) -> None:
 def test_other_bytes_are_a_conflict(two_stage) -> None:
     play = two_stage("elected", sealing=RealSealing())
     person = play.people[0]
-    other = people.prepare(person.member, tuple((item + 1) % 8 for item in person.items), person.bits, play.entropy)
+    items = tuple((item + 1) % 8 for item in person.items)
+    other = people.prepare(person.member, play.invitations[0], items, person.bits, play.entropy)
     assert play.tell_s1(other.indicator)[0].why is Reason.CONFLICT
     _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
     play.act(0)
@@ -71,16 +72,15 @@ def test_forms_are_checked_at_the_door(two_stage) -> None:
     for change in (
         {"blobs": bundle.blobs[1:]},
         {"blobs": (b"", *bundle.blobs[1:])},
-        {"public_key": b"\xff" * 32},
-        {"public_key": play.people[0].member.keys.public},
     ):
         assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
     assert play.tell_s1(replace(bundle, attempt=2))[0].why is Reason.LATE
     play.phase()
     i = play.waiting_for(SumCall)[0]
     _, sums = people.add_up(play.people[i], play.visit(i), play.entropy)
-    assert play.tell_s1(replace(sums, blobs=sums.blobs[1:]))[0].why is Reason.MALFORMED
-    assert play.tell_s1(replace(sums, blobs=(b"", *sums.blobs[1:])))[0].why is Reason.MALFORMED
+    too_large = b"\xff" * len(sums.vector)
+    for change in ({"vector": sums.vector + b"\0"}, {"vector": too_large}, {"blob": b""}):
+        assert play.tell_s1(replace(sums, **change))[0].why is Reason.MALFORMED
 
 
 @pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
@@ -92,19 +92,14 @@ def test_everything_needs_the_users_credential(two_stage, change) -> None:
     assert play.tell_s1(replace(user.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
 
 
-def test_a_key_belongs_to_one_reporter_and_stays(two_stage) -> None:
-    play = two_stage("elected", sealing=RealSealing(), k=2)
-    play.act(0)
-    thief = replace(play.people[1], reporting_key=play.people[0].reporting_key)
-    _, stolen = people.report(thief, play.visit(1), play.entropy)
-    assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
-    play.phase()
-    play.phase(skip=play.holders()[:1])
-    i = play.waiting_for(Assignment)[0]
-    _, again = people.report(play.people[i], play.visit(i), play.entropy)
-    fresh = play.s2.sealing.keypair(play.entropy).public
-    assert play.tell_s1(replace(again, public_key=fresh))[0].why is Reason.MALFORMED
-    assert isinstance(play.tell_s1(again)[0], Accepted)
+def test_a_key_belongs_to_one_reporter_and_is_made_for_this(two_stage) -> None:
+    play = two_stage("drawn", sealing=RealSealing())
+    play.tell_s1(play.people[0].indicator)
+    low_order, of_another, on_the_roster = bytes(32), play.people[0].reporting_key, play.people[1].member.keys
+    for key in (b"\xff" * 32, low_order, of_another.public, on_the_roster.public):
+        wrong = replace(play.people[1].indicator, public_key=key)
+        assert play.tell_s1(wrong)[0].why is Reason.MALFORMED
+    assert isinstance(play.tell_s1(play.people[1].indicator)[0], Accepted)
 
 
 def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
@@ -155,7 +150,7 @@ def test_indicators_are_closed_once_the_request_is_made(two_stage) -> None:
 def test_misuse_raises(two_stage) -> None:
     play = two_stage("drawn")
     with pytest.raises(ProtocolError):
-        people.indicate(replace(play.people[0].member, index=-1), 0, play.entropy)
+        people.indicate(replace(play.people[0].member, index=-1), play.invitations[0], 0, play.entropy)
     with pytest.raises(ProtocolError):
         ballot_of(play.s1)
 
@@ -174,7 +169,7 @@ def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
     assert rounds(play.s1).election == held
     assert 7 in ballot_of(play.s1).eligible
     assert isinstance(play.visit(7), Roster)
-    early = Bundle(play.params.survey, 7, play.people[7].member.credential, 1, bytes(32), ())
+    early = Bundle(play.params.survey, 7, play.people[7].member.credential, 1, ())
     assert play.tell_s1(early)[0].why is Reason.EARLY
     assert isinstance(play.tell_s1(play.people[7].indicator)[0], Accepted)
     play.finish()
@@ -296,5 +291,6 @@ def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
     assert len(play.s1.members) == 8
     assert play.tell_s1(sums)[0].why is Reason.LATE
     play.finish()
-    assert play.s2.last(BadBlobs) is None
+    named = [each for each in play.s2.statements if isinstance(each.says, PeersIncluded)]
+    assert len(named) == 1  # all seeds opened at once
     assert play.counts() == [1] * 8

@@ -22,8 +22,9 @@ from faircount.protocol.play import play as play_survey
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.two_stage import user as people
+from faircount.protocol.topologies.two_stage.election import share_info
 from faircount.protocol.topologies.two_stage.messages import Assignment, SumCall
-from faircount.protocol.topologies.two_stage.relay import ballot_of, items_of, rounds, slots_of
+from faircount.protocol.topologies.two_stage.relay import ballot_of, items_of, parts_now, rounds, slots_of
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import Published, Reason, Wait
 from faircount.protocol.wire.sealing import OVERHEAD, RealSealing
@@ -160,8 +161,9 @@ def test_the_same_share_is_sent_again(two_stage) -> None:
     opened = []
     for table, bundle, i in ((earlier, person.bundles[0], place), (slots, person.bundles[1], 0)):
         helper = play.people[int(table.holder[at])]
-        secret = helper.member.sealing.agree(helper.member.keys, bundle.public_key)
-        opened.append(people._opened(helper, ballot, table, at, person.number, secret, bundle.blobs[i]))
+        secret = helper.member.sealing.agree(helper.member.keys, person.reporting_key.public)
+        info = share_info(play.params, ballot, table, at, ballot.keys.index(person.reporting_key.public))
+        opened.append(people._opened(helper, info, secret, bundle.blobs[i]))
     assert opened[0] == opened[1] != b""
     assert person.bundles[0].blobs[place] != person.bundles[1].blobs[0]
 
@@ -325,14 +327,16 @@ def test_costs_are_those_of_table_1(two_stage, gamma) -> None:
         assert all(len(task.parcels) == m[task.item] for task in tasks)  # a helper: m_j for each of its slots
         received.append(sum(len(task.parcels) for task in tasks))
     play.settle(play.phase())
-    to_s2 = [len(body.blobs) for person in play.people.values() for body in person.bodies]
+    to_s2 = [len(part.due) for part in parts_now(play.s1)]
+    bodies = [body for person in play.people.values() for body in person.bodies]
+    assert sorted(len(body.vector) for body in bodies) == sorted(packed_size(play.params.q, each) for each in to_s2)
     assert ballot.slots == ballot.reporters  # every item has more than phi reporters here
     assert sum(sent) == sum(received) == int((m * m).sum())
     assert sum(to_s2) == m.sum() == n * M  # alpha N for every user on average, exactly, whatever the sets
     alpha, p_chi = M / N, play.params.mechanism.p_chi
     assert np.mean(sent) == pytest.approx(alpha * N * (alpha * n + 1 - alpha), rel=0.1)
     assert (np.mean(sent) == pytest.approx(alpha * N * p_chi * n, rel=0.1)) == (gamma == 1)
-    assert len(play.s2.claim.blob_hashes) == sum(to_s2)
+    assert len(play.s2.claim.blobs) == len(to_s2)  # one seed of every helper
 
 
 def test_phi_plus_one_helpers_cost_far_less(two_stage) -> None:

@@ -22,7 +22,7 @@ def on_claim(s: Aggregator, claim: PeersClaim) -> aggregator.Step:
     problem = _set_problem(s, claim, wanted)
     if problem is not None or wanted is None:
         return aggregator.refuse_claim(s, problem)
-    step = opening.admitted(s, claim, [opening.entry(s, j)[0] for j in wanted.members], wanted.members)
+    step = opening.admitted(s, claim, len(wanted.members), wanted.members)
     return _included(s, claim, wanted, step) if step[0].claim == claim else step
 
 

@@ -75,7 +75,7 @@ def on_claim(s: Aggregator, claim: MaskedClaim) -> aggregator.Step:
     if problem is not None or sets is None:
         return aggregator.refuse_claim(s, problem)
     places = sets[1].members
-    step = opening.admitted(s, claim, [opening.entry(s, j)[0] for j in places], places)
+    step = opening.admitted(s, claim, len(places), places)
     return _included(s, claim, places, step) if step[0].claim == claim else step
 
 

@@ -7,8 +7,8 @@ before it is sent. A set that is none of the claim, or a second one for it, ends
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
 
+from faircount.core.arrays import Residues
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinate import conclude
 from faircount.protocol.roles.coordinator import Coordinator, TopologyState
@@ -71,17 +71,24 @@ def root_of(s: Coordinator, places: Sequence[int]) -> bytes:
 
 def hand_over(s: Coordinator, places: Sequence[int], vectors: Sequence[bytes]) -> coordinator.Step:
     """Record the one sum, over vectors of these users, unless they are too few or not those that S2 signed for."""
+    return hand_over_total(s, places, root_of(s, places), lambda: sum_packed(vectors, s.params.q, s.params.N))
+
+
+def hand_over_total(
+    s: Coordinator, places: Sequence[int], root: bytes, total: Callable[[], Residues]
+) -> coordinator.Step:
+    """The same where a result counts these users, who are named by this root, and S1 adds up in a way of its own."""
     stated = None if s.included is None else s.included.says
     if not isinstance(stated, PeersIncluded) or s.included is None:
         return s, ()
     if not enough(s, places):
         return coordinator.give_up(s, f"{len(places)} users can be added up, {s.params.minimum} are needed")
-    if stated.root != root_of(s, places):
+    if stated.root != root:
         return coordinator.end_alone(s, "S2 named one set and signed the root of another")
-    return recorded(s, sum_packed(vectors, s.params.q, s.params.N)), ()
+    return recorded(s, total()), ()
 
 
-def recorded(s: Coordinator, total: Any) -> Coordinator:
+def recorded(s: Coordinator, total: Residues) -> Coordinator:
     """S1 with its one sum made; if there is one already, that stands."""
     own = peers_state(s)
     if own.total is not None or s.included is None:

@@ -67,13 +67,13 @@ def repeated(s: Aggregator, claim: Any) -> aggregator.Step | None:
     return s, (rejected(Reason.CONFLICT, "another claim stands"), receipt.signed)
 
 
-def admitted(s: Aggregator, claim: Any, users: Sequence[bytes], places: Sequence[int] | None) -> aggregator.Step:
+def admitted(s: Aggregator, claim: Any, included: int, places: Sequence[int] | None) -> aggregator.Step:
     """Record a claim of this attempt and reserve the budget, or say why not: then its state is not `CLAIMED` anew."""
     if not 1 <= claim.attempt <= s.params.attempts:
         why = rejected(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
         return aggregator.refuse_claim(s, why)
     path = () if s.state is State.SUBMITTING else (State.SUBMITTING,)
-    return aggregator.admit(s, claim, users, places, path)
+    return aggregator.admit(s, claim, included, places, path)
 
 
 def open_seeds(s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence[bytes]) -> dict[int, bytes]:

@@ -55,6 +55,8 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
         return s, ()
     if message.digest != s.digest:
         return s, (coordinator.to_s2(s, SyncRequest(s.params.survey)),)
+    if not s.roster or (message.n, message.root) != (s.n, s.levels[-1][0]):
+        return s, (rejected(Reason.MALFORMED, "this is no seal of the roster with its digest"),)
     begins = s.params.topology.phases[1]
     return replace(s, seal=statement, state=advance(s.state, State.SEALED, begins)), ()
 

@@ -53,7 +53,7 @@ def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
         return s, (rejected(Reason.MALFORMED, "a claim is ascending by user id, each once"),)
     if len({each.public_key for each in claim.entries}) != len(users):
         return s, (rejected(Reason.MALFORMED, "two users have the same public key"),)
-    vouched = [each.user for each in claim.entries if aggregator.believed(s, each)]
+    vouched = sum(aggregator.believed(s, each) for each in claim.entries)
     if s.params.proven and not holds(s.params, Party.S2, s.committed):
         return aggregator.abort(s, "S2 does not hold the value that it has committed to", spent=False)
     revealed = s.committed if s.params.proven else bytes(32)

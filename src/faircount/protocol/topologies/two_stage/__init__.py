@@ -1,14 +1,16 @@
 """The two-stage topology: TSS (Algorithm 3) and TSS' (Algorithm 4).
 
-    INDICATING   users send A_i; at the deadline S1 fixes who may be elected and the m_j, S2 reveals: the election
+    INDICATING   users send A_i and the key under which they report; at the deadline S1 fixes who may be elected, the
+                 m_j and who is on the list of each item; S2 checks the keys, signs it all and reveals: the election
     SHARING      reporters send one bundle with the shares of all their items, all or nothing, under a number from S1
-    SUBMITTING   elected users fetch the shares of their slots, add them up, send sums sealed to S2
-                 all are there: claim, blobs. Somebody is missing: others take over its slots, back to SHARING
+    SUBMITTING   elected users fetch the shares of their slots and add them up: the sums under a mask to S1, its seed
+                 sealed to S2. All are there: claim, with the seeds. Somebody is missing: others take over its slots
+    CLAIMED      S2 says whose seeds open. All do: S1 hands over ONE sum of each item. Some do not: others take over
 
 A reporter that vanishes leaves all its items: the set shrinks, and every sum is made anew. An elected user that
 vanishes is followed by the next of each item's order, and the reporters of these items send that slot's share, the same
-one, once more; the other sums stay good as long as the set does. Once S2 has blobs the set is final: see
-`aggregator`. Who holds which slot is in `election`.
+one, once more; the other sums stay good as long as the set does. Who holds which slot is in `election`, who reports
+what in `lists`, who leaves after complaints in `blame`.
 """
 
 from typing import Any
@@ -20,7 +22,8 @@ from faircount.mechanisms.two_stage import TSSPrime, reports_sets
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Attendance, Completion, Size, Topology
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.coordinator import S1
 from faircount.protocol.topologies.two_stage.messages import (
@@ -82,20 +85,21 @@ def bytes_sent(mechanism: FieldMechanism) -> int:
     staged = reports_sets(mechanism)
     helpers = min(staged.n, max(staged.least_helpers, round(staged.n * staged.reported / staged.N)))
     blob = packed_size(staged.modulus, 1) + OVERHEAD
-    indicator = len(encode(Indicator(bytes(16), 0, bytes(32), bytes(-(-staged.N // 8)))))
-    bundle = size_with_blobs(Bundle(bytes(16), 0, bytes(32), 1, bytes(32), ()), staged.reported * helpers, blob)
-    slots = round(staged.N * helpers / staged.n)
-    sums = size_with_blobs(SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), ()), slots, blob)
+    marks = bytes(-(-staged.N // 8))
+    indicator = len(encode(Indicator(bytes(16), 0, bytes(32), marks, bytes(32), bytes(32))))
+    bundle = size_with_blobs(Bundle(bytes(16), 0, bytes(32), 1, ()), staged.reported * helpers, blob)
+    vector = bytes(packed_size(staged.modulus, round(staged.N * helpers / staged.n)))
+    sums = len(encode(SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), vector, bytes(SEALED_SEED))))
     return ENROLMENT_BYTES + indicator + bundle + sums
 
 
 def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
-    """A bitmap over the items; a sealed element for each slot of the items reported; one for each slot held."""
+    """A bitmap over the items; a sealed element for each slot of the items reported; an element for each slot held."""
     staged, blob = reports_sets(params.mechanism), packed_size(params.q, 1) + OVERHEAD
     return {
         Indicator: (0, -(-params.N // 8)),
         Bundle: (staged.reported * params.n_max, blob),
-        SlotSums: (params.N, blob),
+        SlotSums: (0, max(packed_size(params.q, params.N), SEALED_SEED)),
         SlotComplaint: (params.n_max, 0),
     }
 
@@ -125,6 +129,8 @@ TWO_STAGE = Topology(
         SlotSums,
         SlotComplaint,
         TwoStageClaim,
+        PeersIncluded,
+        Total,
     ),
     bytes_sent=bytes_sent,
     sizes=sizes,

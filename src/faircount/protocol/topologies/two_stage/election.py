@@ -1,7 +1,7 @@
 """The election of TSS and TSS': who holds which slot of which item, drawn by everybody from what S2 signed.
 
-    S1     fixes the eligible users and the m_j                                                          -> S2
-    S2     first write wins; signs them together with the value that it had committed to                 -> S1, users
+    S1     fixes the eligible users with the keys under which they report, by number; the m_j; the lists  -> S2
+    S2     one key of each, as invitations vouch; first write wins; signs all with its committed value   -> S1, users
     all    for every item an order of the eligible users; the first m'_j hold its slots, the others stand by
 
 The order of an item depends on S2's value and the roster alone, never on what anybody reports: helpers are independent
@@ -23,10 +23,10 @@ from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_stage.messages import Election, Gone
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.digests import labelled, members_of, set_digest
+from faircount.protocol.wire.digests import labelled, members_of
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.signing import unwrap
-from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.keys import Purpose, key_info
 
 TAG = 16
 """Bytes of the tags by which an item's order is sorted."""
@@ -62,7 +62,9 @@ class Ballot:
 
     hash: bytes  # of what S2 signed
     eligible: tuple[int, ...]
+    keys: tuple[bytes, ...] = field(repr=False)  # of the reporters, by number
     reporters: tuple[int, ...]  # m_j
+    lists: tuple[bytes, ...] = field(repr=False)  # the salted root of each item's list
     slots: tuple[int, ...]  # m'_j
     orders: Ints = field(repr=False, compare=False)
 
@@ -79,10 +81,6 @@ class Ballot:
     def upto(self, gone: tuple[Gone, ...], attempt: int) -> Slots | None:
         """The same as it was in an earlier attempt."""
         return self.after(tuple(each for each in gone if each.attempt <= attempt))
-
-    def set_digest(self, formed: int, numbers: Sequence[int]) -> bytes:
-        """What the sums over the reporters with these numbers are sealed under."""
-        return set_digest(self.hash, formed, numbers, len(self.eligible))
 
 
 def helpers(params: SurveyParameters, eligible: int, reporters: Sequence[int]) -> tuple[int, ...]:
@@ -114,23 +112,26 @@ def draw(params: SurveyParameters, n: int, election: Election) -> Ballot:
     return Ballot(
         hash=sha256(encode(election)).digest(),
         eligible=eligible,
+        keys=election.keys,
         reporters=election.reporters,
+        lists=election.lists,
         slots=helpers(params, len(eligible), election.reporters),
         orders=orders(election.revealed, election.digest, params.N, eligible),
     )
 
 
-def tally_problem(params: SurveyParameters, n: int, bits: bytes, reporters: Sequence[int]) -> Rejected | None:
-    """What is wrong with an eligible list and numbers of reporters; every eligible user reports exactly M items."""
-    eligible, mechanism = members_of(bits, n), reports_sets(params.mechanism)
-    if eligible is None or len(reporters) != params.N:
-        return rejected(Reason.MALFORMED, "an election names users of the roster and a number for every item")
+def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejected | None:
+    """What is wrong with an election's users and numbers; every eligible user reports exactly M items."""
+    eligible, reporters = members_of(election.eligible, n), election.reporters
+    if eligible is None or not len(reporters) == len(election.lists) == params.N:
+        return rejected(Reason.MALFORMED, "an election names users of the roster, a number and a list for every item")
     if len(eligible) < params.minimum:
         return rejected(Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed")
-    if max(reporters) > len(eligible) or sum(reporters) != mechanism.reported * len(eligible):
-        return rejected(
-            Reason.MALFORMED, f"{len(eligible)} users who report {mechanism.reported} items each do not fit"
-        )
+    if len(election.keys) != len(eligible) or len(set(election.keys)) != len(eligible):
+        return rejected(Reason.MALFORMED, "every eligible user has one key, and nobody else's")
+    reported = reports_sets(params.mechanism).reported
+    if max(reporters) > len(eligible) or sum(reporters) != reported * len(eligible):
+        return rejected(Reason.MALFORMED, f"{len(eligible)} users who report {reported} items each do not fit")
     return None
 
 
@@ -147,7 +148,7 @@ def verify_election(params: SurveyParameters, n: int, digest: bytes, signed: Sig
         return rejected(Reason.WRONG_DIGEST, "the election was held for another roster")
     if sha256(election.revealed).digest() != params.keys.s2_commitment:
         return rejected(Reason.WRONG_DIGEST, "S2 revealed another value than it had committed to")
-    return tally_problem(params, n, election.eligible, election.reporters) or draw(params, n, election)
+    return tally_problem(params, n, election) or draw(params, n, election)
 
 
 @lru_cache(maxsize=32)
@@ -189,12 +190,6 @@ def share_info(params: SurveyParameters, ballot: Ballot, slots: Slots, at: int, 
     """What binds the key of a share: the reporter's number, the holder, the election and the slot."""
     context = _slot_context(ballot.hash, slots, at)
     return key_info(Purpose.TSS_SHARE, params.survey, 0, number, int(slots.holder[at]), context)
-
-
-def sum_info(params: SurveyParameters, digest: bytes, formed: int, slots: Slots, at: int) -> bytes:
-    """What binds the key of a slot's sum: the holder, the set of reporters and the slot."""
-    context = _slot_context(digest, slots, at)
-    return key_info(Purpose.SLOT_SUM, params.survey, formed, int(slots.holder[at]), S2_INDEX, context)
 
 
 def _slot_context(binding: bytes, slots: Slots, at: int) -> bytes:

@@ -5,39 +5,84 @@ from dataclasses import dataclass
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
 from faircount.protocol.wire.messages import Signed
 
+# --- the election -------------------------------------------------------------------------------------------------
+
 
 @message(80, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Indicator(Message):
-    """The set A_i of items that a user reports, as a bitmap over the items (Alg. 3, line 9)."""
+    """The set A_i of items that a user reports, as a bitmap over the items (Alg. 3, line 9), and the key for it.
+
+    The key is made for this survey and says nothing about the user; `mac` is the invitation's seal on it, for S2.
+    """
 
     survey: Id
     index: U32
     credential: Hash
     items: Blob
+    public_key: Hash
+    mac: Hash
+
+
+@dataclass(frozen=True, slots=True)
+class ReporterKey:
+    """The key under which the user at this place of the roster reports, with the seal of its invitation."""
+
+    place: U32
+    public_key: Hash
+    mac: Hash
+
+
+@message(89, Party.S2)
+@dataclass(frozen=True, slots=True)
+class Announcement(Message):
+    """S1 is about to ask for an election, with the request of this hash and no other, of these users, by number."""
+
+    survey: Id
+    request_hash: Hash
+    entries: tuple[ReporterKey, ...]
+
+
+@message(90, Party.S1)
+@dataclass(frozen=True, slots=True)
+class Announced(Message):
+    """S2 has recorded which request it will read. Another one never leaves S1: the difference would tell an A_i.
+
+    `eligible` is a bitmap over the roster: invitations vouch for one key of each of these users; `keys` by number.
+    """
+
+    survey: Id
+    request_hash: Hash
+    eligible: Blob
+    keys: tuple[Hash, ...]
 
 
 @message(81, Party.S2)
 @dataclass(frozen=True, slots=True)
 class ElectionRequest(Message):
-    """S1 has fixed who may be elected, a bitmap over the roster, and the number m_j of reporters of every item."""
+    """The number m_j of reporters of every item, and the salted root of the list of their numbers."""
 
     survey: Id
     digest: Hash
-    eligible: Blob
     reporters: tuple[U32, ...]
+    lists: tuple[Hash, ...]
 
 
 @message(82, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Election(Message):
-    """The same, fixed for good, and the value that S2 had committed to: from it everybody draws the helpers."""
+    """All of it, fixed for good, and the value that S2 had committed to: from it everybody draws the helpers."""
 
     survey: Id
     digest: Hash
     eligible: Blob
+    keys: tuple[Hash, ...]
     reporters: tuple[U32, ...]
+    lists: tuple[Hash, ...]
     revealed: Hash
+
+
+# --- sharing ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +93,34 @@ class Gone:
     index: U32
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """That a reporter's number is on an item's list: at which place, with which salt, and the hashes beside its way."""
+
+    place: U32
+    salt: Hash
+    path: tuple[Hash, ...]
+
+
 @message(83, Party.USER)
 @dataclass(frozen=True, slots=True)
 class Assignment(Message):
-    """What a reporter needs to share: the election, its number, and whose slots others have taken over."""
+    """What a reporter needs to share: the election, and whose slots others have taken over.
+
+    With the first one comes the proof that it is on the list of each of its items, in their order.
+    """
 
     survey: Id
     attempt: U32
     election: Signed
-    number: U32
     gone: tuple[Gone, ...]
+    proofs: tuple[Listed, ...]
 
 
 @message(84, Party.S1)
 @dataclass(frozen=True, slots=True)
 class Bundle(Message):
-    """A reporter's sealed shares, under a key of its own that says nothing about it.
+    """A reporter's sealed shares, under the key that it indicated with.
 
     Attempt 1: one for every slot of every item reported, in that order. Later: for the slots taken over since.
     """
@@ -72,33 +129,21 @@ class Bundle(Message):
     index: U32
     credential: Hash
     attempt: U32
-    public_key: Hash
     blobs: tuple[Blob, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """The key of a reporter, by number."""
-
-    number: U32
-    public_key: Hash
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A sealed share from the reporter with this number."""
-
-    number: U32
-    blob: Blob
+# --- sums ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One slot, and the shares for it from the reporters of its item, ascending by number."""
+    """One slot: the item's whole list, a bitmap of numbers, and its salt; a sealed share from each who is present."""
 
     item: U32
     slot: U32
-    parcels: tuple[Parcel, ...]
+    listed: Blob
+    salt: Hash
+    parcels: tuple[Blob, ...]
 
 
 @message(85, Party.USER)
@@ -112,16 +157,15 @@ class SumCall(Message):
     election: Signed
     gone: tuple[Gone, ...]
     members: Blob
-    senders: tuple[Sender, ...]
     tasks: tuple[Task, ...]
 
 
 @message(86, Party.S1)
 @dataclass(frozen=True, slots=True)
 class SlotSums(Message):
-    """An elected user's sums, one blob for each slot it was called for, sealed to S2 under the set's digest.
+    """An elected user's sums, one element for each slot it was called for, under a mask of its own; the seed sealed.
 
-    `call` is `call_digest` of what it was called for: S1 takes no sums that were made for another set or other slots.
+    `call` is the digest of what it was called for: S1 takes no sums that were made for another set or other slots.
     """
 
     survey: Id
@@ -129,7 +173,8 @@ class SlotSums(Message):
     credential: Hash
     attempt: U32
     call: Hash
-    blobs: tuple[Blob, ...]
+    vector: Blob
+    blob: Blob
 
 
 @message(87, Party.S1)
@@ -144,38 +189,20 @@ class SlotComplaint(Message):
     numbers: tuple[U32, ...]
 
 
-@message(89, Party.S2)
-@dataclass(frozen=True, slots=True)
-class Announcement(Message):
-    """S1 is about to ask for an election, with the request of this hash and no other."""
-
-    survey: Id
-    request_hash: Hash
-
-
-@message(90, Party.S1)
-@dataclass(frozen=True, slots=True)
-class Announced(Message):
-    """S2 has recorded which request it will read. Another one never leaves S1: the difference would tell an A_i."""
-
-    survey: Id
-    request_hash: Hash
-
-
 @message(88, Party.S2)
 @dataclass(frozen=True, slots=True)
 class TwoStageClaim(Message):
-    """The included reporters by number and key, who stands in for whom, and the hash of every slot's sum, in order.
+    """The included reporters by number, who stands in for whom, and the sealed seeds of the helpers' masks, in order.
 
-    Nothing here says who the reporters are, which items they report, or how many were lost since the election.
+    Nothing here says which items the reporters report, or depends on an answer.
     """
 
     survey: Id
     digest: Hash
     election: Hash
+    attempt: U32
     formed: U32
     members: Blob
-    keys: tuple[Hash, ...]
     gone: tuple[Gone, ...]
     set_digest: Hash
-    blob_hashes: tuple[Hash, ...]
+    blobs: tuple[Blob, ...]

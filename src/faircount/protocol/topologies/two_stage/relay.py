@@ -1,29 +1,34 @@
 """S1 as the relay of TSS and TSS': what it keeps beside the common state, and what it hands out to users.
 
 Reporters are known to helpers by number and key only. The numbers follow an order that S1 alone can compute, and that a
-restored S1 computes again.
+restored S1 computes again; who reports which item is fixed with the election, as a list of numbers for every item.
 """
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from faircount.core.arrays import Ints
+from faircount.core.arrays import Ints, Residues
 from faircount.core.errors import ProtocolError
-from faircount.protocol.roles.coordinator import Coordinator, TopologyState
+from faircount.protocol.roles import coordinator
+from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.survey.inclusion import Entry
+from faircount.protocol.topologies.peers.one_sum import PeersState
+from faircount.protocol.topologies.two_stage.calls import Called, Part, parts
 from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw
+from faircount.protocol.topologies.two_stage.lists import item_salt, list_root, prove_listed
 from faircount.protocol.topologies.two_stage.messages import (
+    Announcement,
     Assignment,
     Bundle,
     Election,
     ElectionRequest,
     Gone,
     Indicator,
-    Parcel,
-    Sender,
+    SlotSums,
     SumCall,
     Task,
     TwoStageClaim,
@@ -31,25 +36,71 @@ from faircount.protocol.topologies.two_stage.messages import (
 from faircount.protocol.topologies.two_stage.user import NOBODY
 from faircount.protocol.wire.digests import LABEL, bitmap, members_of
 from faircount.protocol.wire.messages import Signed
+from faircount.protocol.wire.packed_rows import unpack_rows
 from faircount.protocol.wire.signing import Statement
+from faircount.sharing.field import add, dtype_for
 
 
 @dataclass(frozen=True)
-class TwoStageState(TopologyState):
+class TwoStageState(PeersState):
     """S1's own part of the state; `members` of the common part are the places of the present reporters."""
 
-    stored_version = 1
-    request: ElectionRequest | None = None
+    stored_version = 2
+    announcement: Announcement | None = None  # from here on S1 cannot change whom an election is about
     announced: Statement | None = None  # S2 will read the request with this hash
     election: Statement | None = None
     order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
+    lists: tuple[bytes, ...] = field(default=(), repr=False)  # who reports each item, bitmaps; none: S1 lost them
     formed: int = 1  # the attempt from which the present reporters are the set
     gone: tuple[Gone, ...] = ()
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers on each item's list."""
+        return tuple(members_of(bits, len(self.order)) or () for bits in self.lists)
+
+    @cached_property
+    def items(self) -> dict[int, tuple[int, ...]]:
+        """A_i by place."""
+        found: dict[int, list[int]] = {place: [] for place in self.order}
+        for item, numbers in enumerate(self.numbers):
+            for number in numbers:
+                found[self.order[number]].append(item)
+        return {place: tuple(items) for place, items in found.items()}
 
 
 def rounds(s: Coordinator) -> TwoStageState:
     """S1's own part of the state."""
-    return s.own if isinstance(s.own, TwoStageState) else TwoStageState()
+    return s.own if isinstance(s.own, TwoStageState) else TwoStageState(None)
+
+
+# --- the election -------------------------------------------------------------------------------------------------
+
+
+def shuffled(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
+    """The eligible users in an order that only S1 knows: the place in it is a reporter's number."""
+    label = LABEL + b"/numbers\0" + s.params.survey
+    return tuple(sorted(eligible, key=lambda i: hmac.digest(s.order_key, label + i.to_bytes(4, "big"), "sha256")))
+
+
+def lists_of(s: Coordinator, order: Sequence[int]) -> tuple[bytes, ...] | None:
+    """Who of these users, by number, reports each item; None if S1 lacks what one of them indicated."""
+    held = [coordinator.held(s, Indicator, 0, place) for place in order]
+    if not all(held):
+        return None
+    sets = [members_of(each.items, s.params.N) or () for each in held if each is not None]
+    return tuple(bitmap((i for i, each in enumerate(sets) if j in each), len(order)) for j in range(s.params.N))
+
+
+def request_for(s: Coordinator, lists: Sequence[bytes], size: int) -> ElectionRequest:
+    """The numbers m_j and the salted roots of these lists of `size` reporters."""
+    numbers = [members_of(bits, size) or () for bits in lists]
+    roots = (list_root(_salt(s, item), each) for item, each in enumerate(numbers))
+    return ElectionRequest(s.params.survey, s.digest, tuple(len(each) for each in numbers), tuple(roots))
+
+
+def _salt(s: Coordinator, item: int) -> bytes:
+    return item_salt(s.order_key, s.params.survey, item)
 
 
 def election_of(s: Coordinator) -> Signed:
@@ -76,26 +127,26 @@ def slots_of(s: Coordinator, attempt: int) -> Slots:
     return found
 
 
-def shuffled(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
-    """The eligible users in an order that only S1 knows: the place in it is a reporter's number."""
-    label = LABEL + b"/numbers\0" + s.params.survey
-    return tuple(sorted(eligible, key=lambda i: hmac.digest(s.order_key, label + i.to_bytes(4, "big"), "sha256")))
+# --- shares -------------------------------------------------------------------------------------------------------
 
 
 def items_of(s: Coordinator, index: int) -> tuple[int, ...]:
-    """A_i; empty where S1 does not have it."""
-    sent = s.uploads.get((Indicator.tag, 0, index))
-    return () if sent is None else members_of(sent.items, s.params.N) or ()
+    """A_i as it was fixed with the election; empty where S1 does not have it."""
+    return rounds(s).items.get(index, ())
 
 
-def owed_shares(s: Coordinator, index: int) -> Ints:
-    """The slots for which a user is to send its shares in this attempt, or was, as positions."""
-    return slots_of(s, s.attempt).owed(items_of(s, index), s.attempt)
+def owed_shares(s: Coordinator, index: int, attempt: int) -> Ints:
+    """The slots for which a user is to send its shares in an attempt, or was, as positions."""
+    return slots_of(s, attempt).owed(items_of(s, index), attempt)
 
 
-def due_sums(s: Coordinator, index: int) -> Ints:
-    """The slots of which a user is to send sums in this attempt, or was, as positions."""
-    return slots_of(s, s.attempt).due(index, rounds(s).formed, s.attempt)
+def assignment(s: Coordinator, index: int) -> Assignment:
+    """What a reporter needs to share; with the first one the proof that it is on its items' lists."""
+    known = rounds(s)
+    number = known.order.index(index)
+    items = items_of(s, index) if s.attempt == 1 else ()
+    proofs = tuple(prove_listed(_salt(s, j), known.numbers[j], number) for j in items)
+    return Assignment(s.params.survey, s.attempt, election_of(s), known.gone, proofs)
 
 
 def reporters(s: Coordinator) -> list[tuple[int, int]]:
@@ -104,40 +155,43 @@ def reporters(s: Coordinator) -> list[tuple[int, int]]:
     return [(number, place) for number, place in enumerate(rounds(s).order) if place in inside]
 
 
-def claimed(s: Coordinator, claim: TwoStageClaim) -> tuple[int, ...]:
-    """The places of a claim's reporters."""
-    numbers = members_of(claim.members, len(rounds(s).order)) or ()
-    return tuple(sorted(rounds(s).order[number] for number in numbers))
+# --- sums ---------------------------------------------------------------------------------------------------------
 
 
-def assignment(s: Coordinator, index: int) -> Assignment:
-    """What a reporter needs to share."""
+def due_sums(s: Coordinator, index: int) -> Ints:
+    """The slots of which a user is to send sums in this attempt, or was, as positions."""
+    return slots_of(s, s.attempt).due(index, rounds(s).formed, s.attempt)
+
+
+def called(s: Coordinator) -> Called:
+    """What elected users are called for now."""
     known = rounds(s)
-    return Assignment(s.params.survey, s.attempt, election_of(s), known.order.index(index), known.gone)
+    return Called(s.attempt, known.formed, known.gone, bitmap((i for i, _ in reporters(s)), len(known.order)))
 
 
-def call(s: Coordinator, index: int) -> SumCall:
-    """The slots of which an elected user owes sums, with the shares from the present reporters."""
-    slots, due = slots_of(s, s.attempt), due_sums(s, index)
-    shelves = [_shelf(slots_of(s, granted), granted, due) for granted in np.unique(slots.granted[due]).tolist()]
-    wanted, parcels = set(slots.item[due].tolist()), {at: list[Parcel]() for at in due.tolist()}
-    senders, present = [], reporters(s)
-    for number, place in present:
+def call(s: Coordinator, index: int) -> SumCall | None:
+    """The slots of which an elected user owes sums, with the shares from the present reporters.
+
+    None where S1's storage has lost one of them: the deadline drops its sender.
+    """
+    slots, due, known, now = slots_of(s, s.attempt), due_sums(s, index), rounds(s), called(s)
+    when = slots.granted[due]
+    shelves = [_shelf(slots_of(s, granted), granted, due[when == granted]) for granted in np.unique(when).tolist()]
+    wanted, parcels = set(slots.item[due].tolist()), {at: list[bytes]() for at in due.tolist()}
+    for _, place in reporters(s):
         items = items_of(s, place)
         if not wanted.isdisjoint(items):
-            senders.append(Sender(number, s.uploads[Bundle.tag, 1, place].public_key))
-            for at, blob in _shares(s, place, items, shelves):
-                parcels[at].append(Parcel(number, blob))
-    tasks = (Task(int(slots.item[at]), int(slots.slot[at]), tuple(found)) for at, found in parcels.items())
-    return replace(bare_call(s, s.attempt), senders=tuple(senders), tasks=tuple(tasks))
-
-
-def bare_call(s: Coordinator, attempt: int) -> SumCall:
-    """What all elected users are called for in an attempt since the set was formed, without anybody's shares."""
-    known = rounds(s)
-    bits = bitmap((number for number, _ in reporters(s)), len(known.order))
-    gone = tuple(each for each in known.gone if each.attempt <= attempt)
-    return SumCall(s.params.survey, attempt, known.formed, election_of(s), gone, bits, (), ())
+            found = _shares(s, place, items, shelves)
+            if found is None:
+                return None
+            for at, blob in found:
+                parcels[at].append(blob)
+    tasks = []
+    for at, blobs in parcels.items():
+        item = int(slots.item[at])
+        tasks.append(Task(item, int(slots.slot[at]), known.lists[item], _salt(s, item), tuple(blobs)))
+    about = now.attempt, now.formed, election_of(s), now.gone, now.members
+    return SumCall(s.params.survey, *about, tuple(tasks))
 
 
 @dataclass(frozen=True)
@@ -159,20 +213,46 @@ def _shelf(then: Slots, attempt: int, due: Ints) -> _Shelf:
     return _Shelf(attempt, sizes.tolist(), wanted)
 
 
-def _shares(s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[_Shelf]) -> list[tuple[int, bytes]]:
-    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when its holder got it.
-
-    Where S1's storage has spoiled the indicator some may be lacking: the deadline drops that reporter.
-    """
+def _shares(
+    s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[_Shelf]
+) -> list[tuple[int, bytes]] | None:
+    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when its holder got it."""
     found = []
     for shelf in shelves:
         sent, offset = s.uploads.get((Bundle.tag, shelf.attempt, place)), 0
         blobs = () if sent is None else sent.blobs
+        if len(blobs) != sum(shelf.sizes[item] for item in items):
+            return None
         for item in items:
-            wanted = shelf.wanted.get(item, ())
-            found += [(at, blobs[offset + rank]) for at, rank in wanted if offset + rank < len(blobs)]
+            found += [(at, blobs[offset + rank]) for at, rank in shelf.wanted.get(item, ())]
             offset += shelf.sizes[item]
     return found
+
+
+# --- the claim and the one sum ------------------------------------------------------------------------------------
+
+
+def parts_now(s: Coordinator) -> list[Part]:
+    """Every helper's part of a claim over the present set."""
+    return list(parts(ballot_of(s), slots_of(s, s.attempt), called(s)))
+
+
+def item_totals(s: Coordinator) -> Residues:
+    """The masked sums of all slots, added up item by item; nobody holds two slots of one item."""
+    q, slots = s.params.q, slots_of(s, s.attempt)
+    totals = np.zeros(s.params.N, dtype=dtype_for(q))
+    for part in parts_now(s):
+        vector = s.uploads[SlotSums.tag, part.digest, part.holder].vector
+        rows, _ = unpack_rows([vector], q, len(part.due))
+        items = slots.item[part.due]
+        totals[items] = add(totals[items], rows[0], q)
+    return totals
+
+
+def claimed(s: Coordinator, claim: TwoStageClaim) -> tuple[int, ...]:
+    """The places of a claim's reporters."""
+    numbers = members_of(claim.members, len(rounds(s).order)) or ()
+    return tuple(sorted(rounds(s).order[number] for number in numbers))
 
 
 def counted_reporters(s: Coordinator) -> tuple[int, ...]:
@@ -182,4 +262,7 @@ def counted_reporters(s: Coordinator) -> tuple[int, ...]:
 
 def reporter_entries(s: Coordinator) -> tuple[Entry, ...]:
     """A result names reporters by their keys alone."""
-    return tuple((NOBODY, key) for key in s.claim.keys) if isinstance(s.claim, TwoStageClaim) else ()
+    if rounds(s).election is None:
+        return ()
+    keys = ballot_of(s).keys
+    return tuple((NOBODY, keys[number]) for number, _ in reporters(s))

@@ -1,30 +1,35 @@
 """A user of TSS and TSS': it reports the items of its set A_i, and may be elected to add up the shares of others.
 
-    indicate       coin, A_i and bits drawn once; A_i                                                      -> S1
+    indicate       coin, A_i and bits drawn once; A_i, and the key under which it reports                 -> S1
     report         m'_j shares of each reported bit, each sealed to the holder of its slot                -> S1, relayed
                    a slot taken over by another user: the same share again, sealed to that one
-    add_up         the shares of its slots, over one set of reporters; each slot's sum sealed to S2       -> S1, relayed
+    add_up         the shares of its slots, over one set of reporters; the sums under a mask of its own   -> S1
+                   the seed of that mask, sealed to S2                                                  -> S1, relayed
 
 The sealed shares carry a number that S1 gave and a key made for this survey only: helpers do not learn whose they are.
+A reporter shares only if it is on the list of each of its items, a helper adds up all who are listed and present
+(`lists`): so S1 cannot choose whose bits are in a sum.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
-from itertools import pairwise
 
 import numpy as np
 
-from faircount.core.arrays import Ints, Residues
+from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.core.values import ArrayValue
 from faircount.mechanisms.two_stage import reports_sets
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.survey.inclusion import Entry
+from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.topologies.peers.client import PeersClient
 from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.topologies.two_stage.election import Ballot, Slots, share_info, sum_info, verify_election
+from faircount.protocol.topologies.peers.self_mask import Round, hidden
+from faircount.protocol.topologies.two_stage.calls import Called
+from faircount.protocol.topologies.two_stage.election import Ballot, Slots, share_info, verify_election
+from faircount.protocol.topologies.two_stage.lists import is_listed, list_root
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Bundle,
@@ -35,51 +40,56 @@ from faircount.protocol.topologies.two_stage.messages import (
     SumCall,
     Task,
 )
-from faircount.protocol.wire.codec import Message, encode
+from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.packed_rows import pack_rows, unpack_rows
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.sharing.additive import split
-from faircount.sharing.field import sum_rows
-from faircount.sharing.packing import pack
+from faircount.sharing.field import dtype_for, sum_rows
 
 NOBODY = bytes(16)
 """Instead of a user id in the published tree: reporters are known by their keys."""
+
+REPORTING = b"report"
+"""In front of what an invitation seals for a key under which its holder reports."""
 
 
 @dataclass(frozen=True, eq=False)
 class Participant(ArrayValue, UserState):
     """A user who has drawn its response. All of it is kept before anything is sent; lost state is a dropout."""
 
-    stored_version = 1
+    stored_version = 2
     member: Member
     items: tuple[int, ...] = field(repr=False)  # A_i
     bits: Residues = field(repr=False)  # of those items
     reporting_key: KeyPair = field(repr=False)  # under which it reports
     indicator: Indicator = field(repr=False)
     election: bytes = b""  # hash of the one that it took part in
-    number: int = -1
     gone: tuple[Gone, ...] = ()
     shares: Residues | None = field(default=None, repr=False)  # of every slot of every item reported, in order
     bundles: tuple[Bundle, ...] = field(default=(), repr=False)
-    summed: tuple[SumCall, ...] = field(default=(), repr=False)  # what it was called for, without the parcels
+    summed: tuple[Called, ...] = field(default=(), repr=False)  # what it was called for
     bodies: tuple[SlotSums | SlotComplaint, ...] = field(default=(), repr=False)
 
 
-def indicate(member: Member, answer: int, entropy: Entropy) -> Participant:
+def indicate(member: Member, invitation: Invitation, answer: int, entropy: Entropy) -> Participant:
     """Draw coin, set and bits, once; `answer` is a position in the item list (Alg. 3, lines 2 to 9)."""
     if member.index < 0:
         raise ProtocolError("verify the roster of a two-stage survey before indicating")
     drawn = reports_sets(member.params.mechanism).respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
-    return prepare(member, items, drawn.bits[0, list(items)], entropy)
+    return prepare(member, invitation, items, drawn.bits[0, list(items)], entropy)
 
 
-def prepare(member: Member, items: tuple[int, ...], bits: Residues, entropy: Entropy) -> Participant:
+def prepare(
+    member: Member, invitation: Invitation, items: tuple[int, ...], bits: Residues, entropy: Entropy
+) -> Participant:
     """With set and bits drawn before; `entropy` is for the key under which it reports."""
-    body = Indicator(member.params.survey, member.index, member.credential, bitmap(items, member.params.N))
-    return Participant(member, items, bits, member.sealing.keypair(entropy), body)
+    own, marks = member.sealing.keypair(entropy), bitmap(items, member.params.N)
+    sealed = own.public, invitation.seal(own.public, REPORTING)
+    body = Indicator(member.params.survey, member.index, member.credential, marks, *sealed)
+    return Participant(member, items, bits, own, body)
 
 
 def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballot | Rejected:
@@ -90,18 +100,12 @@ def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballo
         return ballot
     if user.election not in (b"", ballot.hash):
         return rejected(Reason.CONFLICT, "two elections in one survey: do not go on")
-    if member.index not in ballot.eligible or not all(ballot.reporters[j] for j in user.items):
-        return rejected(Reason.WRONG_DIGEST, "this election does not count this user's items")
+    if member.index not in ballot.eligible or user.reporting_key.public not in ballot.keys:
+        return rejected(Reason.WRONG_DIGEST, "this election does not count this user under its key")
     shorter = min(len(gone), len(user.gone))
     if gone[:shorter] != user.gone[:shorter]:
         return rejected(Reason.CONFLICT, "two lists of who has vanished: do not go on")
     return ballot
-
-
-def _numbered(user: Participant, ballot: Ballot, number: int) -> Rejected | None:
-    if user.number not in (-1, number) or number >= len(ballot.eligible):
-        return rejected(Reason.CONFLICT, "a reporter has one number, below that of the eligible users")
-    return None
 
 
 def _longer(one: tuple[Gone, ...], other: tuple[Gone, ...]) -> tuple[Gone, ...]:
@@ -117,12 +121,12 @@ def report(user: Participant, call: Assignment, entropy: Entropy) -> tuple[Parti
     if isinstance(ballot, Rejected):
         return user, ballot
     slots = ballot.after(call.gone)
-    problem = _numbered(user, ballot, call.number) or _report_problem(user, call, slots)
+    problem = _report_problem(user, call, slots) or _list_problem(user, call, ballot)
     known = next((each for each in user.bundles if each.attempt == call.attempt), None)
     if problem is not None or slots is None or known is not None:
         return user, problem or known or rejected(Reason.MALFORMED, "nobody is left to hold some slot")
     if user.shares is None:
-        user = replace(user, election=ballot.hash, number=call.number, shares=_split(user, ballot, entropy))
+        user = replace(user, election=ballot.hash, shares=_split(user, ballot, entropy))
     body = _bundle(user, ballot, slots, call.attempt, entropy)
     return replace(user, gone=_longer(user.gone, call.gone), bundles=(*user.bundles, body)), body
 
@@ -136,6 +140,19 @@ def _report_problem(user: Participant, call: Assignment, slots: Slots | None) ->
         return rejected(Reason.LATE, "this user did not share in the first attempt, so it is not in the set")
     if not slots.owed(user.items, call.attempt).size:
         return rejected(Reason.MALFORMED, "no slot of this user's items has a new holder")
+    return None
+
+
+def _list_problem(user: Participant, call: Assignment, ballot: Ballot) -> Rejected | None:
+    """Before it shares for the first time: is it on the list of each of its items? Else it would be alone in a sum."""
+    if user.shares is not None:
+        return None
+    number = ballot.keys.index(user.reporting_key.public)
+    sizes = [(ballot.reporters[j], ballot.lists[j]) for j in user.items]
+    if len(call.proofs) != len(sizes) or not all(
+        is_listed(proof, number, *each) for proof, each in zip(call.proofs, sizes, strict=True)
+    ):
+        return rejected(Reason.WRONG_DIGEST, "this user is not on the list of each of its items: do not go on")
     return None
 
 
@@ -157,44 +174,35 @@ def _bundle(user: Participant, ballot: Ballot, slots: Slots, attempt: int, entro
         i: member.sealing.agree(user.reporting_key, member.roster[i].public_key)
         for i in set(slots.holder[owed].tolist())
     }
-    blobs = []
+    blobs, number = [], ballot.keys.index(user.reporting_key.public)
     for at, plain in zip(owed.tolist(), packed, strict=True):
-        secret, info = secrets[int(slots.holder[at])], share_info(member.params, ballot, slots, at, user.number)
+        secret, info = secrets[int(slots.holder[at])], share_info(member.params, ballot, slots, at, number)
         # no key with this holder: it will complain
         sealed = member.sealing.seal(secret, member.digest, info, plain, entropy) if secret else None
         blobs.append(sealed or bytes(len(plain) + OVERHEAD))
-    return Bundle(
-        member.params.survey, member.index, member.credential, attempt, user.reporting_key.public, tuple(blobs)
-    )
+    return Bundle(member.params.survey, member.index, member.credential, attempt, tuple(blobs))
 
 
 # --- helping ------------------------------------------------------------------------------------------------------
-
-
-def call_digest(call: SumCall) -> bytes:
-    """Digest of what a call is about: attempt, election, slots and set; not of the shares that come with it."""
-    return sha256(encode(replace(call, senders=(), tasks=()))).digest()
 
 
 def add_up(
     user: Participant, call: SumCall, entropy: Entropy
 ) -> tuple[Participant, SlotSums | SlotComplaint | Rejected]:
     """Each slot's sum (Alg. 3, line 20), or a complaint about shares that do not open. Asked again: the same."""
-    ballot = _elected(user, call.election, call.gone)
+    ballot, called = _elected(user, call.election, call.gone), Called.by(call)
     if isinstance(ballot, Rejected):
         return user, ballot
-    bare = replace(call, senders=(), tasks=())
     known = next((i for i, each in enumerate(user.summed) if each.attempt == call.attempt), None)
     if known is not None:
-        same = user.summed[known] == bare
+        same = user.summed[known] == called
         return user, user.bodies[known] if same else rejected(Reason.CONFLICT, "two calls in one attempt: do not go on")
     slots, numbers = ballot.after(call.gone), members_of(call.members, len(ballot.eligible))
     problem = _call_problem(user, call, ballot, slots, numbers)
     if problem is not None or slots is None or numbers is None:
         return user, problem or rejected(Reason.MALFORMED, "this call is not about slots and reporters of the election")
-    due = slots.due(user.member.index, call.formed, call.attempt)
-    body = _sums(user, call, ballot, slots, due, ballot.set_digest(call.formed, numbers), entropy)
-    gone, summed = _longer(user.gone, call.gone), (*user.summed, bare)
+    body = _sums(user, call, ballot, slots, numbers, entropy)
+    gone, summed = _longer(user.gone, call.gone), (*user.summed, called)
     return replace(user, election=ballot.hash, gone=gone, summed=summed, bodies=(*user.bodies, body)), body
 
 
@@ -215,57 +223,58 @@ def _call_problem(
     ]
     if not wanted or [(each.item, each.slot) for each in call.tasks] != wanted:
         return rejected(Reason.MALFORMED, "these are not the slots that this user holds")
-    keys = [each.number for each in call.senders]
-    if not _ascending(keys) or not all(_parcels_fit(each, ballot, numbers, keys) for each in call.tasks):
-        return rejected(Reason.MALFORMED, "shares come from reporters of the set, each once, ascending")
+    if not all(_is_whole(each, ballot, numbers) for each in call.tasks):
+        return rejected(Reason.WRONG_DIGEST, "these are not the shares of all who report an item and are present")
     return None
 
 
-def _shrinks(last: SumCall, call: SumCall, size: int) -> bool:
+def _shrinks(last: Called, call: SumCall, size: int) -> bool:
     before, after = members_of(last.members, size) or (), members_of(call.members, size) or ()
     same_set = (before == after) == (last.formed == call.formed)
     return call.attempt > last.attempt and same_set and set(after) <= set(before)
 
 
-def _parcels_fit(task: Task, ballot: Ballot, numbers: Sequence[int], keys: Sequence[int]) -> bool:
-    senders = [each.number for each in task.parcels]
-    return _ascending(senders) and len(senders) <= ballot.reporters[task.item] and set(senders) <= {*numbers} & {*keys}
+def _is_whole(task: Task, ballot: Ballot, present: Sequence[int]) -> bool:
+    """Whether the list is the one that was fixed before the election, with a share from everybody present on it."""
+    listed = members_of(task.listed, len(ballot.eligible))
+    if listed is None or len(listed) != ballot.reporters[task.item]:
+        return False
+    whole = list_root(task.salt, listed) == ballot.lists[task.item]
+    return whole and len(task.parcels) == len(_senders(task, ballot, present))
 
 
-def _ascending(numbers: Sequence[int]) -> bool:
-    return all(a < b for a, b in pairwise(numbers))
+def _senders(task: Task, ballot: Ballot, present: Sequence[int]) -> list[int]:
+    """The numbers of those whose shares come with a task, ascending."""
+    return sorted({*(members_of(task.listed, len(ballot.eligible)) or ())} & {*present})
 
 
 def _sums(
-    user: Participant, call: SumCall, ballot: Ballot, slots: Slots, due: Ints, digest: bytes, entropy: Entropy
+    user: Participant, call: SumCall, ballot: Ballot, slots: Slots, present: Sequence[int], entropy: Entropy
 ) -> SlotSums | SlotComplaint:
     member, params = user.member, user.member.params
-    secrets = {each.number: member.sealing.agree(member.keys, each.public_key) for each in call.senders}
-    totals, closed = [], set[int]()
-    for task, at in zip(call.tasks, due.tolist(), strict=True):
-        plain = [
-            _opened(user, ballot, slots, at, each.number, secrets[each.number], each.blob) for each in task.parcels
-        ]
+    due, closed = slots.due(member.index, call.formed, call.attempt), set[int]()
+    totals, secrets = np.zeros(len(due), dtype=dtype_for(params.q)), dict[int, bytes]()
+    for i, (task, at) in enumerate(zip(call.tasks, due.tolist(), strict=True)):
+        senders = _senders(task, ballot, present)
+        secrets |= {j: member.sealing.agree(member.keys, ballot.keys[j]) or b"" for j in senders if j not in secrets}
+        pairs = zip(senders, task.parcels, strict=True)
+        plain = [_opened(user, share_info(params, ballot, slots, at, j), secrets[j], blob) for j, blob in pairs]
         rows, fine = unpack_rows(plain, params.q, 1)
-        closed |= {each.number for each, good in zip(task.parcels, fine, strict=True) if not good}
-        totals.append(sum_rows(rows, params.q))
+        closed |= {j for j, good in zip(senders, fine, strict=True) if not good}
+        totals[i] = sum_rows(rows, params.q)[0]
     if closed:
         return SlotComplaint(params.survey, member.index, member.credential, call.attempt, tuple(sorted(closed)))
-    secret = member.sealing.agree(member.keys, params.keys.box)
-    if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not go on, ask the owner")
-    blobs = []
-    for at, total in zip(due.tolist(), totals, strict=True):
-        info = sum_info(params, digest, call.formed, slots, at)
-        blobs.append(member.sealing.seal(secret, member.digest, info, pack(total, params.q), entropy))
-    made_for = call.attempt, call_digest(call)
-    return SlotSums(params.survey, member.index, member.credential, *made_for, tuple(blobs))
+    return _under_mask(user, call, ballot, totals, entropy)
 
 
-def _opened(
-    user: Participant, ballot: Ballot, slots: Slots, at: int, number: int, secret: bytes | None, blob: bytes
-) -> bytes:
-    info = share_info(user.member.params, ballot, slots, at, number)
+def _under_mask(user: Participant, call: SumCall, ballot: Ballot, totals: Residues, entropy: Entropy) -> SlotSums:
+    member, digest = user.member, Called.by(call).digest(ballot)
+    now = Round(member.params, member.digest, call.attempt, digest)
+    made_for = call.attempt, digest
+    return SlotSums(call.survey, member.index, member.credential, *made_for, *hidden(member, now, totals, entropy))
+
+
+def _opened(user: Participant, info: bytes, secret: bytes, blob: bytes) -> bytes:
     return (user.member.sealing.open(secret, user.member.digest, info, blob) or b"") if secret else b""
 
 
@@ -276,7 +285,7 @@ class TwoStageClient(PeersClient):
 
     def drawn(self, device: Device, placed: Member, entropy: Entropy) -> Participant:
         """Coin, set and bits."""
-        return indicate(placed, device.answer, entropy)
+        return indicate(placed, device.invitation, device.answer, entropy)
 
     def first_body(self, device: Device) -> Message:
         """The set of items that it reports."""
