@@ -149,7 +149,7 @@ It gives up in words: "{words()}". Nothing is revealed then: no blob has left S1
 ## What a user sends and receives
 
 Counted message by message on running surveys without losses, as averages over the users; {ITEMS} items. Bytes are those of whole messages, with
-keys, credentials, seals, lengths and the requests in between. Field elements are counted where they travel between users, and on their way to S2.
+keys, credentials, seals, lengths and the requests in between. Field elements are counted where they travel between users, and where they become part of the sum.
 
 {costs()}
 
