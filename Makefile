@@ -48,8 +48,8 @@ faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others)
 kills: $(STAMP)  ## 100 surveys on each database while both servers and devices are killed at random moments (make kills SEED=1: others): an hour
 	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/service/test_kills.py
 
-load: $(STAMP)  ## submissions per second beside an empty handler, and a survey end to end (make load USERS=100000: a quarter of an hour)
-	$(BIN)/python benchmarks/service_load.py --users $(USERS)
+load: $(STAMP)  ## submissions per second beside an empty handler, and a survey end to end (make load USERS=100000 POSTGRESQL=1)
+	$(BIN)/python benchmarks/service_load.py --users $(USERS) $(if $(POSTGRESQL),--postgresql)
 
 mutants: $(STAMP)  ## remove one security check after the other: a test must notice each (ONLY=word)
 	$(BIN)/python tests/mutants.py $(ONLY)

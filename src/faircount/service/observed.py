@@ -69,11 +69,12 @@ class Observed:
     def _note(self, scope: Scope, status: int, sent: int, seconds: float) -> None:
         endpoint = scope.get("endpoint")
         call = getattr(endpoint, "__name__", "none")
-        self.metrics.requests.labels(call, str(status)).inc()
-        self.metrics.seconds.labels(call).observe(seconds)
+        self.metrics.note_call(call, status, seconds)
+        level = logging.DEBUG if status < 400 and call == "message" else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
         survey = scope.get("path_params", {}).get("survey", "")
         known = {"survey": survey} if len(survey) == 32 and survey.isalnum() else {}
-        level = logging.DEBUG if status < 400 and call == "message" else logging.INFO
         said = {"call": call, "status": status, "milliseconds": round(seconds * 1000, 1), "bytes": sent, **known}
         _log.log(level, "call", extra=said)
 

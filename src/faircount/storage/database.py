@@ -36,7 +36,7 @@ class Transaction(ABC):
 
     @abstractmethod
     async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        """The same change for many lines."""
+        """The same change for many lines, at the latest when the block ends: what fails may only be known then."""
 
     async def one(self, statement: str, *values: Any) -> Record | None:
         """The first line of an answer, if there is one."""

@@ -12,6 +12,7 @@ from faircount.core.errors import DiskFullError, StorageError
 from faircount.storage.database import Database, Record, Transaction
 
 T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], object]
 BUSY_SECONDS = 30
 """How long a statement waits for another process that writes."""
 
@@ -39,15 +40,11 @@ class _Connection:
             self._open, self._file = opened(self._path), _file_at(self._path)
         return work(self._open)
 
-    async def commit(self) -> None:
+    def commit(self, connection: sqlite3.Connection) -> None:
         """Write the transaction; not into a file that was moved or deleted, where nobody would find it again."""
-
-        def work(open_: sqlite3.Connection) -> None:
-            if _file_at(self._path) != self._file:
-                raise sqlite3.OperationalError("the file of the database was moved or replaced: put it back")
-            open_.execute("COMMIT")
-
-        await self.call(work)
+        if _file_at(self._path) != self._file:
+            raise sqlite3.OperationalError("the file of the database was moved or replaced: put it back")
+        connection.execute("COMMIT")
 
     async def close(self) -> None:
         if self._open is not None:
@@ -74,25 +71,49 @@ def opened(path: str) -> sqlite3.Connection:
 
 
 class SqliteTransaction(Transaction):
-    """A transaction of one connection. The writer is alone, so that no line needs a lock."""
+    """A transaction of one connection. The writer is alone, so that no line needs a lock.
+
+    Every call of the connection's thread costs more than most statements do. So the beginning, and changes whose
+    outcome nobody asks for, wait for the next statement, or for the end, and are done in one call with it.
+    """
 
     for_update = ""
     skip_locked = ""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: _Connection, begin: str) -> None:
         self._connection = connection
+        self._waiting: list[Work] = [lambda open_: open_.execute(begin)]
 
     async def all(self, statement: str, *values: Any) -> Sequence[Record]:
         """All lines of an answer."""
-        return await self._connection.call(lambda open_: open_.execute(statement, values).fetchall())
+        return await self._call(lambda open_: open_.execute(statement, values).fetchall())
 
     async def run(self, statement: str, *values: Any) -> int:
         """Change something; how many lines were changed."""
-        return await self._connection.call(lambda open_: open_.execute(statement, values).rowcount)
+        return await self._call(lambda open_: open_.execute(statement, values).rowcount)
 
     async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
         """The same change for many lines."""
-        await self._connection.call(lambda open_: open_.executemany(statement, lines))
+        self._waiting.append(lambda open_: open_.executemany(statement, lines))
+
+    async def commit(self) -> None:
+        """The end of the block: all of it is on the disk."""
+        await self._call(self._connection.commit)
+
+    async def take_back(self) -> None:
+        """The end of a block that failed; nothing of it happens."""
+        self._waiting.clear()
+        await self._connection.call(_take_back)
+
+    async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        first, self._waiting = self._waiting, []
+
+        def together(open_: sqlite3.Connection) -> T:
+            for each in first:
+                each(open_)
+            return work(open_)
+
+        return await self._connection.call(together)
 
 
 class SqliteDatabase(Database):
@@ -105,14 +126,14 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
         """A block that sees the database as it is at its first statement."""
-        async with self._reads, _ended(self._reader, "BEGIN"):
-            yield SqliteTransaction(self._reader)
+        async with self._reads, _ended(SqliteTransaction(self._reader, "BEGIN")) as made:
+            yield made
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:
         """A block with nobody else writing."""
-        async with self._writes, _ended(self._writer, "BEGIN IMMEDIATE"):
-            yield SqliteTransaction(self._writer)
+        async with self._writes, _ended(SqliteTransaction(self._writer, "BEGIN IMMEDIATE")) as made:
+            yield made
 
     async def close(self) -> None:
         """Close both connections."""
@@ -121,14 +142,13 @@ class SqliteDatabase(Database):
 
 
 @asynccontextmanager
-async def _ended(connection: _Connection, begin: str) -> AsyncIterator[None]:
-    """Begin, and commit or take back: whatever happens, the next block finds no transaction open."""
-    await connection.call(lambda open_: open_.execute(begin))
+async def _ended(made: SqliteTransaction) -> AsyncIterator[SqliteTransaction]:
+    """Commit or take back: whatever happens, the next block finds no transaction open."""
     try:
-        yield
-        await connection.commit()
+        yield made
+        await made.commit()
     except BaseException:
-        await asyncio.shield(connection.call(_take_back))
+        await asyncio.shield(made.take_back())
         raise
 
 

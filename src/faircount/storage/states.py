@@ -76,7 +76,8 @@ async def insert(tx: Transaction, row: SurveyRow) -> None:
 async def update(tx: Transaction, survey: bytes, **change: Any) -> None:
     """Change columns of a survey."""
     names = ", ".join(f"{name} = ?" for name in change)
-    await tx.run(f"UPDATE surveys SET {names} WHERE id = ?", *change.values(), survey)  # noqa: S608 - as above
+    values = (*change.values(), survey)
+    await tx.run_many(f"UPDATE surveys SET {names} WHERE id = ?", [values])  # noqa: S608 - as above
 
 
 @dataclass(frozen=True)
