@@ -85,9 +85,9 @@ class _Patient(httpx.AsyncHTTPTransport):
         for _ in range(600):
             try:
                 answer = await super().handle_async_request(request)
+                await answer.aread()  # here: a server may be killed in the middle of its answer
                 if answer.status_code not in (500, 503):
                     return answer
-                await answer.aread()
             except httpx.TransportError:
                 pass
             await asyncio.sleep(0.1)
