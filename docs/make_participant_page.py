@@ -47,7 +47,7 @@ Because the digest is in the code, S1 cannot show other parameters, other keys o
 
 One record for each survey in IndexedDB, written with strict durability before anything is sent, sealed under a key that scripts cannot read out: the bytes that
 are sent, S1's acknowledgement, the parameters. Neither the answer nor the token is kept. A retry sends the same bytes; a second tab finds the first one's draw. The page
-tries again by itself while it is open, and goes on when it is opened again. "Forget" deletes the record with its key. Opening the page for the first time needs a connection.
+tries again by itself while it is open, and goes on when it is opened again. What S1 has signed, answer or withdrawal, is said once more then: a restored S1 may have lost it. "Forget" deletes the record with its key. Opening the page for the first time needs a connection.
 
 ## What is not covered
 

@@ -22,11 +22,13 @@ from faircount.dashboard.app import dashboard_app
 from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
+from faircount.protocol.wire.signing import SigningKey
 from faircount.service.aggregator_app import aggregator_app
 from faircount.service.client import connect
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
 from faircount.service.in_process import Pair, in_process
+from faircount.storage import states
 
 ROOT = Path(__file__).parents[2]
 ORIGIN = "http://localhost:9"  # nothing listens there: every request is answered by the test
@@ -177,6 +179,15 @@ class Trial:
                 part = connect(link, state=Path(folder, "part"))
                 part.answer(item)
                 part.server.close()
+
+    def signing_key(self) -> SigningKey:
+        """S1's key of the newest survey."""
+        return self.does(self._signing_key())
+
+    async def _signing_key(self) -> SigningKey:
+        async with self.pair.s1.server.database.read() as tx:
+            row = await states.find(tx, self.params[-1].survey)
+            return (await self.pair.s1.states.load(tx, row, wanted=())).state.key
 
     def status(self) -> dict[str, Any]:
         return self.does(self.pair.to_s1.get(f"{self.path}/status")).json()

@@ -40,6 +40,8 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     fill(page, {"How many": "8", "Share of them": "0.5", "Epsilon: how": "40", "Short name": "drinks"})
     fill(page, {"Name of these people": "guests", "Epsilon of all": "100"})
     expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
+    expect(page.get_by_text("Mechanism server-laplace.")).to_be_visible()
+    expect(page.get_by_text("Every report is proven to be exactly one vote")).to_be_visible()
     expect(page.get_by_text("protects next to nothing")).to_be_visible()
     page.get_by_role("button", name="Create and invite").click()
     waits(page, "It waits for you.")
@@ -64,6 +66,7 @@ def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_have_text(
         "Coffee100\u00a0%100 to 100\u00a0%100\u00a0%"
     )
+    expect(page.get_by_text("Reports counted: 5, each proven to be exactly one vote. Refused: 0.")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
     expect(page.get_by_role("row", name=re.compile("^Kept"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()

@@ -19,7 +19,6 @@ TITLES = {
     "waiting": "Kept on this device, not sent yet",
     "counted": "You were counted",
     "uncounted": "You were not counted",
-    "withdrawn": "Your answer is taken back",
     "refusal": "Do not answer here",
 }
 
@@ -208,24 +207,6 @@ def test_a_survey_that_is_not_open_yet_takes_the_answer_when_it_is(trial, visito
     expect(page.get_by_text("The survey is not open yet.")).to_be_visible()
     trial.open()
     sees(page, "sent")
-
-
-def test_taken_back_in_time_and_too_late(trial, visitor) -> None:
-    links = trial.create(6)
-    trial.answers(links[:3], "Carrow")
-    page = answer(visitor(), links[3], "Aldmoor")
-    page.get_by_role("button", name="Take my answer back").click()
-    page.get_by_role("button", name="No, keep it").click()
-    sees(page, "sent")
-    page.get_by_role("button", name="Take my answer back").click()
-    page.get_by_role("button", name="Yes, take it back").click()
-    sees(page, "withdrawn")
-    late = answer(visitor(), links[4], "Carrow")
-    result = trial.close()
-    assert [each["count"] for each in result["counts"]] == [0, 0, 4]
-    late.get_by_role("button", name="Take my answer back").click()
-    late.get_by_role("button", name="Yes, take it back").click()
-    sees(late, "counted")
 
 
 def test_an_invitation_used_elsewhere_is_told(trial, visitor) -> None:

@@ -150,7 +150,7 @@ async function follow(id) {
   const params = await parametersOfRecord(record);
   let news = { status: null, unreachable: false, early: false };
   let [bring, shown, pause, timer] = [() => {}, "", 1, null];
-  let again = record.stage === "sent"; // on an earlier visit
+  let again = ["sent", "withdrawn"].includes(record.stage); // on an earlier visit
 
   const actions = {
     check: async () => (await look(), isOver(record)),

@@ -5,7 +5,7 @@
 //          refused   S1 did not take it; `reason` and `words` say why
 //          leaving   the withdrawal is written here, not acknowledged
 //          withdrawn S1 has acknowledged the withdrawal
-//          counted, uncounted, ended   how it ended, as S2 signed it
+//          counted, uncounted, ended   how it ended, as S2 signed it; `forgotten`: counted after a signed withdrawal
 
 import { bytesText, hex, same, textBytes, unhex } from "../client/bytes.js";
 import { decode, encode } from "../client/codec.js";
@@ -61,6 +61,7 @@ export function visit(id, again = false) {
     let record = await load(id);
     const params = await parametersOfRecord(record);
     if (again && record.stage === "sent" && !record.tooLate) await heard(params, unhex(record.body));
+    if (again && record.stage === "withdrawn") record = await takeBackAgain(params, record);
     if (record.stage === "waiting") record = await send(params, record, unhex(record.body), "sent");
     if (record.stage === "leaving") record = await send(params, record, await withdrawal(params, record), "withdrawn");
     return record.stage === "sent" ? inquire(params, record) : record;
@@ -74,6 +75,12 @@ export async function withdraw(id) {
     if (!isOver(record)) await save({ ...record, stage: "leaving" });
   });
   return visit(id);
+}
+
+/** A restored S1 may have forgotten a withdrawal that it signed; where it is too late, the result tells what became of it. */
+async function takeBackAgain(params, record) {
+  const answer = await heard(params, await withdrawal(params, record));
+  return answer.name === "Rejected" && answer.reason !== EARLY ? inquire(params, record) : record;
 }
 
 const withdrawal = (params, record) => encode("Withdraw", { survey: params.survey, access: unhex(record.access) });
@@ -123,11 +130,13 @@ async function conclude(params, record, answer) {
   if (said === null || (record.outcome && record.outcome !== outcome)) {
     return save({ ...record, disbelieved: record.disbelieved + 1 });
   }
-  if (said.name === "Aborted") return save({ ...record, stage: "ended", outcome });
+  const forgotten = record.stage === "withdrawn";
+  if (said.name === "Aborted") return forgotten ? record : save({ ...record, stage: "ended", outcome });
   const mine = [unhex(record.user), unhex(record.publicKey)];
   const counted = answer.name === "Inclusion" && (await countsIn(said, answer, ...mine));
   const inclusion = counted ? { index: answer.index, size: answer.size, path: answer.path.map(hex) } : null;
-  return save({ ...record, stage: counted ? "counted" : "uncounted", outcome, inclusion });
+  if (forgotten && !counted) return record; // not forgotten at all
+  return save({ ...record, stage: counted ? "counted" : "uncounted", outcome, inclusion, forgotten });
 }
 
 /** What S2 signed about the end of this very survey; null if it is nothing of that. */

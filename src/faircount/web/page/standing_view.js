@@ -46,6 +46,7 @@ function sentences(record, news, outcome) {
   if (stage === "leaving") return news.unreachable ? [say("leavingWords")] : [];
   if (stage === "refused") return [say(REFUSALS[record.reason] ?? "refusedOther", { words: record.words })];
   if (stage === "ended") return [say("endedWords", { reason: outcome ? bytesText(outcome.reason) : "" })];
+  if (record.forgotten) return [say("forgottenWords")];
   const late = record.tooLate ? [say("tooLateWords")] : [];
   return [say(`${stage}Words`), ...late];
 }
