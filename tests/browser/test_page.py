@@ -122,6 +122,9 @@ def test_the_page_says_who_protects_and_that_the_vote_is_proven(trial, visitor) 
     other = opened(visitor(locale="de"), link)
     expect(other.get_by_text("Count & Sons schützt Sie vor Aldmoor Council")).to_be_visible()
     expect(other.get_by_text("mit einem Beweis gesendet, dass sie genau eine Stimme ist")).to_be_visible()
+    (link, *_) = trial.create(s1_operator="Count & Sons")
+    page = opened(visitor(), link)
+    expect(page.get_by_text("but not for Count & Sons, which runs both servers")).to_be_visible()
 
 
 def test_placed_coins_and_what_is_not_proven_in_words(trial, visitor) -> None:

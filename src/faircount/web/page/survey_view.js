@@ -78,7 +78,8 @@ function promise(params) {
 /** From whom the promise protects, and on whom that relies. */
 function whomFrom(params) {
   if (noiseOf(params) === "users") return say("promiseServers", { phi: written(params.phi) });
-  return say("promiseServerNoise", { s1: name(params.s1_operator), s2: name(params.s2_operator) });
+  const words = params.s1_operator === params.s2_operator ? "promiseOneServer" : "promiseServerNoise";
+  return say(words, { s1: name(params.s1_operator), s2: name(params.s2_operator) });
 }
 
 /** Who makes the noise: "users" or "servers". */
