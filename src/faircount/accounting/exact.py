@@ -223,9 +223,9 @@ def _laplace_ratios(a: float, r: float, reach: int) -> list[float]:
     The generating function ((1-a)^2 / ((1-aw)(1-a/w)))^r gives a(z+1-r) g[z+1] = (1+a^2) z g[z] - a(z-1+r) g[z-1].
     """
     ahead = math.ceil(20 / -math.log(a)) + 20  # an error shrinks by a^2 a step, so these forget the starting value
-    ratio, ratios = a, []
+    ratio, ratios, middle = a, [], 1 + a * a
     for z in range(reach + ahead, 0, -1):
-        ratio = a * (z - 1 + r) / ((1 + a * a) * z - a * (z + 1 - r) * ratio)
+        ratio = a * (z - 1 + r) / (middle * z - a * (z + 1 - r) * ratio)
         if z <= reach:
             ratios.append(ratio)
     return ratios[::-1]

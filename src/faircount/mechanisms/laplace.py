@@ -56,9 +56,10 @@ def half_law(epsilon: float, h: int, length: int) -> list[Decimal]:
     """
     with localcontext(PRECISE):
         a, r = (-Decimal(epsilon) / 2).exp(), 1 / Decimal(h)
+        middle = 1 + a * a
         law = [Decimal(0), Decimal(1)]  # g[z+1], g[z] from the far end on
         for z in range(2 * length, 0, -1):
-            law.append(((1 + a * a) * z * law[-1] - a * (z + 1 - r) * law[-2]) / (a * (z - 1 + r)))
+            law.append((middle * z * law[-1] - a * (z + 1 - r) * law[-2]) / (a * (z - 1 + r)))
         law.reverse()
         whole = law[0] + 2 * sum(law[1:])
         return [each / whole for each in law[: length + 1]]

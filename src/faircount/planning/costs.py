@@ -24,14 +24,6 @@ class Cost:
     sees: str  # who sees what
 
 
-_SUMS = {
-    SERVERS: ("two servers", "each server one uniform share, everybody the result"),
-    EXPLICIT: ("shares held by users", "every user one uniform share of each other one's vector, everybody the result"),
-    MASKED: ("users mask each other", "S2 vectors under masks that only cancel in the sum, everybody the result"),
-}
-"""How sums travel: in which words, and who sees what."""
-
-
 def cost(mechanism: FrequencyMechanism) -> Cost | None:
     """The cheapest form that needs no trusted party and changes nothing of the noise; None where nothing carries it.
 
@@ -41,20 +33,18 @@ def cost(mechanism: FrequencyMechanism) -> Cost | None:
     if mechanism.proven:
         return _proven(mechanism)
     if mechanism.collected is Collected.SUM:
-        return _of_sum(SERVERS, mechanism) if mechanism.every_user_alike else _with_places(mechanism)
+        return _through(SERVERS, mechanism) if mechanism.every_user_alike else _with_places(mechanism)
     if mechanism.collected is Collected.SETS:
-        sent = TWO_STAGE.bytes_sent(makes_shares(mechanism))
-        sees = "S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result"
-        return Cost("elected helpers", str(TWO_STAGE), sent, len(TWO_STAGE.phases), sees)
+        return _through(TWO_STAGE, mechanism)
     report = -(-mechanism.response_bits // 8)
     if mechanism.collected is Collected.REPORTS:
         return Cost("one report", None, report, 1, "the server every user's own, randomized report")
     return Cost("trusted server", None, report, 1, "the server every answer in the clear")
 
 
-def _of_sum(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
-    form, sees = _SUMS[topology]
-    return Cost(form, str(topology), topology.bytes_sent(makes_shares(mechanism)), len(topology.phases), sees)
+def _through(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
+    sent = topology.bytes_sent(makes_shares(mechanism))
+    return Cost(topology.form, str(topology), sent, len(topology.phases), topology.sees)
 
 
 def _proven(mechanism: FrequencyMechanism) -> Cost | None:
@@ -63,14 +53,14 @@ def _proven(mechanism: FrequencyMechanism) -> Cost | None:
         SERVERS.runs(makes_shares(mechanism))
     except ParameterError:
         return None
-    return _of_sum(SERVERS, mechanism)
+    return _through(SERVERS, mechanism)
 
 
 def _with_places(mechanism: FrequencyMechanism) -> Cost:
     """Between users who have places in a roster: each with all others, or with some neighbours where that is less."""
-    whole = _of_sum(EXPLICIT, mechanism)
+    whole = _through(EXPLICIT, mechanism)
     try:
-        masked = _of_sum(MASKED, mechanism)
+        masked = _through(MASKED, mechanism)
     except ParameterError:  # no graph bears so many colluding users
         return whole
     return min(whole, masked, key=lambda each: each.bytes_sent)

@@ -77,8 +77,8 @@ def test_estimates_are_the_weighted_ones() -> None:
         by_hand = sum(w * each.estimates for w, each in zip(result.weights, result.groups.values(), strict=True))
         np.testing.assert_allclose(result.estimates, by_hand)
         assert result.consistent.sum() == pytest.approx(1)
-    sizes = [each.included for each in made().groups.values()]
-    np.testing.assert_allclose(made(weights="uwa").weights, weighting.uwa(sizes))
+    sizes = [each.included for each in result.groups.values()]
+    np.testing.assert_allclose(result.weights, weighting.uwa(sizes))  # the last ones
 
 
 def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:

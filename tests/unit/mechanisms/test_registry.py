@@ -20,6 +20,7 @@ from faircount.mechanisms.decoys import heads
 from faircount.mechanisms.secret_shared import Derived, NoiseMechanism, one_hot
 from faircount.protocol import SurveyParameters, topology_named
 from faircount.protocol.play import set_up
+from faircount.service.owner.advice import Wishes, advise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,12 @@ def test_its_published_parameters_parse_to_the_same_mechanism() -> None:
     registry._registered.clear()
     with pytest.raises(MalformedError, match="no protocol runs a mechanism of the name 'even-coins'"):
         SurveyParameters.parse(params.published)
+
+
+def test_the_owner_of_a_survey_can_ask_for_it() -> None:
+    found = advise(Wishes(tuple(ITEMS), users=300, epsilon=1.0, mechanism="even-coins"))
+    assert isinstance(found.mechanism, EvenCoins)
+    assert found.mechanism.dropouts == 60  # a fifth of the invited may be missing
 
 
 def test_it_gives_the_example_on_which_the_contract_is_tested() -> None:

@@ -65,10 +65,13 @@ class Topology:
     and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends. `bytes_sent`
     counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves. `sizes` says
     how many elements a list, and how many bytes a blob, of a user can have. `trial` gives mechanism and terms of small
-    surveys without noise, one item per user, in variants: tests play them.
+    surveys without noise, one item per user, in variants: tests play them. `form` names it to people, `sees` says
+    who sees what of an answer.
     """
 
     name: str
+    form: str
+    sees: str
     phases: tuple[State, ...]
     runs: Callable[[FieldMechanism], FieldMechanism]
     check: "Callable[[SurveyParameters], None]"

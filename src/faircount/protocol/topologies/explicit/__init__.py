@@ -57,6 +57,8 @@ def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
 
 EXPLICIT = Topology(
     name="explicit",
+    form="shares held by users",
+    sees="every user one uniform share of each other one's vector, everybody the result",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING),
     runs=runs,
     check=check,

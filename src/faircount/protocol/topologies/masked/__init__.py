@@ -98,6 +98,8 @@ def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
 
 MASKED = Topology(
     name="masked",
+    form="users mask each other",
+    sees="S2 vectors under masks that only cancel in the sum, everybody the result",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
     runs=runs,
     check=check,

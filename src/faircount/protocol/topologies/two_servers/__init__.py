@@ -71,6 +71,8 @@ def _words(_: Attendance, found: float) -> str:
 
 SERVERS = Topology(
     name="servers",
+    form="two servers",
+    sees="each server one uniform share, everybody the result",
     phases=(State.SUBMITTING,),
     runs=runs,
     check=check,

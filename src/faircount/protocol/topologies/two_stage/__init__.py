@@ -110,6 +110,8 @@ def _words(_: Attendance, __: float) -> str:
 
 TWO_STAGE = Topology(
     name="two-stage",
+    form="elected helpers",
+    sees="S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result",
     phases=(State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
     runs=runs,
     check=check,
