@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
@@ -40,6 +40,9 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 LOOKS = {"desktop": (1200, 900), "phone": (320, 640)}
 SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
 """A folder for pictures of every view; without it none are made."""
+
+
+expect.set_options(timeout=30_000)  # a busy machine is slow: only a failure waits that long
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from faircount.protocol.survey.budget import Charge, Ledger
 from faircount.service.aggregator_app import plain_budget
 
 
-def ledger(*, adaptive: bool) -> Ledger:
-    opened = Ledger("staff", 5.0, 1e-5, adaptive)
+def ledger() -> Ledger:
+    opened = Ledger("staff", 5.0, 1e-5, adaptive=True)
     first, second, third = (Charge(bytes([each]) * 16, 1.5, 1e-6) for each in (1, 2, 3))
     after = opened.reserve(first).settle(first.survey, 1.25, 1e-6)
     return after.reserve(second).release(second.survey).reserve(third)
@@ -14,7 +14,7 @@ def ledger(*, adaptive: bool) -> Ledger:
 
 def test_each_survey_begins_where_the_one_before_ended() -> None:
     known = {"01" * 16: {"name": "first", "opened_at": "2026-01-01T00:00:00Z"}}
-    found = steps_of(plain_budget(ledger(adaptive=True)), known)
+    found = steps_of(plain_budget(ledger()), known)
     assert [(each["before"], each["after"]) for each in found["surveys"]] == [(0.0, 1.25), (1.25, 1.25), (1.25, 2.75)]
     assert [each["status"] for each in found["surveys"]] == ["spent", "released", "reserved"]
     assert [each.get("name") for each in found["surveys"]] == ["first", None, None]
@@ -23,9 +23,7 @@ def test_each_survey_begins_where_the_one_before_ended() -> None:
 
 
 def test_surveys_that_cost_less_together_are_said_to() -> None:
-    opened = Ledger("staff", 5.0, 1e-3, adaptive=False)
-    for each in range(8):
-        opened = opened.reserve(Charge(bytes([each]) * 16, 0.5, 0.0))
-    found = steps_of(plain_budget(opened), {})
-    assert found["together"]
-    assert found["spent"]["epsilon"] < found["surveys"][-1]["after"] == 4.0
+    """Where the owner declared that they do not depend on each other, S2 composes them."""
+    plain = plain_budget(ledger())
+    assert steps_of({**plain, "spent": {"epsilon": 2.5, "delta": 1e-5}}, {})["together"]
+    assert not steps_of({**plain, "surveys": [], "spent": {"epsilon": 0.0, "delta": 0.0}}, {})["together"]
