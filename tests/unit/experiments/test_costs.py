@@ -38,10 +38,10 @@ def test_two_stage_costs_are_counted_as_corrected(table: CostTable) -> None:
 
 
 def test_what_more_helpers_cost_is_counted_as_corrected() -> None:
-    """TSS' beyond TSS; averages of 300 surveys, compared at five standard errors (2.4% each)."""
-    made = costs(24, 6, alpha=0.5, phi=13, runs=300, entropy=SeededStream(8))
+    """TSS' beyond TSS; averages of 200 surveys, compared at five standard errors (3% each)."""
+    made = costs(24, 6, alpha=0.5, phi=13, runs=200, entropy=SeededStream(8))
     for cell in CELLS["tss_prime"]:
-        assert made.counted["tss_prime"][cell.counter] == pytest.approx(cell.ours(made.size), rel=0.12), cell.counter
+        assert made.counted["tss_prime"][cell.counter] == pytest.approx(cell.ours(made.size), rel=0.15), cell.counter
     helper = next(cell for cell in CELLS["tss_prime"] if cell.counter == "user: field additions as helper")
     assert helper.paper is not None
     assert helper.paper(made.size) > 1.2 * made.counted["tss_prime"][helper.counter]
