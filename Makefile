@@ -7,7 +7,7 @@ BENCH := .venv-bench
 SEED ?= 0
 USERS ?= 5000
 
-.PHONY: demo reproduce test browser browsers screenshots faults kills load mutants lint format bench docs coverage site pythons vectors lock clean
+.PHONY: demo reproduce test browser browsers firefox screenshots faults kills load mutants lint format bench docs coverage site pythons vectors lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "faircount needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -35,6 +35,12 @@ browser:  ## find Chromium and Node for the tests of the page, or install Debian
 
 browsers: $(STAMP) browser  ## a survey of 20 browsers and 30 Python clients, instead of the 4 and 8 of make test
 	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 $(BIN)/python -m pytest tests/browser/test_page.py -k together
+
+firefox: browser  ## the page's client in Firefox, outside make test: every known answer; installs Debian's firefox-esr where it is missing
+	@command -v firefox-esr >/dev/null || { \
+	  echo "Firefox is missing: installing Debian's package firefox-esr"; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends firefox-esr; }
+	node --experimental-websocket tests/browser/firefox.mjs
 
 screenshots: $(STAMP) browser  ## pictures of every view of page and dashboard, into out/screenshots; two go into the documentation
 	mkdir -p out/screenshots docs/images
