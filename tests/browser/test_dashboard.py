@@ -14,6 +14,9 @@ from playwright.sync_api import Page, expect
 
 from faircount.core.errors import FaircountError
 from faircount.dashboard.surveys import Surveys
+from faircount.service.owner.advice import Wishes
+from faircount.service.owner.folder import OwnerFile, read_servers
+from faircount.service.owner.survey import Facts, create
 
 
 def fill(page: Page, values: dict[str, str]) -> None:
@@ -183,6 +186,22 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
     expect(page.get_by_label("Question")).to_have_value("Why?")
     page.get_by_label("Language").select_option("de")
     expect(page.get_by_label("Frage", exact=True)).to_have_value("Why?")
+
+
+def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> None:
+    s1, s2 = read_servers(owner.surveys.servers)
+    wishes = Wishes(("a", "b"), 8, 40.0, absent=0.5)
+    create(owner.surveys.folder / "bare", wishes, Facts("Why?"), OwnerFile(s1, s2, s1.address, (40.0, 1e-6)))
+    before = owner.surveys.one("bare")
+    assert (before["invited"], before["status"], before["population"]) == (False, None, "")
+    after = owner.surveys.wish("bare", "invite", {})
+    assert (after["invited"], after["status"]["people"], after["status"]["waits_for"]) == (True, 8, "owner")
+    assert owner.surveys.wish("bare", "invite", {})["status"]["people"] == 8  # again: nothing new
+    assert len(owner.surveys.people("bare")) == 8
+    with pytest.raises(FaircountError, match="there are 8 invitations, counted from 0"):
+        owner.surveys.invitation("bare", "8")
+    with pytest.raises(FaircountError, match="a survey can be told to"):
+        owner.surveys.wish("bare", "vanish", {})
 
 
 def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey(owner, tmp_path) -> None:

@@ -376,7 +376,7 @@ const de = {
   budgetElsewhere: "{id}, nicht in diesem Ordner",
   budgetClosed: "S2 wurde aus einer Sicherung wiederhergestellt: Wer S2 betreibt, muss die Quittungen seither vorlegen, bevor diese Personen wieder gefragt werden.",
   charge_reserved: "Reserviert",
-  charge_spent: "Verbraucht",
+  charge_spent: "Ausgegeben",
   charge_released: "Zurückgegeben",
 
   invitationsTitle: "Einladungen",
