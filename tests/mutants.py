@@ -32,7 +32,8 @@ class Mutant:
 
 
 TWO_SERVERS, LYING = "topologies/two_servers/coordinator.py", "tests/unit/protocol/two_servers/test_lying_s2.py"
-STAGED_USER, STAGED = "topologies/two_stage/user.py", "tests/unit/protocol/two_stage"
+STAGED_USER = "topologies/two_stage/user.py"
+STAGED = "tests/unit/protocol/two_stage/test_liars.py tests/unit/protocol/two_stage/test_refusals.py"
 ONE_SUM = "tests/unit/protocol/peers/test_one_sum.py"
 ANCHOR, LIMITS = "tests/unit/protocol/roles/test_anchor.py", "tests/unit/protocol/roles/test_limits.py"
 PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py tests/unit/protocol/two_servers/test_proven_surveys.py"

@@ -4,10 +4,13 @@ import random
 
 import pytest
 
-from faircount.protocol import EXPLICIT, MASKED, SERVERS
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.topologies.two_servers import coordinator
+from faircount.protocol.topologies.two_stage import user as two_stage_user
+from faircount.protocol.wire.digests import members_of
 from faircount.testing.faults import Kind, Op, play
+from faircount.testing.world import Trouble
 
 RECEIPTED = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CARRY), Op(Kind.CARRY)]
 """Everybody has answered, and S1 has its receipt."""
@@ -27,7 +30,7 @@ def schedule(seed: int) -> list[Op]:
     return ops
 
 
-@pytest.mark.parametrize(("topology", "runs"), [(SERVERS, 150), (MASKED, 60), (EXPLICIT, 60)], ids=str)
+@pytest.mark.parametrize(("topology", "runs"), [(SERVERS, 150), (MASKED, 60), (EXPLICIT, 60), (TWO_STAGE, 60)], ids=str)
 def test_whatever_a_server_signs_there_is_one_sum_over_enough_people_and_one_result(topology, runs) -> None:
     endings, before = set(), [] if topology is SERVERS else [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)]
     for seed in range(runs):
@@ -57,3 +60,15 @@ def test_a_planted_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert play(SERVERS, ops, 5).problems == ()
     monkeypatch.setattr(*hole)
     assert play(SERVERS, ops, 5).problems != ()
+
+
+def test_s1_that_singles_out_a_reporter_is_found_where_helpers_do_not_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every helper is shown the shares of one reporter of each item; honest ones refuse, and add up when asked well."""
+    told = Op(Kind.VISIT, 0, list(Trouble).index(Trouble.TAMPERED) + len(Trouble) * 7)
+    round_, enrolled = Op(Kind.ROUND), [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)]
+    lies = [Op(Kind.VISIT, i, told.how) for i in range(5)]
+    ops = [*enrolled, *enrolled, round_, Op(Kind.DEADLINE), *lies, round_, Op(Kind.DEADLINE), Op(Kind.CONVERSE)]
+    assert play(TWO_STAGE, ops, 5, 1).problems == ()
+    monkeypatch.setattr(two_stage_user, "_is_whole", lambda task, ballot, present: True)
+    monkeypatch.setattr(two_stage_user, "_senders", lambda task, *_: members_of(task.listed, 5)[: len(task.parcels)])
+    assert play(TWO_STAGE, ops, 5, 1).problems != ()

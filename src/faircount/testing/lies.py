@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from faircount.protocol import Message
+from faircount.protocol import TWO_STAGE, Message
 from faircount.protocol.topologies.explicit.messages import PeersClaim
 from faircount.protocol.topologies.masked.messages import MaskedClaim
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
@@ -21,7 +21,8 @@ from faircount.testing.world import World
 
 def lie_of_s2(world: World, who: int, how: int) -> None:
     """S2 signs something false, and S1 hears it."""
-    from faircount.testing.lies_peers import lies_of_s2  # it needs this module
+    from faircount.testing import lies_two_stage  # they need this module
+    from faircount.testing.lies_peers import lies_of_s2
 
     claim, message = world.s1.claim, None
     if how % 5 == 4:
@@ -30,20 +31,25 @@ def lie_of_s2(world: World, who: int, how: int) -> None:
         message = (_foreign_set, _another_claim)[how % 2](world, claim, who)
     elif isinstance(claim, (PeersClaim, MaskedClaim)):
         message = lies_of_s2(world, claim, who, how)
+    elif world.setup.params.topology is TWO_STAGE:
+        message = lies_two_stage.lies_of_s2(world, who, how)
     if message is not None:
         world.tell_s1(message)
 
 
 def lie_of_s1(world: World, who: int, how: int) -> None:
     """S1 signs something false, and S2 hears it."""
-    from faircount.testing.lies_peers import lies_of_s1  # it needs this module
+    from faircount.testing import lies_two_stage  # they need this module
+    from faircount.testing.lies_peers import lies_of_s1
 
-    claim = world.s1.claim
+    claim, lie = world.s1.claim, None
     if isinstance(claim, ServersClaim):
         lie = _lies_of_s1(world, claim, who, how)
     elif isinstance(claim, (PeersClaim, MaskedClaim)):
         lie = lies_of_s1(world, claim, who, how)
-    else:
+    elif world.setup.params.topology is TWO_STAGE:
+        lie = lies_two_stage.lies_of_s1(world, who, how)
+    if lie is None:
         return
     ahead = Link(99, bytes(32)) if how % 7 == 6 else world.s1.newest
     world.watch.claims[hash_of(lie)] = lie

@@ -25,7 +25,7 @@ from faircount.protocol.survey.states import FINAL
 from faircount.protocol.topologies.explicit.messages import Call
 from faircount.protocol.topologies.masked.messages import MaskCall
 from faircount.protocol.topologies.peers.messages import Roster
-from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall
+from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall, Task
 from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
 from faircount.protocol.wire.messages import Accepted, Rejected, Signed, Withdraw, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
@@ -271,6 +271,8 @@ def tampered(answer: Message, how: int) -> Message:
         bits = bytearray(answer.members)
         bits[0] ^= 1 << how % 8
         return replace(answer, members=bytes(bits), blobs=answer.blobs[: max(0, bits[0].bit_count() - 1)])
+    if isinstance(answer, SumCall) and how % 3:
+        return replace(answer, tasks=tuple(_singled_out(each, how) for each in answer.tasks))
     if isinstance(answer, (MaskCall, SumCall)):
         return replace(answer, members=bytes((answer.members[0] ^ 1 << how % 8, *answer.members[1:])))
     if isinstance(answer, Assignment):
@@ -280,3 +282,9 @@ def tampered(answer: Message, how: int) -> Message:
             else replace(answer, gone=(Gone(2, how % 8),), attempt=2)
         )
     return answer
+
+
+def _singled_out(task: Task, how: int) -> Task:
+    """A slot's shares without those of all reporters but one; the list cut down to it, too, or left as it was."""
+    listed = task.listed if how % 2 else bytes((1 << how % 8, *task.listed[1:]))
+    return replace(task, listed=listed, parcels=task.parcels[:1])
