@@ -7,9 +7,11 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ProtocolError
+from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, encode
 from faircount.protocol.roles.anchor import MemoryAnchor, use_value
+from faircount.protocol.roles.coordinator import backup, restored
 from faircount.protocol.survey.server_secrets import noise_stream
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_servers import user as servers_user
@@ -247,6 +249,25 @@ def test_another_survey_asks_another_question_and_draws_other_noise(proven) -> N
     releases = (b"\1" * 32, b"\xff"), (bytes(32), b"\xfe")
     others = [noise_stream(first.params, Party.S1, same[0], *each).bytes(32) for each in releases]
     assert len({drawn[0], *others}) == 3
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [ServerLaplace(items=6, users=6, epsilon=0.5), PlacedCoins(items=6, users=6, coins=5, epsilon=1.0)],
+    ids=lambda each: each.name,
+)
+def test_a_restored_s1_sends_the_same_sum_with_the_same_noise(proven, mechanism) -> None:
+    """Other noise, or another placement of coins, over the same set would be a second release."""
+    play = proven(mechanism=mechanism, minimum=None)
+    play.answer_all()
+    (claim,) = play.deadline()
+    saved = backup(play.s1)
+    (batch,) = play.tell_s1(play.tell_s2(claim)[0])
+    (first,) = play.tell_s1(play.tell_s2(batch)[0])
+    play.s1, (asked,) = restored(saved)
+    (again,) = play.tell_s1(play.tell_s2(asked)[0])
+    assert isinstance(parse(again.payload), ShareSum)
+    assert parse(again.payload) == parse(first.payload)
 
 
 def test_noise_of_both_servers_is_in_the_result(proven) -> None:

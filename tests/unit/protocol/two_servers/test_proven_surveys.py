@@ -21,7 +21,7 @@ from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import form_of
 from faircount.protocol.wire.codec import Party, parse
-from faircount.protocol.wire.messages import Aborted, Published, Signed
+from faircount.protocol.wire.messages import Aborted, Accepted, Published, Signed
 from faircount.testing.invalid_reports import INVALID, invalid_kinds
 
 MECHANISMS = [
@@ -136,6 +136,21 @@ def test_the_statement_says_what_a_liar_can_move() -> None:
     assert without.to_dict()["validity"]["proven"] is False
     assert "not proven" in without.to_dict()["validity"]["statement"]
     assert without.validity.frequency_bound(1) == 1.0
+
+
+def test_a_report_of_another_person_cannot_be_sent_again(proven) -> None:
+    """Not even under another key with the same secret: X25519 does not tell a point u from 1/u, but the seal does."""
+    play = proven(n=7)
+    play.answer_all(skip=(2,))
+    copied, thief = play.people[0].body, play.invitations[2]
+    prime = 2**255 - 19
+    twin = pow(int.from_bytes(copied.public_key, "little"), -1, prime).to_bytes(32, "little")
+    assert play.s2.sealing.agree(play.s2.box, twin) == play.s2.sealing.agree(play.s2.box, copied.public_key)
+    (answer,) = play.tell_s1(replace(copied, access=thief.access, public_key=twin, mac=thief.seal(twin)))
+    assert isinstance(answer, Accepted)
+    play.settle(play.deadline())
+    assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
+    assert (said(play, Published).included, said(play, Published).refused) == (6, 1)
 
 
 # --- parameters ---------------------------------------------------------------------------------------------------
