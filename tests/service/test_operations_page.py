@@ -12,13 +12,28 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from faircount.cli import main
 from faircount.service.processes import free_port, process_exists
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+TEXT = re.sub(r"^```.*?^```$", "", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 LONGEST = 300
+
+
+@pytest.mark.parametrize("line", re.findall(r"`faircount ([^`]*)`", TEXT))
+def test_a_command_in_the_text_is_one_that_there_is(line: str) -> None:
+    """Blocks of commands are run below; these are not, but their names and options are right."""
+    words = line.split()
+    command: click.Command | None = main
+    while isinstance(command, click.Group):
+        command = command.get_command(click.Context(command), words.pop(0))
+    assert command is not None, line
+    known = {option for each in command.params for option in each.opts}
+    assert {each for each in words if each.startswith("--")} <= known
 
 
 @pytest.fixture

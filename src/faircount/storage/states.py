@@ -196,10 +196,16 @@ async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) 
         return await tx.all(f"{select} ORDER BY store, key", survey)
     if not wanted:
         return ()
-    keys = tuple({key for _, key in wanted})
+    keys = _padded({key for _, key in wanted})
     found = await tx.all(f"{select} AND key IN {marks(keys)}", survey, *keys)
     places = set(wanted)
     return [each for each in found if (each["store"], bytes(each["key"])) in places]
+
+
+def _padded(keys: Iterable[bytes]) -> tuple[bytes, ...]:
+    """So many keys, the last one repeated, that there are few statements in all: a database prepares each once."""
+    found = tuple(keys)
+    return found + found[-1:] * ((1 << (len(found) - 1).bit_length()) - len(found))
 
 
 def _opened(key: RowKey, row: SurveyRow, each: Record) -> Row:
