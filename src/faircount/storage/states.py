@@ -18,7 +18,7 @@ from faircount.protocol.roles.coordinator import backup
 from faircount.protocol.roles.stored import entries_of, held_elsewhere, row_of
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
-from faircount.storage.keys import KeyFolder, RowKey, survey_key
+from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -94,7 +94,7 @@ class States(Generic[S]):
 
     def __init__(self, kind: type[S], keys: KeyFolder) -> None:
         self._kind, self._keys = kind, keys
-        self._heads: dict[bytes, tuple[int, Coordinator]] = {}
+        self._heads: dict[bytes, tuple[bytes, Coordinator]] = {}
 
     async def load(
         self, tx: Transaction, row: SurveyRow, ledger: Ledger | None = None, wanted: Sequence[Place] | None = None
@@ -116,12 +116,12 @@ class States(Generic[S]):
 
     def _head(self, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
         """The state with empty stores. S1 decodes a head once: everybody's access is in it, and users come all day."""
-        known = self._heads.get(row.id)
-        if known is not None and known[0] == row.head_version:
+        known, sealed = self._heads.get(row.id), row.sealed or b""
+        if known is not None and known[0] == sealed[:NONCE]:  # not the version: a restore gives it out again
             return cast(S, backup(known[1]))
-        state = decode_head(self._kind, key.open(_head_place(row.id, row.generation), row.sealed or b""), None, ledger)
+        state = decode_head(self._kind, key.open(_head_place(row.id, row.generation), sealed), None, ledger)
         if isinstance(state, Coordinator):
-            self._heads[row.id] = row.head_version, backup(state)
+            self._heads[row.id] = sealed[:NONCE], backup(state)
             while len(self._heads) > MOST_HEADS:
                 self._heads.pop(next(iter(self._heads)))
         return state

@@ -14,17 +14,20 @@ import pytest
 from click.testing import CliRunner
 
 from faircount.cli import main
+from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError, RemoteError
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, decode, encode
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import Receipt, Signed
+from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, Withdraw
 from faircount.service.calls import RemoteServer
 from faircount.service.client import Participation, connect
-from faircount.service.in_process import server_in
+from faircount.service.in_process import in_process, server_in
 from faircount.service.owner.survey import Survey
 from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
 from faircount.service.standing import Stage
 from faircount.service.tokens import Scope, add_token
+from faircount.service.trial_survey import done, set_up, told
 from faircount.storage.sqlite import opened
 
 Serving = Callable[..., Any]
@@ -200,6 +203,30 @@ def test_a_database_is_not_put_back_under_a_server_that_runs(serving: Serving, t
         tried = CliRunner().invoke(main, ["restore", "coordinator", str(copy), "--settings", str(settings)])
         assert (tried.exit_code, "stop the coordinator first" in tried.output) == (2, True)
         assert sqlite_file(url(tmp_path, "s1")).read_bytes() == before
+
+
+def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_path: Path) -> None:
+    """What it has in memory is of another past, although as many changes were written in it."""
+    address, copy = f"sqlite:///{tmp_path}/s1.sqlite", tmp_path / "copy.sqlite"
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            mechanism = Laplace(items=3, epsilon=20.0, users=6, dropouts=2)
+            survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SystemEntropy())
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            back_up(address, copy)
+            old, new = survey.invitations[0].access, SystemEntropy().bytes(32)
+            done(await pair.to_s1.post(f"{survey.path}/reissue", content=old + new))
+            assert await told(pair.to_s1, survey, Withdraw(survey.params.survey, new))
+            put_back(address, copy, "coordinator")
+            other = await server_in(tmp_path / "s1", address, "s1")
+            await restored_s1(other)
+            await other.database.close()
+            answer = await told(pair.to_s1, survey, Withdraw(survey.params.survey, survey.invitations[1].access))
+            assert isinstance(answer, Rejected)
+            assert answer.why is Reason.EARLY  # it asks S2 first what stands
+
+    asyncio.run(work())
 
 
 def test_what_is_no_backup_of_this_server_is_refused(serving: Serving, tmp_path: Path) -> None:
