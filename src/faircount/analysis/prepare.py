@@ -152,8 +152,9 @@ def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
     if not from_data:
         raise RefusedError(
             "no list of items was given. A list taken from the answers gives away that somebody gave each answer on "
-            "it, which no noise can hide. Give the public list: --domain a,b,c or --domain @FILE (domain= in Python). "
-            "--domain-from-data takes it from the answers all the same; the guarantee then does not cover the list"
+            "it, which no noise can hide. Give the public list: --domain a,b,c or --domain @FILE (in Python domain=, a "
+            "list, a file's path, or a column's categories if they are public). --domain-from-data takes it from the "
+            "answers all the same; the guarantee then does not cover the list"
         )
     found = sorted({text_of(each) for each in answers if not is_missing(each)})
     if len(found) < 2:

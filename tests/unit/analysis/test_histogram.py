@@ -104,7 +104,7 @@ def test_users_with_several_rows_count_once() -> None:
 @pytest.mark.parametrize(
     ("known", "error", "words"),
     [
-        ({"domain": None}, RefusedError, "no list of items"),
+        ({"domain": None}, RefusedError, "no list of items .*a column's categories"),
         ({"domain": CITIES[:2]}, AnswerError, "100 of 600 users have an answer outside"),
         ({"epsilon": None}, ParameterError, "give epsilon"),
         ({"epsilon": {"a": 1.0}}, ParameterError, "need groups"),
