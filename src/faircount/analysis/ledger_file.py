@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from faircount.accounting.guarantee import delta_in_words
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
 from faircount.core.files import reason, sync_folder
@@ -204,7 +205,7 @@ def _reserved(before: Ledger, wanted: Charge) -> Ledger:
 
 
 def _amounts(epsilon: float, delta: float) -> str:
-    return f"epsilon {epsilon:.4g} and delta {delta:.3g}"
+    return f"epsilon {epsilon:.4g} and delta {delta_in_words(delta)}"
 
 
 def _name(population: object) -> str:

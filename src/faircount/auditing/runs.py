@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from faircount.accounting.guarantee import delta_in_words
 from faircount.auditing.statistics import CHANCE, Finding, find, refutable
 from faircount.core import plain
 from faircount.core.arrays import Floats, Ints
@@ -119,9 +120,9 @@ class AuditReport:
         return f"<AuditReport: {self}>"
 
     def __str__(self) -> str:
-        verdict = "REFUTED" if self.refuted else "not refuted"
+        verdict, delta = "REFUTED" if self.refuted else "not refuted", delta_in_words(self.delta)
         return (
-            f"{self.mechanism}: claim ({self.epsilon:g}, {self.delta:g})-DP is {verdict}; epsilon is at least "
+            f"{self.mechanism}: claim ({self.epsilon:g}, {delta})-DP is {verdict}; epsilon is at least "
             f"{self.lower_bound:.4g} with confidence {self.confidence:g} from {self.runs} runs on each of two data "
             f"sets; such an audit refutes {self.power}"
         )

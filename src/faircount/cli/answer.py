@@ -139,6 +139,8 @@ def show_question(out: "Console", params: "SurveyParameters") -> None:
 
 def about(params: "SurveyParameters") -> dict[str, Any]:
     """What a survey is, in words and lists."""
+    from faircount.accounting.guarantee import delta_in_words
+
     visits = len(params.topology.phases)
     operators = [each or "somebody who is not named" for each in (params.s1_operator, params.s2_operator)]
     same = operators[0].strip().lower() == operators[1].strip().lower()
@@ -150,7 +152,7 @@ def about(params: "SurveyParameters") -> dict[str, Any]:
         "contact": params.contact,
         "servers": f"run by {operators[0]} and {operators[1]}{_ONE_HAND if same else ''}",
         "people": f"at most {params.n_max:,} are invited; there is no result with fewer than {params.minimum:,}",
-        "privacy": f"epsilon {params.epsilon:g}, delta {params.delta:g}, by {params.mechanism.name}",
+        "privacy": f"epsilon {params.epsilon:g}, delta {delta_in_words(params.delta)}, by {params.mechanism.name}",
         "visits": "one: answer and leave" if visits == 1 else f"{visits}: come back when asked to (--stay does it)",
         "parameters": params.digest.hex(),
     }

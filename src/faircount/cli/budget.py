@@ -1,5 +1,7 @@
 """`faircount budget`: what the people of a population have left."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,11 +118,13 @@ def _plain(ledger: "Ledger") -> dict[str, Any]:
 
 
 def _show(out: "Console", said: dict[str, Any]) -> None:
+    from faircount.accounting.guarantee import delta_in_words
     from faircount.cli.show import grid, number
 
+    written: dict[str, Callable[[float], str]] = {"epsilon": number, "delta": partial(delta_in_words, digits=4)}
     how = "composed exactly: the series was fixed in advance" if said["fixed_series"] else "added up"
-    amounts = ", ".join(f"{key} {number(said['spent'][key])} of {number(said[key])}" for key in ("epsilon", "delta"))
+    amounts = ", ".join(f"{key} {say(said['spent'][key])} of {say(said[key])}" for key, say in written.items())
     out.print(f"{said['population']}: {amounts} spent ({how})", markup=False)
-    rows = [[each["label"], number(each["epsilon"]), number(each["delta"]), each["status"]] for each in said["runs"]]
+    rows = [[each["label"], *(say(each[key]) for key, say in written.items()), each["status"]] for each in said["runs"]]
     if rows:
         out.print(grid(["run", "epsilon", "delta", "status"], rows, left=(0, 3)))

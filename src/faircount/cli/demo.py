@@ -100,13 +100,15 @@ def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> 
 
 
 def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
+    from faircount.accounting.guarantee import delta_in_words
+
     params, visits = survey.params, len(survey.params.topology.phases)
     comes = "once" if visits == 1 else f"{visits} times"
     liars = f", {scenario.lies} lies (fifty votes for one city, minus 49 for another)" if scenario.lies else ""
     out.print(
         f"{params.question} {params.n_max} are invited and come {comes}; {scenario.vanish} vanish at some moment"
         f"{liars}. No result with fewer than {params.minimum}. {params.mechanism.name} in {params.topology} promises "
-        f"epsilon {params.epsilon:g} and delta {params.delta:g}{_floor(params.mechanism.floor)}.",
+        f"epsilon {params.epsilon:g} and delta {delta_in_words(params.delta)}{_floor(params.mechanism.floor)}.",
         markup=False,
     )
 

@@ -130,7 +130,9 @@ class SilentDevice(fc.Laplace):
 
 def test_noise_that_never_leaves_the_device_is_missed() -> None:
     """`contribute` alone is sound; what `run` would publish are exact frequencies."""
-    assert audit(SilentLaplace(items=3, epsilon=1.0), runs=200, entropy=SeededStream(1)).refuted
+    report = audit(SilentLaplace(items=3, epsilon=1.0), runs=200, entropy=SeededStream(1))
+    assert report.refuted
+    assert "claim (1, below 1e-30)-DP is REFUTED" in str(report)
 
 
 def test_whole_surveys_are_audited() -> None:
