@@ -158,6 +158,8 @@ def _ends(out: "Console", made: "Plan") -> None:
             f"\n[bold]Chance to finish[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
         )
         out.print(pairs((str(each.topology), _chance(each) + each.words) for each in made.endings))
+        borne = ", ".join(f"{each.topology} {each.liars:,}" for each in made.endings)
+        out.print(f"Lying clients who cannot stop it: {borne}")
 
 
 def _chance(each: "Ending") -> str:

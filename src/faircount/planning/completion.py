@@ -39,10 +39,12 @@ class Ending:
     topology: Topology
     chance: float | None  # None where it is not known
     words: str
+    liars: int  # lying clients who cannot stop it
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         how = {"visits": len(self.topology.phases), "chance": self.chance, "kind": self.kind, "words": self.words}
+        how["liars"] = self.liars
         return {"topology": str(self.topology), **how}
 
     @property
@@ -60,7 +62,7 @@ def endings(users: int, minimum: int, loss: float, insiders: int = 1) -> tuple[E
 def _ending(topology: Topology, who: Attendance) -> Ending:
     known = topology.completion
     chance = None if known.chance is None else known.chance(who)
-    return Ending(topology, chance, known.words(who, chance or 0.0))
+    return Ending(topology, chance, known.words(who, chance or 0.0), topology.liars(who))
 
 
 def dropout_needed(q: Question, loss: float, topology: Topology = SERVERS) -> float | None:

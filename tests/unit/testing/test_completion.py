@@ -113,6 +113,17 @@ def test_endings_in_words() -> None:
     assert said[MASKED].to_dict()["kind"] == "at least"
 
 
+def test_how_many_lying_clients_each_topology_bears() -> None:
+    """By what one of them can do: be missing, withhold help, complain, cost attempts. None if nobody may be missing."""
+    found = {str(each.topology): each.liars for each in endings(800, 560, 0.05, insiders=4)}
+    assert found == {"servers": 240, "explicit": 8, "masked": 9, "two-stage": 3}
+    assert [each.liars for each in endings(800, 800, 0.05)] == [0, 0, 0, 0]
+    assert {each.liars for each in endings(100, 99, 0.05, insiders=4)} == {1}
+    few = {str(each.topology): each.liars for each in endings(20, 10, 0.05)}
+    assert few == {"servers": 10, "explicit": 8, "masked": 1, "two-stage": 1}
+    assert endings(800, 560, 0.05)[0].to_dict()["liars"] == 240
+
+
 def test_bad_questions_are_refused() -> None:
     with pytest.raises(ParameterError):
         completion(TWO_STAGE, 100, 70, 0.05)

@@ -47,6 +47,11 @@ class Completion:
     words: Callable[[Attendance, float], str]
 
 
+def as_many_as_may_be_missing(who: Attendance) -> int:
+    """Lying clients who cannot stop a survey where whoever sends garbage is left out at once."""
+    return who.users - who.minimum
+
+
 Size = tuple[int, int]
 """Most elements of a list in a message, most bytes of a blob in it."""
 
@@ -81,6 +86,7 @@ class Topology:
     messages: tuple[type[Message], ...]
     bytes_sent: Callable[[FieldMechanism], int]
     completion: Completion
+    liars: Callable[[Attendance], int] = as_many_as_may_be_missing  # lying clients who cannot stop a survey
     terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
     sizes: "Callable[[SurveyParameters], Mapping[type[Message], Size]]" = lambda params: {}
     trial: Callable[[int, int], tuple[FieldMechanism, dict[str, Any]]] = lambda users, variant: (noiseless(users), {})

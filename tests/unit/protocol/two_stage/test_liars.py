@@ -86,6 +86,15 @@ def test_s1_cannot_hide_behind_lost_reporters(two_stage) -> None:
     assert people.add_up(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why is Reason.WRONG_DIGEST
 
 
+def test_a_list_has_as_many_reporters_as_were_announced(two_stage) -> None:
+    """Else S1 would choose how many helpers an item has by a false m_j."""
+    play = two_stage("shared", k=2)
+    task, ballot = play.visit(play.waiting_for(SumCall)[0]).tasks[0], ballot_of(play.s1)
+    assert people._is_whole(task, ballot, range(8))
+    other = tuple(m + (j == task.item) for j, m in enumerate(ballot.reporters))
+    assert not people._is_whole(task, replace(ballot, reporters=other), range(8))
+
+
 def announce_lists(play, change) -> None:
     """S1 announces, and S2 signs, lists that are not those that users indicated."""
     (first,) = play.phase()

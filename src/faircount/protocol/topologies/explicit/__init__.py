@@ -14,7 +14,7 @@ from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Size, Topology
+from faircount.protocol.survey.topology import Attendance, Size, Topology
 from faircount.protocol.topologies.explicit.aggregator import S2
 from faircount.protocol.topologies.explicit.completion import COMPLETION
 from faircount.protocol.topologies.explicit.coordinator import S1
@@ -55,6 +55,12 @@ def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
     }
 
 
+def liars(who: Attendance) -> int:
+    """All complain in the first attempt, then leave one by one, an attempt for each; one attempt must be left."""
+    apart = (who.users - who.insiders - 1) // 2  # the set must hold together without the pairs that they complain of
+    return max(0, min(who.users - who.minimum, apart, who.attempts - 2))
+
+
 EXPLICIT = Topology(
     name="explicit",
     form="shares held by users",
@@ -69,4 +75,5 @@ EXPLICIT = Topology(
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=COMPLETION,
+    liars=liars,
 )

@@ -20,10 +20,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from faircount.core.errors import ParameterError
+from faircount.core.validation import share_of_users
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Size, Topology, noiseless
+from faircount.protocol.survey.topology import Attendance, Size, Topology, noiseless
 from faircount.protocol.topologies.masked.aggregator import S2
 from faircount.protocol.topologies.masked.completion import COMPLETION
 from faircount.protocol.topologies.masked.coordinator import S1
@@ -96,6 +97,12 @@ def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
     }
 
 
+def liars(who: Attendance) -> int:
+    """Who withholds help counts as colluding; dealers of wrong shares who leave one by one cost an attempt each."""
+    silent = max(who.insiders, share_of_users("colluding", COLLUDING, who.users))
+    return max(0, min(who.users - who.minimum, silent, who.attempts - 1))
+
+
 MASKED = Topology(
     name="masked",
     form="users mask each other",
@@ -125,4 +132,5 @@ MASKED = Topology(
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=COMPLETION,
+    liars=liars,
 )

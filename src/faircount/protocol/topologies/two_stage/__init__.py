@@ -108,6 +108,13 @@ def _words(_: Attendance, __: float) -> str:
     return FRAGILE
 
 
+def liars(who: Attendance) -> int:
+    """Each costs three attempts, and at most phi are reckoned with; any two can make phi honest users leave."""
+    most = max(1, who.insiders)
+    borne = max(0, min(most, (who.attempts - 1) // 3))
+    return max(c for c in range(borne + 1) if c + c * most // 2 * (c > 1) <= who.users - who.minimum)
+
+
 TWO_STAGE = Topology(
     name="two-stage",
     form="elected helpers",
@@ -137,6 +144,7 @@ TWO_STAGE = Topology(
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=Completion("unknown", None, _words),
+    liars=liars,
     reveals_with_roster=False,
     numbers_users=True,
 )
