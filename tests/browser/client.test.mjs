@@ -8,10 +8,13 @@ import { hex } from "../../src/faircount/web/client/bytes.js";
 import { encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
 import { decode, encode } from "../../src/faircount/web/client/codec.js";
 import { sha256 } from "../../src/faircount/web/client/digests.js";
+import { uniformElements } from "../../src/faircount/web/client/field.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
 import { laplaceEpsilon } from "../../src/faircount/web/client/privacy.js";
+import { prove, reportForm } from "../../src/faircount/web/client/proof.js";
 import { systemRandom } from "../../src/faircount/web/client/random.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
+import { interpolation, times, vanishing } from "../../src/faircount/web/client/small_field.js";
 import { laplaceTable } from "../../src/faircount/web/client/tables.js";
 import { NOT_OURS, REPLAYS } from "./replay.mjs";
 
@@ -86,4 +89,53 @@ test("large requests for random bytes are filled to the end", () => {
   const bytes = systemRandom(200_000);
   const last = bytes.slice(-1000);
   assert.ok(new Set(last).size > 200); // 1,000 uniform bytes miss more than 56 values with probability below 10^-20
+});
+
+const LARGEST = 4294967291; // the largest prime below 2^32
+
+test("products of residues are exact up to the largest modulus", () => {
+  for (const q of [2, 3, 65537, 67108859, 67108864, 67108879, 2147483647, LARGEST]) {
+    const near = [0, 1, 2, 65535, 65536, 65537, 2 ** 26, 2 ** 31, q >> 1, q - 65537, q - 2, q - 1];
+    const values = near.filter((each) => each >= 0 && each < q);
+    for (let at = 0; at < 500; at += 1) values.push(Number(uniformElements(BigInt(q), 1, systemRandom)[0]));
+    for (const [at, a] of values.entries()) {
+      for (const b of [...values.slice(0, 12), values[values.length - 1 - at]]) {
+        assert.equal(BigInt(times(a, b, q)), (BigInt(a) * BigInt(b)) % BigInt(q), `${a} ${b} ${q}`);
+      }
+    }
+  }
+});
+
+test("a proof in the largest field is exact: h Z = f (f - 1), and f passes through the bits", () => {
+  const form = reportForm(BigInt(LARGEST), 30, 5, 1000);
+  const bits = Array.from({ length: 35 }, (_, at) => Number(at === 29 || at % 3 === 1));
+  const blind = uniformElements(BigInt(LARGEST), form.degree, systemRandom).map(Number);
+  const row = prove(form, bits, blind);
+  assert.equal(row.length, form.width);
+  const z = vanishing(35, LARGEST);
+  const value = (polynomial, x) => polynomial.reduceRight((sum, each) => (sum * x + BigInt(each)) % BigInt(LARGEST), 0n);
+  const through = interpolation(bits, z, LARGEST);
+  bits.forEach((bit, at) => assert.equal(value(through, BigInt(at)), BigInt(bit)));
+  for (const x of [35n, 1000n, 4294967290n]) {
+    const f = (value(through, x) + value(z, x) * value(blind, x)) % BigInt(LARGEST);
+    const h = value(row.slice(35 + form.degree), x);
+    assert.equal((f * (f + BigInt(LARGEST) - 1n)) % BigInt(LARGEST), (h * value(z, x)) % BigInt(LARGEST));
+  }
+});
+
+test("words that would make elements unequally likely are drawn again", () => {
+  const words = [new Uint8Array(8).fill(255), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 9)];
+  assert.deepEqual(uniformElements(7n, 1, () => words.shift()), [2n]); // 2^64 - 1 is one of the two words left over
+  assert.equal(words.length, 0);
+});
+
+test("the coins in a report are fair: every random byte counted once", () => {
+  const form = reportForm(223n, 3, 3, 10);
+  const found = new Array(8).fill(0);
+  for (let byte = 0; byte < 256; byte += 1) {
+    const row = MECHANISMS["placed-coins"].vector({ form }, 3, 1, (size) => new Uint8Array(size).fill(size === 1 ? byte : 0));
+    assert.deepEqual(row.slice(0, 3), [0n, 1n, 0n]);
+    found[Number(row[3] * 4n + row[4] * 2n + row[5])] += 1;
+  }
+  assert.deepEqual(found, new Array(8).fill(32));
 });
