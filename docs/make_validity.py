@@ -79,7 +79,7 @@ like any number of votes. The study is `experiments/studies/poisoning.py`.
 
 ## What was tried against it
 
-By somebody who had not written it, with programs; each row is a test now.
+By somebody who had not written it, with programs; tests keep what was found.
 
 | attack | what happened |
 |---|---|

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from faircount.planning.privacy_report import statement as statement
     from faircount.service.client import connect as connect
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     **{kind: f"mechanisms.{module}" for module, kind in (*FREQUENCY.values(), *MEAN.values())},
