@@ -310,7 +310,7 @@ def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
         monkeypatch.setattr(module, "list_root", lambda salt, numbers: bytes(32))
     monkeypatch.setattr(relay, "prove_listed", lambda salt, numbers, number: Listed(0, bytes(32), ()))
     monkeypatch.setattr(two_stage_user, "is_listed", lambda *_: True)
-    # without helpers' masks S1 sees more than it does, everybody else the same: `test_linear_views` has them
+    # without the masks of helpers S1 sees more than it does, everybody else the same
     monkeypatch.setattr(play.world, "stretch", lambda *_: np.zeros(_[-1], dtype=np.uint8))
     return play
 

@@ -8,11 +8,14 @@ from faircount.protocol import EXPLICIT
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import SumUpload
 from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Roster
+from faircount.protocol.topologies.peers.messages import Peer, Roster
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
 from faircount.protocol.wire.messages import (
     Inquiry,
     Reason,
 )
+from faircount.protocol.wire.signing import sign, unwrap
 
 E = EXPLICIT
 
@@ -39,6 +42,16 @@ def test_calls_that_a_user_refuses(stage, change, reason) -> None:
     same, answer = explicit_user.answer_call(play.people[0], call, play.entropy)
     assert answer.why is reason
     assert same == play.people[0] or same is play.people[0]
+
+
+def test_a_user_takes_part_in_no_set_below_the_minimum(stage) -> None:
+    play = ready(stage, minimum=5)
+    play.share_all()
+    call = play.visit(0)
+    for members, few in ((b"\x0f", True), (b"\x1f", False)):  # 4 and 5 of the 6
+        smaller = replace(call, members=members, blobs=call.blobs[: members[0].bit_count() - 1])
+        _, answer = explicit_user.answer_call(play.people[0], smaller, play.entropy)
+        assert (answer.why is Reason.TOO_FEW) if few else isinstance(answer, SumUpload)
 
 
 def test_a_user_does_not_take_part_in_two_sets_of_one_attempt(stage) -> None:
@@ -68,6 +81,26 @@ def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
     assert user.verify_roster(replace(member, digest=bytes(32)), roster).why is Reason.CONFLICT
     other = stage(E, seed=9)
     assert user.verify_roster(replace(member, params=other.setup.params), roster).why is Reason.UNSIGNED
+
+
+def resealed(play, roster: Roster, entries: tuple[Peer, ...]) -> Roster:
+    """The roster that a lying S2 would have sealed in the place of the true one."""
+    root = merkle_root(roster_leaves((each.user, each.public_key) for each in entries))
+    true = unwrap(play.params.keys.s2, Party.S2, roster.seal)
+    digest = roster_digest(play.params.digest, len(entries), root)
+    seal = replace(true, n=len(entries), root=root, digest=digest)
+    return Roster(sign(play.s2.key, Party.S2, seal), entries)
+
+
+def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_the_users_own_key(stage) -> None:
+    play = ready(stage, minimum=5)
+    member = replace(play.people[0].member, index=-1, roster=(), digest=b"")
+    (roster,) = play.tell_s1(Inquiry(play.params.survey, play.invitations[0].access))
+    lines = roster.entries
+    assert user.verify_roster(member, resealed(play, roster, lines[:5])).index == 0
+    assert user.verify_roster(member, resealed(play, roster, lines[:4])).why is Reason.TOO_FEW
+    swapped = (replace(lines[0], public_key=bytes(31) + b"\x09"), *lines[1:])
+    assert user.verify_roster(member, resealed(play, roster, swapped)).why is Reason.UNKNOWN
 
 
 def test_s2_must_reveal_what_it_committed_to(stage) -> None:

@@ -47,7 +47,7 @@ def test_another_claim_gets_a_conflict_and_the_stored_receipt(stage) -> None:
     assert play.s2.claim == play.s1.claim
 
 
-@pytest.mark.parametrize("spoil", ["order", "twice", "params", "few"])
+@pytest.mark.parametrize("spoil", ["order", "twice", "two keys", "params", "few"])
 def test_claims_that_s2_refuses(stage, spoil) -> None:
     play = stage(S)
     play.answer_all()
@@ -56,6 +56,7 @@ def test_claims_that_s2_refuses(stage, spoil) -> None:
     bad = {
         "order": replace(play.s1.claim, entries=lines[::-1]),
         "twice": replace(play.s1.claim, entries=(lines[0], *lines)),
+        "two keys": replace(play.s1.claim, entries=(replace(lines[0], public_key=bytes(31) + b"\x09"), *lines)),
         "params": replace(play.s1.claim, digest=bytes(32)),
         "few": replace(play.s1.claim, entries=lines[:2]),
     }[spoil]

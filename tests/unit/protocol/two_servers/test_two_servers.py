@@ -153,6 +153,8 @@ def test_a_user_can_check_that_it_was_counted(stage) -> None:
     first, second = play.people[:2]
     assert counts_in(play.params, proof, first.user, first.public_key)
     assert not counts_in(play.params, proof, second.user, second.public_key)
+    for size in (proof.size - 1, proof.size + 1):  # another size with the same path is another result
+        assert not counts_in(play.params, replace(proof, size=size), first.user, first.public_key)
     (answer,) = play.tell_s1(Inquiry(survey, play.invitations[3].access))
     assert isinstance(answer, Concluded)  # the result, for somebody who is not in it
     assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
