@@ -129,8 +129,8 @@ MUTANTS = (
     Mutant(
         "invalid reports counted",
         "topologies/two_servers/aggregator.py",
-        "valid = asked.accepts(told[list(opened)], mine)",
-        "valid = asked.accepts(told[list(opened)], mine) | True",
+        "valid[some] = asked.accepts(told[some], answers[some])",
+        "valid[some] = asked.accepts(told[some], answers[some]) | True",
         PROVEN,
     ),
     Mutant(
@@ -285,7 +285,7 @@ MUTANTS = (
     Mutant(
         "peers: root of the set not compared",
         "topologies/peers/one_sum.py",
-        "    if stated.root != root_of(s, places):",
+        "    if stated.root != root:",
         "    if False:",
         ONE_SUM,
     ),
