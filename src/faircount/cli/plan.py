@@ -136,6 +136,8 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     _cannot(out, made, with_all)
     _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
     _ends(out, made)
+    if made.room is not None:
+        out.print(f"\n[bold]Room[/bold]: {made.room.words}")
     notes(out, made.notes)
 
 

@@ -18,9 +18,8 @@ def wishes_of(given: Given) -> Wishes:
     items = tuple(dict.fromkeys(_lines(given, "items")))
     if len(items) < 2:
         raise ParameterError("write at least two answers, one a line")
-    return Wishes(
-        items, len(people_of(given)), _real(given, "epsilon"), _real(given, "delta"), absent=_real(given, "absent")
-    )
+    absent = _real(given, "absent") if str(given.get("absent", "")).strip() else None  # empty: the usual room
+    return Wishes(items, len(people_of(given)), _real(given, "epsilon"), _real(given, "delta"), absent=absent)
 
 
 def people_of(given: Given) -> list[str]:
@@ -57,7 +56,7 @@ def advice(given: Given) -> dict[str, Any]:
         return {"refused": str(problem)}
     return {
         "mechanism": found.mechanism.name, "proven": found.proven, "invited": wishes.users,
-        "needed": found.mechanism.n - found.mechanism.dropouts, "condition": found.condition,
+        "needed": found.needed, "condition": found.condition,
         "worthwhile": found.tells_something, "half_width_95": found.half_width_95, "items": list(wishes.items),
         "weak_epsilon": wishes.epsilon > WEAK, "weak_delta": wishes.delta > WEAK_DELTA,
     }  # fmt: skip

@@ -12,6 +12,7 @@ from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.liars import best_of, otherwise
 from faircount.planning.option import Option, option, percent
 from faircount.planning.question import Question, cautions
+from faircount.planning.room import Room, room_of
 from faircount.protocol import SERVERS
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
@@ -166,6 +167,11 @@ class Plan:
         asked = self.question
         return () if self.loss is None or least < 2 else endings(asked.users, least, self.loss, asked.insiders)
 
+    @cached_property
+    def room(self) -> Room | None:
+        """What it costs what is recommended that users may be missing; None where no shares travel."""
+        return None if self.recommended is None else room_of(self.recommended, self.question)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         best, asked = self.recommended, self.question
@@ -184,6 +190,7 @@ class Plan:
             "invited": asked.users if asked.invited is None else asked.invited,
             "loss": self.loss,
             "topologies": [each.to_dict() for each in self.endings],
+            "room": self.room.to_dict() if self.room else None,
             "notes": list(self.notes),
             "mechanisms": [option.to_dict() for option in self.options],
         }
@@ -196,7 +203,7 @@ class Plan:
         ]
         for name, half, error in self._errors():
             lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
-        lines += [f"supposed: {self.supposed}", self.otherwise]
+        lines += [f"supposed: {self.supposed}", self.otherwise, *([self.room.words] if self.room else [])]
         return "\n".join([*lines, *(f"note: {each}" for each in self.notes)])
 
     def _errors(self) -> list[tuple[str, str, str]]:

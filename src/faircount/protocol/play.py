@@ -23,7 +23,7 @@ from faircount.protocol.roles.coordinate import coordinate
 from faircount.protocol.roles.coordinator import Coordinator, end_phase
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
+from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose, smallest_set
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.survey.topology import Topology
 from faircount.protocol.survey.validity import validity_of
@@ -156,7 +156,7 @@ def play(
     """A survey in which everybody answers, from invitation to result; one position in the item list per user."""
     source, held = SystemEntropy() if entropy is None else entropy, [int(each) for each in positions]
     bound = mechanism.bind(len(held))
-    terms = {"minimum": max(2, bound.n - bound.dropouts), **terms}  # nobody vanishes: no room is left for it
+    terms = {"minimum": smallest_set(bound), **terms}  # nobody vanishes: no room is left for it
     survey = set_up(bound, topology, source, **terms)
     devices = (Device(invitation, item) for invitation, item in zip(survey.invitations, held, strict=True))
     return result_of(run_phases(survey, devices, source, progress=progress))

@@ -31,9 +31,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--absent",
     type=float,
-    default=0.2,
-    show_default=True,
-    help="Share of the invited who may be missing: with fewer answers the survey ends without a result.",
+    help="Share of the invited who may be missing: with fewer answers the survey ends without a result.  "
+    "[default: 5%, at least one]",
 )
 @click.option("--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d.")
 @click.option("--owner", default="", help="Who asks.")

@@ -16,7 +16,7 @@ const GROUPS = {
   groupOwner: { owner: {}, purpose: {}, contact: {} },
   groupPeople: {
     users: { type: "number", min: "2", value: "300" },
-    absent: { type: "number", min: "0", max: "0.9", step: "any", value: "0.2" },
+    absent: { type: "number", min: "0", max: "0.9", step: "any" },
     people: { rows: "3" },
     hours: { type: "number", min: "1", value: "72" },
   },

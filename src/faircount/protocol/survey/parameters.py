@@ -188,6 +188,11 @@ def room_for_absent(users: int) -> int:
     return max(0, min(users - 2, max(1, -(-users // 20))))
 
 
+def smallest_set(mechanism: FrequencyMechanism) -> int:
+    """Users who are left if as many are missing as the mechanism has room for: the minimum, unless one is given."""
+    return max(2, mechanism.n - mechanism.dropouts)
+
+
 def propose(
     mechanism: FrequencyMechanism,
     keys: Keys,
@@ -212,7 +217,7 @@ def propose(
         raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
     bound = mechanism.promise[1] if delta is None else delta
     runs = topology.runs(makes_shares(mechanism).for_survey())
-    stay = max(2, mechanism.n - mechanism.dropouts) if minimum is None else minimum
+    stay = smallest_set(mechanism) if minimum is None else minimum
     if bound is None:
         bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
         bound = canonical.unscaled(canonical.scaled_up(bound))

@@ -16,16 +16,19 @@ from faircount.mechanisms.registry import shared_mechanisms
 from faircount.mechanisms.secret_shared import makes_shares
 from faircount.planning.option import Option, percent
 from faircount.planning.plan import Plan, plan
+from faircount.planning.room import usual_dropout
 from faircount.protocol import SERVERS, Topology
+from faircount.protocol.survey.parameters import smallest_set
 
 AUTO = "auto"
-ABSENT = 0.2
-"""Share of the invited who may be missing, unless the owner says otherwise."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the owner asks for. `absent` is the share of the invited who may be missing without ending the survey."""
+    """What the owner asks for.
+
+    `absent` is the share of the invited who may be missing without ending the survey: the usual room, unless given.
+    """
 
     items: tuple[str, ...]
     users: int
@@ -33,7 +36,7 @@ class Wishes:
     delta: float = 1e-6
     mechanism: str = AUTO
     topology: Topology = SERVERS
-    absent: float = ABSENT
+    absent: float | None = None
     floor: int = 0
     colluding: float = 0.0
 
@@ -44,8 +47,9 @@ class Wishes:
 
     def plan(self) -> Plan:
         """Every mechanism for those who are expected to stay."""
+        absent = usual_dropout(self.users) if self.absent is None else self.absent
         return plan(
-            self.users, len(self.items), self.epsilon, self.delta, floor=self.floor, dropout=self.absent,
+            self.users, len(self.items), self.epsilon, self.delta, floor=self.floor, dropout=absent,
             colluding=self.colluding, liars=self.liars,
         )  # fmt: skip
 
@@ -59,6 +63,11 @@ class Advice:
     standard_error: float
     half_width_95: float
     condition: str | None
+
+    @property
+    def needed(self) -> int:
+        """How many must answer: the minimum of the survey."""
+        return smallest_set(self.mechanism)
 
     @property
     def tells_something(self) -> bool:
@@ -78,11 +87,11 @@ class Advice:
     @property
     def words(self) -> str:
         """What to expect, in a sentence."""
-        wished, stay = self.wishes, self.mechanism.n - self.mechanism.dropouts
+        wished = self.wishes
         needs = "whatever the answers are" if self.condition is None else f"provided that {self.condition}"
         return (
-            f"{self.mechanism.name} in {wished.topology}, for {wished.users:,} invited people of whom {stay:,} must "
-            f"answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}; "
+            f"{self.mechanism.name} in {wished.topology}, for {wished.users:,} invited people of whom "
+            f"{self.needed:,} must answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}; "
             + ("every report is proven to be one vote" if self.proven else "without proofs that a report is one vote")
         )
 
@@ -122,5 +131,5 @@ def _as_advice(wishes: Wishes, option: Option) -> Advice | str:
         runs = wishes.topology.runs(named.for_survey())
     except (ParameterError, RefusedError) as refusal:
         return f"{option.name}: {refusal}"
-    error, half = runs.expected_errors(runs.n - runs.dropouts)
+    error, half = runs.expected_errors(smallest_set(runs))
     return Advice(wishes, named, error, half, runs.condition(runs.participants))

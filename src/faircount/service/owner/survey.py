@@ -137,6 +137,7 @@ def parameters(advice: Advice, facts: Facts, servers: BothServers) -> SurveyPara
         topology=wishes.topology,
         epsilon=wishes.epsilon,
         delta=wishes.delta,
+        minimum=advice.needed,
         phases=(facts.seconds,) * len(wishes.topology.phases),
         population=facts.population or f"survey {survey.hex()}",
         s1_operator=facts.s1_operator or offers.s1_operator,

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from faircount.cli import main
 from faircount.core.entropy import SystemEntropy
+from faircount.dashboard.form import advice, facts_of, wishes_of
+from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.registry import shared_mechanisms
 from faircount.protocol import SERVERS, Topology, known_topologies, propose
 from faircount.protocol.wire.messages import Aborted, Published
@@ -18,7 +20,7 @@ from faircount.service.owner.folder import OwnerFile, SurveyFolder, read_servers
 from faircount.service.owner.invitations import numbered, read_table
 from faircount.service.owner.reissue import reissue
 from faircount.service.owner.remote import BothServers
-from faircount.service.owner.survey import Survey
+from faircount.service.owner.survey import Survey, create
 from faircount.service.standing import Stage
 
 
@@ -83,7 +85,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 CREATE = (
     "--question", "Which city?", "--items", 'Aldmoor,Brackwater,"Carrow, Upper"', "--users", "40", "--epsilon", "2",
-    "--owner", "A company", "--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway",
+    "--absent", "0.2", "--owner", "A company", "--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway",
 )  # fmt: skip
 
 
@@ -121,6 +123,27 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     assert (kept["validity"]["proven"], kept["validity"]["refused"]) == (True, 0)
     assert parts[0].visit().stage is Stage.COUNTED
     assert parts[39].answer("Aldmoor").stage is Stage.NOT_COUNTED
+
+
+def test_every_way_to_a_survey_leaves_the_same_room_unless_told(both_apps: Any, tmp_path: Path) -> None:
+    """The commands and the page left room for a fifth, `propose` for a twentieth; and room for nobody was not heard."""
+    asked = {"items": "a\nb", "users": "41", "epsilon": "8", "delta": "1e-6", "hours": "1", "question": "Which?"}
+    s1, s2 = read_servers(both_apps.servers_file)
+    owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6))
+    minima = {}
+    for absent in ("", "0"):
+        form = {**asked, "absent": absent}
+        page, _ = create(tmp_path / f"page{absent}", wishes_of(form), facts_of(form), owner)
+        given = ("--absent", absent) if absent else ()
+        command = said(
+            "survey", "create", tmp_path / f"command{absent}", "--servers", both_apps.servers_file,
+            "--question", "Which?", "--items", "a,b", "--users", 41, "--epsilon", 8, *given,
+        )  # fmt: skip
+        minima[absent] = [page.params.minimum, command["minimum"], advice(form)["needed"]]
+    laplace = Laplace(items=["a", "b"], users=41, epsilon=8.0)
+    proposed = propose(laplace, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
+    assert minima == {"": [proposed] * 3, "0": [41] * 3}
+    assert proposed == 38
 
 
 def test_what_is_not_proven_is_made_on_request_and_says_so(both_apps: Any, tmp_path: Path) -> None:
