@@ -169,7 +169,7 @@ class Plan:
 
     @cached_property
     def room(self) -> Room | None:
-        """What it costs what is recommended that users may be missing; None where no shares travel."""
+        """What room for missing users costs the recommended option; None where no shares travel."""
         return None if self.recommended is None else room_of(self.recommended, self.question)
 
     def to_dict(self) -> dict[str, Any]:

@@ -91,7 +91,8 @@ class Advice:
         needs = "whatever the answers are" if self.condition is None else f"provided that {self.condition}"
         return (
             f"{self.mechanism.name} in {wished.topology}, for {wished.users:,} invited people of whom "
-            f"{self.needed:,} must answer: 95% error {percent(self.half_width_95, '±')} of those who answer, private {needs}; "
+            f"{self.needed:,} must answer: 95% error {percent(self.half_width_95, '±')} of those who answer, "
+            f"private {needs}; "
             + ("every report is proven to be one vote" if self.proven else "without proofs that a report is one vote")
         )
 

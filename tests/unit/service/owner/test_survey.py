@@ -85,7 +85,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 CREATE = (
     "--question", "Which city?", "--items", 'Aldmoor,Brackwater,"Carrow, Upper"', "--users", "40", "--epsilon", "2",
-    "--absent", "0.2", "--owner", "A company", "--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway",
+    "--absent", "0.2", "--owner", "A company", "--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h",
+    "--anyway",
 )  # fmt: skip
 
 
