@@ -106,7 +106,7 @@ def liars(who: Attendance) -> int:
 MASKED = Topology(
     name="masked",
     form="users mask each other",
-    sees="S2 vectors under masks that only cancel in the sum, everybody the result",
+    sees="S1 vectors under masks, S2 seeds of the masks and one sum, everybody the result",
     phases=(State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
     runs=runs,
     check=check,
