@@ -1,6 +1,7 @@
 """Writes docs/errata.md: every number in it is computed here, none is pasted. `--check` fails if the page is out of date."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from page import write
@@ -102,15 +103,15 @@ def missing() -> str:
 
 def s1_view() -> str:
     lines = [
-        "| second stage | alpha L_in | S1's epsilon, set alone: paper | tight | delta of DPDS | S1's delta with the result in view |",
-        "|---|---|---|---|---|---|",
+        "| second stage | alpha L_in | S1's epsilon, set alone: paper | tight | delta of DPDS | S1's delta with the result in view | if S1 may leave out 5 |",
+        "|---|---|---|---|---|---|---|",
     ]
     for label, gamma in (("uniform", 1.0), ("gamma = 2", 2.0), ("gamma = e", math.e)):
         made = TSS(items=30, p=0.5, alpha=0.4, gamma=gamma, floor=100)
-        seen = made.guarantee(epsilon=0.5, adversary=S1).delta
+        seen, lying = (replace(made, dropouts=d).guarantee(epsilon=0.5, adversary=S1).delta for d in (0, 5))
         own = made.alpha * (1 - made.p + made.p * gamma / (made.alpha * gamma + 1 - made.alpha))
         lines.append(
-            f"| {label} | {own:.4g} | {made.s1_epsilon_paper:.4g} | {made.s1_epsilon:.4g} | {g(exact.sampling_delta(100, 0.5, 0.5))} | {g(seen)} |"
+            f"| {label} | {own:.4g} | {made.s1_epsilon_paper:.4g} | {made.s1_epsilon:.4g} | {g(exact.sampling_delta(100, 0.5, 0.5))} | {g(seen)} | {g(lying)} |"
         )
     return "\n".join(lines)
 
@@ -220,7 +221,8 @@ are n_g / (V_g + sigma^2): `faircount.estimation.weighting.total_variance`.
 
 S1 knows the sets A_i and, like everybody, reads the result; item j's crowd then shrinks from k to Bin(k, alpha L_in), the other
 holders whose set has item j. L_in = 1 - p + p gamma / (alpha gamma + 1 - alpha) is by how much likelier a holder's set has its own
-item than a uniform set has (1 for uniform sets). N = 30, M = 12, k = 100, p = 0.5, eps = 0.5:
+item than a uniform set has (1 for uniform sets). If d users may be missing, an S1 that lies leaves out d of those whose set has item j,
+and the last column holds: the crowd is Bin(k, alpha L_in) - d, not Bin(k - d, alpha L_in). N = 30, M = 12, k = 100, p = 0.5, eps = 0.5:
 
 {s1_view()}
 

@@ -89,18 +89,23 @@ def s1_delta(
     floor: int,
     epsilon: float,
     relation: Relation = Relation.REPLACE_ONE,
+    lost: int = 0,
 ) -> float:
     """delta against S1 who knows every reported set AND reads the result; every item has `floor` other holders.
 
     S1 sees item j's crowd shrink to the K ~ Bin(floor, alpha L_in) other holders that report it, so (K, count) is one
     observed coordinate. Exact up to 256 plausible crowd sizes (floors of some hundreds); beyond, an upper bound that
     rounds crowds down. The user's own set holds both of its two items, one of them, or none.
+
+    `lost` others may be missing from the sum, and S1 may have chosen them by their sets: K - lost hide the user, far
+    fewer than Bin(floor - lost, alpha L_in). If its set holds both items each crowd loses all of them, which only
+    raises delta: S1 has to share them out between the two.
     """
     N, k, eps = integer("items", items, least=2), integer("floor", floor), min(checked_epsilon(epsilon), 700.0)
     k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only raises delta
     M = integer("reported", reported, least=1, most=N)
     law = _Reporting.of(p, M / N, gamma)
-    crowd = _crowd_pair(k, law)
+    crowd = _crowd_pair(k, law, integer("lost", lost))
     replaced = Relation.of(relation) is Relation.REPLACE_ONE
     value = _replaced(N, M, law, crowd, eps) if replaced else _zeroed(law, crowd, eps)
     return delta_bound(value + 8 * _TAIL)
@@ -125,8 +130,8 @@ def _zeroed(law: _Reporting, crowd: LossPair, eps: float) -> float:
     return max(seen, missed + rest * max(0.0, 1 - math.exp(eps) * law.outside))
 
 
-def _crowd_pair(k: int, law: _Reporting) -> LossPair:
-    """(K, count) with the user among the K + 1 who report the item, against the same without the user."""
+def _crowd_pair(k: int, law: _Reporting, lost: int) -> LossPair:
+    """(K, count) with the user among those who report the item, all but `lost` of K others, and without the user."""
     first, log_crowd = binomial_window(k, min(1.0, law.alpha * law.inside))
     kept = _core(log_crowd)
     first, log_crowd = first + kept.start, log_crowd[kept]
@@ -134,7 +139,7 @@ def _crowd_pair(k: int, law: _Reporting) -> LossPair:
     with_user, without = [], []
     for start in range(0, log_crowd.size, width):
         weight = math.log(float(np.exp(log_crowd[start : start + width]).sum()))
-        log_p, log_q = _count_laws(first + start, law.bit)
+        log_p, log_q = _count_laws(max(0, first + start - lost), law.bit)
         with_user.append(weight + log_p)
         without.append(weight + log_q)
     return LossPair(np.concatenate(with_user), np.concatenate(without))
@@ -160,16 +165,18 @@ def _core(log_mass: Floats) -> slice:
 
 
 @lru_cache(64)
-def uniform_probability(items: int, reported: int, floor: int, crowd: int, epsilon: float, delta: float) -> float:
+def uniform_probability(
+    items: int, reported: int, floor: int, lost: int, crowd: int, epsilon: float, delta: float
+) -> float:
     """A p for uniform sets at which S1 (no participant: the whole floor hides a user) and the insiders meet a budget.
 
-    The insiders leave a `crowd` of the floor. Within 0.5% of the largest, on the safe side: S1's view is the slowest
-    to account.
+    S1 may leave out `lost` users; the insiders leave a `crowd` of the floor. Within 0.5% of the largest, on the safe
+    side: S1's view is the slowest to account.
     """
     most = sampling_probability(crowd, epsilon, delta)
 
     def sound(p: float) -> bool:
-        return s1_delta(items, reported, p, 1.0, floor, epsilon, Relation.REPLACE_ONE) <= delta
+        return s1_delta(items, reported, p, 1.0, floor, epsilon, Relation.REPLACE_ONE, lost) <= delta
 
     if sound(most):
         return most

@@ -149,3 +149,15 @@ class DrawTable:
             drawn = (int(high[each]) << 64) | int(low[each])
             below[each] = bisect_right(self.cumulative, drawn, hi=table.size)
         return below
+
+
+def distinct_keys(shape: tuple[int, int], entropy: Entropy) -> NDArray[np.uint64]:
+    """Random keys in [1, 2^63], distinct within every row: given that, each order of a row is equally likely."""
+    keys = np.empty(shape, dtype=np.uint64)
+    todo = np.arange(shape[0])
+    while todo.size:
+        fresh = (entropy.words(todo.size * shape[1], np.uint64) >> np.uint64(1)) + np.uint64(1)
+        keys[todo] = fresh.reshape(todo.size, shape[1])
+        ordered = np.sort(keys[todo], axis=1)
+        todo = todo[np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)]
+    return keys

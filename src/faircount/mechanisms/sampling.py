@@ -219,9 +219,13 @@ class Sampling(FrequencyMechanism):
         if not self.floor or adversary == COLLECTOR:
             return None
         lost = [f"{adversary.insiders} may collude"] * (adversary.insiders > 0)
-        lost += [f"{self.dropouts} may drop out"] * (self.dropouts > 0)
+        lost += [f"{self.dropouts} {self._leaving(adversary)}"] * (self.dropouts > 0)
         aside = f" (of whom {' and '.join(lost)})" if lost else ""
         return f"every item has at least {self.floor} holders besides the user in question{aside}"
+
+    def _leaving(self, adversary: Adversary) -> str:
+        """How `dropouts` users can come to be missing from the sum."""
+        return "may drop out"
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:

@@ -23,7 +23,7 @@ from faircount.core.validation import fraction, integer, real
 from faircount.mechanisms.base import Collected, Mechanism, Progress, check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.exact_draws import ONE, DrawTable
+from faircount.mechanisms.exact_draws import ONE, DrawTable, distinct_keys
 from faircount.mechanisms.sampling import Sampling, hidden_by_floor
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, Derived, FieldMechanism
 from faircount.sharing.additive import combine, exchange
@@ -34,6 +34,9 @@ ALPHA = 0.4
 
 NO_HELPER_LOOKS = "no helper looks at what it gets (the one helper of an item with one reporter sees that user's bit)"
 """What TSS without phi has to assume of its participants."""
+
+NOBODY_LEFT_OUT = "S1 leaves nobody out because of the items that they report"
+"""What is supposed against all but S1 where users may be missing: S1, who knows the sets, could choose whom."""
 
 _TYPED = 0.51e-4  # half of the last of four digits: an alpha that was typed as it is printed is meant to be M/N
 
@@ -77,7 +80,7 @@ class TSS(Sampling, FieldMechanism):
     delta: probability with which more than epsilon may be lost
     floor: other holders that every item has for sure, known without looking at the answers
     insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish, taken off the floor
+    dropouts: users who may vanish or be left out, taken off the floor; against S1 off those who report an item
     alpha: share of the items that a user reports
     gamma: how much likelier a reported set holds the own item
     """
@@ -197,7 +200,7 @@ class TSS(Sampling, FieldMechanism):
     ) -> NDArray[np.bool_]:
         """The M items with the smallest random keys; an active user's own item is put first or last by its coin."""
         shape = (positions.size, self.N)
-        keys = _distinct_keys(shape, entropy)
+        keys = distinct_keys(shape, entropy)
         rows = np.flatnonzero(active)
         top = np.iinfo(np.uint64).max
         keys[rows, positions[rows]] = np.where(inside[rows], np.uint64(0), np.uint64(top))
@@ -253,10 +256,14 @@ class TSS(Sampling, FieldMechanism):
         return (S1, S2, OUTSIDER)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """S1 and a reader: exact. S2 and insiders, who also learn how many report each item: at most that of DPDS."""
-        k = self.crowd(adversary)
+        """S1 and a reader: exact. S2 and insiders, who also learn how many report each item: at most that of DPDS.
+
+        S1 may choose by their sets which of the `dropouts` users are missing; against that it is an upper bound.
+        """
         if adversary == S1:
-            return two_stage.s1_delta(self.N, self.reported, self.rate, self.gamma, k, epsilon, relation)
+            known = (self.N, self.reported, self.rate, self.gamma, self.floor, epsilon, relation)
+            return two_stage.s1_delta(*known, lost=self.dropouts)
+        k = self.crowd(adversary)
         if adversary == OUTSIDER:
             return exact.sampling_delta(k, self.rate * self.p_chi, epsilon, relation)
         if adversary.insiders:
@@ -289,11 +296,18 @@ class TSS(Sampling, FieldMechanism):
         )
 
     def condition(self, adversary: Adversary) -> str | None:
-        """The floor, and what a helper sees: TSS claims nothing against participants."""
+        """The floor, whom S1 leaves out, and what a helper sees where phi is 0."""
         floor = super().condition(adversary)
-        if adversary == COLLECTOR:  # who sees more than a helper does
-            return floor
-        return NO_HELPER_LOOKS if floor is None else f"{floor} and {NO_HELPER_LOOKS}"
+        said = [] if floor is None else [floor]
+        if floor and self.dropouts and adversary != S1:
+            said.append(NOBODY_LEFT_OUT)
+        if adversary != COLLECTOR and not self.covered_colluders:  # who collects reports sees more than a helper does
+            said.append(NO_HELPER_LOOKS)
+        return " and ".join(said) or None
+
+    def _leaving(self, adversary: Adversary) -> str:
+        """S1 knows the sets, and may choose by them."""
+        return "may drop out or be left out by S1" if adversary == S1 else super()._leaving(adversary)
 
     @property
     def s1_epsilon(self) -> float:
@@ -304,18 +318,6 @@ class TSS(Sampling, FieldMechanism):
     def s1_epsilon_paper(self) -> float:
         """The paper's ln(gamma) for the same."""
         return two_stage.s1_epsilon_paper(self.gamma)
-
-
-def _distinct_keys(shape: tuple[int, int], entropy: Entropy) -> NDArray[np.uint64]:
-    """Random keys in [1, 2^63], distinct within every row: given that, each order of a row is equally likely."""
-    keys = np.empty(shape, dtype=np.uint64)
-    todo = np.arange(shape[0])
-    while todo.size:
-        fresh = (entropy.words(todo.size * shape[1], np.uint64) >> np.uint64(1)) + np.uint64(1)
-        keys[todo] = fresh.reshape(todo.size, shape[1])
-        ordered = np.sort(keys[todo], axis=1)
-        todo = todo[np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)]
-    return keys
 
 
 def reports_sets(mechanism: Mechanism) -> TSS:
@@ -337,7 +339,7 @@ class TSSPrime(TSS):
     delta: probability with which more than epsilon may be lost
     floor: other holders that every item has for sure, known without looking at the answers
     insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish, taken off the floor
+    dropouts: users who may vanish or be left out, taken off the floor; against S1 off those who report an item
     alpha: share of the items that a user reports
     gamma: how much likelier a reported set holds the own item
     phi: colluding users who together learn no bit
@@ -362,7 +364,7 @@ class TSSPrime(TSS):
         crowd, alpha = hidden_by_floor(wanted), usual_alpha(wanted.items)
         each, delta = wanted.epsilon / wanted.releases, wanted.delta / wanted.releases
         p = two_stage.uniform_probability(
-            wanted.items, round(alpha * wanted.items), wanted.floor - wanted.dropouts, crowd, each, delta
+            wanted.items, round(alpha * wanted.items), wanted.floor, wanted.dropouts, crowd, each, delta
         )
         made = cls(**wanted.crowd, **wanted.promise, p=p, alpha=alpha, floor=wanted.floor, phi=wanted.insiders)
         return Calibrated(made, lambda: wanted.releases * max(one.delta for one in made.guarantees(epsilon=each)))
@@ -389,10 +391,6 @@ class TSSPrime(TSS):
     def adversaries(self) -> tuple[Adversary, ...]:
         """The servers, and as many participants as the mechanism was made for."""
         return (S1, S2, *((insiders(self.insiders),) if self.insiders else ()), OUTSIDER)
-
-    def condition(self, adversary: Adversary) -> str | None:
-        """The floor: no helper sees a bit."""
-        return Sampling.condition(self, adversary)
 
     def _admit(self, adversary: Adversary) -> None:
         if adversary.insiders > self.phi:

@@ -23,7 +23,7 @@ from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
 from faircount.mechanisms.registry import names
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import TSS
+from faircount.mechanisms.two_stage import NOBODY_LEFT_OUT, TSS
 from faircount.planning.own_privacy import registered
 from faircount.planning.statement import Statement
 
@@ -185,7 +185,8 @@ def two_stage(
     more["s1_delta"] = None if made is None else all_of(value)
     more["s2_delta"] = all_of(exact.sampling_delta(crowd, p, each))
     more["reader_delta"] = all_of(exact.sampling_delta(crowd, p * p_chi, each))
-    who, condition = (S1, made.condition(S1)) if made else (_S2_BOUND, f"every item has at least {floor} other holders")
+    alone = f"every item has at least {floor} other holders" + f" and {NOBODY_LEFT_OUT}" * (dropouts > 0)
+    who, condition = (S1, made.condition(S1)) if made else (_S2_BOUND, alone)
     zero = all_of(at(each, Relation.ZERO_OUT))
     return Statement("tss", count * each, all_of(value), zero, who, condition, count, more=more)
 

@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircount.accounting import exact, two_stage
-from faircount.accounting.guarantee import (
-    Relation,
-)
+from faircount.accounting.guarantee import S1, Relation
 from faircount.core.errors import ParameterError
+from faircount.mechanisms.calibration import Requirements
+from faircount.mechanisms.two_stage import NOBODY_LEFT_OUT, TSS, TSSPrime
 
 Law = dict[tuple[object, ...], float]
+Sets = tuple[tuple[int, ...], ...]
+Users = frozenset[int]
 
 
 def reports(item: int | None, N: int, M: int, p: float, gamma: float) -> Law:
@@ -184,6 +186,96 @@ def test_s1_by_enumeration_of_all_it_sees(N: int, M: int, k: int, p: float, gamm
     assert two_stage.s1_delta(N, M, p, gamma, k, epsilon) == pytest.approx(replaced, rel=1e-9, abs=1e-12)
     said = two_stage.s1_delta(N, M, p, gamma, k, epsilon, Relation.ZERO_OUT)
     assert said == pytest.approx(zeroed, rel=1e-9, abs=1e-12)
+
+
+def counts_given(sets: Sets, included: Users, items: list[int], N: int, M: int, p: float, gamma: float) -> Law:
+    """Chance of these sets together with each result, if only the included users are in the sum."""
+    law: Law = {(0,) * N: 1.0}
+    for i, (chosen, item) in enumerate(zip(sets, items, strict=True)):
+        after: Law = defaultdict(float)
+        laws = reports(item, N, M, p, gamma)
+        for counts, before in law.items():
+            for counted in {None, item}:
+                new = tuple(c + (i in included and j == counted) for j, c in enumerate(counts))  # type: ignore[operator]  # counts
+                after[new] += before * laws.get((chosen, counted), 0.0)
+        law = after
+    return law
+
+
+def lying_s1(N: int, M: int, p: float, gamma: float, k: int, lost: int, eps: float, known: int = 0) -> float:
+    """delta of an S1 that looks at all sets, and then leaves out those `lost` users with whom it learns most.
+
+    `known` holders of each item tell it their bits: what they add to the counts is taken off again.
+    """
+    others = ([0] * k + [1] * k) + [0, 1] * known
+    told, total = range(2 * k, len(others)), 0.0
+    for sets in itertools.product(itertools.combinations(range(N), M), repeat=len(others) + 1):
+        best = 0.0
+        for missing in itertools.combinations(range(2 * k), lost):
+            included = frozenset(range(len(sets))) - {*missing, *told}
+            laws = [counts_given(sets, included, [*others, item], N, M, p, gamma) for item in (0, 1)]
+            best = max(best, divergence(laws[0], laws[1], eps))
+        total += best
+    return total
+
+
+LIES = [
+    (3, 1, 0.4, 1.0, 2, 1, 0.3),
+    (2, 1, 0.7, 3.0, 3, 1, 0.2),
+    (2, 1, 0.7, 1.0, 3, 2, 0.1),
+    (2, 1, 0.5, 2.0, 2, 2, 0.4),
+]
+
+
+@pytest.mark.parametrize(("N", "M", "p", "gamma", "k", "lost", "eps"), LIES)
+def test_whom_a_lying_s1_leaves_out_by_their_sets(
+    N: int, M: int, p: float, gamma: float, k: int, lost: int, eps: float
+) -> None:
+    """Exact where a set holds one of two items; a floor without those left out, chosen blindly, would be too small."""
+    truth = lying_s1(N, M, p, gamma, k, lost, eps)
+    assert two_stage.s1_delta(N, M, p, gamma, k, eps, lost=lost) == pytest.approx(truth, rel=1e-9)
+    blind = two_stage.s1_delta(N, M, p, gamma, k - lost, eps)
+    assert blind < truth * 0.99 or k == lost
+    made = TSS(items=N, p=p, alpha=M / N, gamma=gamma, floor=k, dropouts=lost)
+    assert made.guarantee(epsilon=eps, adversary=S1).delta == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "gamma", "lost", "eps"), [(0.5, 1.0, 1, 0.5), (0.5, 2.0, 1, 0.5), (0.8, 1.0, 2, 0.1)])
+def test_a_lying_s1_shares_out_whom_it_leaves_out(p: float, gamma: float, lost: int, eps: float) -> None:
+    truth = lying_s1(3, 2, p, gamma, 2, lost, eps)
+    assert two_stage.s1_delta(3, 2, p, gamma, 2 - lost, eps) < truth or lost == 2
+    assert truth <= two_stage.s1_delta(3, 2, p, gamma, 2, eps, lost=lost) <= truth * 1.4
+
+
+def test_a_server_with_helpers_has_them_off_the_floor() -> None:
+    """Whoever knows all sets and the bits of one holder of each item: the floor is one less, not the same."""
+    truth = lying_s1(2, 1, 0.7, 2.0, 2, 1, 0.3, known=1)
+    assert two_stage.s1_delta(2, 1, 0.7, 2.0, 2, 0.3, lost=1) == pytest.approx(truth, rel=1e-9)
+    assert two_stage.s1_delta(2, 1, 0.7, 2.0, 3, 0.3, lost=1) < truth * 0.95
+
+
+def test_s1_that_leaves_out_a_whole_crowd_sees_the_user_alone() -> None:
+    for lost in (30, 10**7):
+        alone = two_stage.s1_delta(10, 4, 0.3, 1.0, 30, 1.0, lost=lost)
+        assert alone == pytest.approx(two_stage.s1_delta(10, 4, 0.3, 1.0, 0, 1.0), rel=1e-9)
+
+
+def test_a_guarantee_says_whom_s1_may_leave_out() -> None:
+    made = TSSPrime(items=5, p=0.3, alpha=0.4, floor=60, dropouts=20)
+    said = {each.adversary: each.condition or "" for each in made.guarantees(epsilon=1.0)}
+    assert "20 may drop out or be left out by S1" in said.pop(S1)
+    assert len(said) == 3
+    assert all(NOBODY_LEFT_OUT in condition for condition in said.values())
+    sure = TSSPrime(items=5, p=0.3, alpha=0.4, floor=60)
+    assert not any("left out" in str(each) or NOBODY_LEFT_OUT in str(each) for each in sure.guarantees(epsilon=1.0))
+
+
+def test_p_is_found_for_an_s1_that_chooses_whom_it_leaves_out() -> None:
+    found = TSSPrime.calibrated(Requirements(400, 4, 1.0, 1e-4, floor=80, dropouts=8))
+    assert 0.9e-4 < found.total_delta() <= 1e-4
+    blind = two_stage.uniform_probability(4, 2, 72, 0, 71, 1.0, 1e-4)
+    assert two_stage.s1_delta(4, 2, blind, 1.0, 80, 1.0, lost=8) > 1.5e-4
+    assert two_stage.s1_delta(4, 2, found.mechanism.parameters["p"], 1.0, 80, 1.0, lost=8) <= 1e-4
 
 
 def test_s1_at_an_epsilon_beyond_the_range_of_exp() -> None:
