@@ -7,8 +7,9 @@ from basics import Case, Listed, secret
 from surveys import proven_surveys
 
 from faircount.core.arrays import Residues
+from faircount.mechanisms.verified import proves_reports
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.reports import Release, form_of, question_of, verified
+from faircount.protocol.topologies.two_servers.reports import Release, form_of, question_of
 from faircount.protocol.topologies.two_servers.validity import Question, ReportForm, point_of, prove
 from faircount.protocol.wire.digests import bitmap, labelled
 from faircount.sharing.expand import expand
@@ -78,7 +79,7 @@ def bad_reports() -> list[Case]:
 def placed_coins() -> list[Case]:
     """Which coins of ten members count for which item, and which are turned over."""
     params, claim_hash, members = proven_surveys()[-1], secret(105), bitmap(range(10), 10)
-    release = Release(params, verified(params.mechanism), VALUES, claim_hash, members)
+    release = Release(params, proves_reports(params.mechanism), VALUES, claim_hash, members)
     placed = release.placement(10)
     known = {"published": params.published.decode(), "v1": VALUES[0], "v2": VALUES[1], "claim_hash": claim_hash}
     tables = {"user": placed.user.tolist(), "coin": placed.coin.tolist(), "turned": placed.turned.astype(int).tolist()}
