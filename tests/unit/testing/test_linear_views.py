@@ -4,7 +4,7 @@ Noise is off and cryptography ideal: a party may learn one sum over one set of a
 """
 
 from dataclasses import dataclass
-from hashlib import sha256, sha512
+from hashlib import sha256
 from itertools import product
 
 import numpy as np
@@ -12,13 +12,11 @@ import pytest
 
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import EXPLICIT, MASKED, Topology, end_phase, resume
-from faircount.protocol.survey import acknowledgement
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import SumUpload
 from faircount.protocol.topologies.masked.messages import MaskedSum, Ready
 from faircount.protocol.topologies.peers import one_sum
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
-from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.packed_rows import sum_packed
@@ -26,6 +24,8 @@ from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
 from faircount.testing.linear_views import _reduced, _without_randomness, learned
 from faircount.testing.views_play import ViewEnumerator
+
+pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
 USERS, MINIMUM = 4, 3
 PEERS = (MASKED, EXPLICIT)
@@ -42,13 +42,6 @@ class Tiny(DPDS):
     def decode(self, total, included):
         """Whatever it is: that a sum out of its range ends a survey says less than the sum."""
         return np.asarray(total, dtype=np.int64)
-
-
-@pytest.fixture(autouse=True)
-def ideal_signatures(monkeypatch) -> None:
-    monkeypatch.setattr(signing.SigningKey, "sign", lambda key, data: sha512(key.public + data).digest())
-    for place in (signing, acknowledgement):
-        monkeypatch.setattr(place, "verify", lambda public, made, data: sha512(public + data).digest() == made)
 
 
 def theatre(topology: Topology) -> ViewEnumerator:

@@ -6,7 +6,7 @@ user who was dropped must leave no trace at all. Signatures are replaced by hash
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from hashlib import sha256, sha512
+from hashlib import sha256
 from itertools import permutations, product
 
 import numpy as np
@@ -18,14 +18,12 @@ from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import SERVERS, TWO_STAGE, Topology, end_phase
-from faircount.protocol.survey import acknowledgement
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers.messages import Included, ShareSum
 from faircount.protocol.topologies.two_stage import announcing, relay
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import Listed
-from faircount.protocol.wire import signing
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch
@@ -34,6 +32,8 @@ from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
 from faircount.testing.views import Ideal, every_run, excess, uniform
 from faircount.testing.views_play import ViewEnumerator, responses
+
+pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
 EPSILONS = (0.0, 0.3, 1.0)
 SAME = 1e-12
@@ -48,14 +48,6 @@ class Tiny(DPDS):
     @property
     def modulus(self) -> int:
         return self.q
-
-
-@pytest.fixture(autouse=True)
-def ideal_signatures(monkeypatch) -> None:
-    """As long as real ones, and checked; they take most of the time otherwise."""
-    monkeypatch.setattr(signing.SigningKey, "sign", lambda key, data: sha512(key.public + data).digest())
-    for place in (signing, acknowledgement):
-        monkeypatch.setattr(place, "verify", lambda public, made, data: sha512(public + data).digest() == made)
 
 
 # --- stories ------------------------------------------------------------------------------------------------------
