@@ -160,3 +160,21 @@ def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_als
     assert weaker != fine.published
     with pytest.raises(ParameterError, match="t must be at least"):
         SurveyParameters.parse(weaker)
+
+
+@pytest.mark.parametrize(("insiders", "k", "cut"), [(1, 2, False), (2, 2, True), (2, 4, False), (10, 10, True)])
+def test_neighbours_whom_the_colluders_of_the_promise_could_cut_off_are_refused_also_when_read(
+    insiders, k, cut
+) -> None:
+    """A threshold above the number of colluders passed, with so few neighbours that two users cut the ring in two."""
+    keys = Keys(bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32, bytes(32), bytes([4]) * 32)
+    mechanism = Laplace(items=3, users=100, epsilon=1.0, insiders=insiders)
+    fine = propose(mechanism, keys, survey=bytes(16), topology=MASKED, question="?")
+    fewer = fine.published.replace(f'"k":{fine.k}'.encode(), f'"k":{k}'.encode())
+    fewer = fewer.replace(f'"t":{fine.t}'.encode(), f'"t":{min(k, insiders + 1)}'.encode())
+    assert fewer != fine.published
+    if cut:
+        with pytest.raises(ParameterError, match=r"t must be at least|cut the others into parts"):
+            SurveyParameters.parse(fewer)
+    else:
+        assert SurveyParameters.parse(fewer).k == k

@@ -28,7 +28,7 @@ from faircount.protocol.survey.topology import Attendance, Size, Topology, noise
 from faircount.protocol.topologies.masked.aggregator import S2
 from faircount.protocol.topologies.masked.completion import COMPLETION
 from faircount.protocol.topologies.masked.coordinator import S1
-from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan, safe_threshold
+from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan, safe_threshold, stays_connected
 from faircount.protocol.topologies.masked.messages import (
     Help,
     HelpBatch,
@@ -59,6 +59,11 @@ def check(params: SurveyParameters) -> None:
         raise ParameterError(
             f"with t = {params.t} key shares {params.phi} colluding users could put a neighbour's key together: "
             f"t must be at least {least} for k = {params.k}"
+        )
+    if not stays_connected(params.n_max, params.phi, params.k):
+        raise ParameterError(
+            f"with k = {params.k} neighbours {params.phi} colluding users could cut the others into parts: "
+            "k must be larger"
         )
     if params.keys.s2_commitment == NO_COMMITMENT:
         raise ParameterError("masked surveys draw a graph: S2 must commit to a value")

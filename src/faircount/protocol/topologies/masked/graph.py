@@ -146,12 +146,16 @@ def least_degree(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT,
 
     This bounds the probability that the others fall apart (Bell et al., SecAgg+). Small n: n - 1, everybody.
     """
-    lost, log_ratio = share_of_users("colluding", colluding, n) + share_of_users("dropout", dropout, n), 0.0
-    for k in range(n - 1):
-        if k and k % 2 == 0 and log_ratio + math.log(n * (n - k - 1) / 2) <= -bits * math.log(2):
-            return k
-        log_ratio = log_ratio + math.log((lost - k) / (n - k)) if k < lost else -math.inf
-    return n - 1
+    lost = share_of_users("colluding", colluding, n) + share_of_users("dropout", dropout, n)
+    return next((k for k in range(2, n - 1, 2) if stays_connected(n, lost, k, bits)), n - 1)
+
+
+def stays_connected(n: int, lost: int, k: int, bits: int = PRIVATE_BITS + 1) -> bool:
+    """Whether the others fall apart with probability 2^-bits at most, if so many users are lost."""
+    if k > lost or k >= n - 1:
+        return True
+    log_ratio = math.lgamma(n - k + 1) - math.lgamma(lost - k + 1) + math.lgamma(lost + 1) - math.lgamma(n + 1)
+    return log_ratio + math.log(n * (n - k - 1) / 2) <= -bits * math.log(2)
 
 
 def plan(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -> tuple[int, int]:
