@@ -5,13 +5,14 @@
 
 The check at the end is no secret's: it tells bytes that were changed on their way or in a store from those that were
 sent, so that S1 never acknowledges, and S2 never sees, nearly the blob of a user. A message class says its layout with
-its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`), so the layout is written once. `parse` raises for bytes of
-nothing; `wire.decode` makes a `Rejected` of them.
+its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`, or `Sequence[Blob]` where users send the list), so the
+layout is written once. `parse` raises for bytes of nothing; `wire.decode` makes a `Rejected` of them.
 """
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
@@ -112,12 +113,13 @@ def parse(data: bytes) -> Message:
     """The message behind these bytes; raises `MalformedError` for any others."""
     if not 2 + CHECK <= len(data) <= MOST_BYTES or data[0] != VERSION or data[1] not in _CLASSES:
         raise MalformedError("not a message of this version: unknown version or tag, or too long")
-    body, kind = data[:-CHECK], _CLASSES[data[1]]
-    if framed(body) != data:
+    kind, size = _CLASSES[data[1]], len(data) - CHECK
+    if sha256(memoryview(data)[:size]).digest()[:CHECK] != data[size:]:  # no copy: the sender is not known yet
         raise MalformedError("the bytes were changed on their way: send them again")
-    found, end = _layout(kind).read(body, 2)
-    if end != len(body):
-        raise MalformedError(f"{len(body) - end} bytes too many after a {kind.__name__}")
+    found, end = _layout(kind).read(data, 2)
+    if end != size:
+        what = f"{size - end} bytes too many after" if end < size else "the bytes end too early for"
+        raise MalformedError(f"{what} a {kind.__name__}")
     return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 
@@ -217,10 +219,18 @@ class VariableBytes(FieldKind):
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
         """As many as the length says."""
+        start, end = self.bounds(data, at)
+        return data[start:end], end
+
+    def bounds(self, data: bytes, at: int) -> tuple[int, int]:
+        """Where the bytes begin and end."""
         size, at = LENGTH.read(data, at)
         if at + size > len(data):
             raise MalformedError("the bytes end too early")
-        return data[at : at + size], at + size
+        return at, at + size
+
+
+BYTES = VariableBytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +249,71 @@ class ListOf(FieldKind):
         for one in value:
             self.each.write(one, parts)
 
-    def read(self, data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
+    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
         """As many as the number says."""
-        count, at = LENGTH.read(data, at)
-        if count > len(data) - at:  # every element has at least one byte: a huge count cannot make us allocate
-            raise MalformedError("a list is longer than the bytes that hold it")
+        count, at = self.count(data, at)
         found = []
         for _ in range(count):
             one, at = self.each.read(data, at)
             found.append(one)
         return tuple(found), at
+
+    def count(self, data: bytes, at: int) -> tuple[int, int]:
+        """The number, and where the first value begins."""
+        count, at = LENGTH.read(data, at)
+        if count > len(data) - at:  # every element has at least one byte: a huge count cannot make us allocate
+            raise MalformedError("a list is longer than the bytes that hold it")
+        return count, at
+
+
+class Packed(Sequence[Any]):
+    """A list as it arrived: its values stay in the bytes of the message, and each is read when it is asked for.
+
+    Python's own objects for short values take up to twelve times their bytes, and a list is read before its sender
+    has shown a credential.
+    """
+
+    __slots__ = ("_data", "_each", "_starts")
+
+    def __init__(self, each: FieldKind, data: bytes, starts: Sequence[int]) -> None:
+        self._each, self._data, self._starts = each, data, starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, which: Any) -> Any:
+        found = self._starts[which]
+        return tuple(map(self._at, found)) if isinstance(which, slice) else self._at(found)
+
+    def _at(self, start: int) -> Any:
+        return self._each.read(self._data, start)[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | Packed):
+            return NotImplemented
+        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedListOf(ListOf):
+    """A list in a user's message: numbers, or bytes after their length. Written as any list, and left packed."""
+
+    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
+        """As many as the number says, checked and not built; four bytes for each whose place must be remembered."""
+        count, at = self.count(data, at)
+        if isinstance(self.each, Integer):
+            end = at + count * (step := self.each.form.size)
+            if end > len(data):
+                raise MalformedError("the bytes end too early")
+            return Packed(self.each, data, range(at, end, step)), end
+        starts = array("I")
+        for _ in range(count):
+            starts.append(at)
+            _, at = BYTES.bounds(data, at)
+        return Packed(self.each, data, starts), at
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +366,8 @@ def kind_of(hint: Any) -> FieldKind:
         return VariableBytes()
     if get_origin(hint) is tuple:
         return ListOf(kind_of(get_args(hint)[0]))
+    if get_origin(hint) is Sequence:
+        return PackedListOf(kind_of(get_args(hint)[0]))
     if get_origin(hint) is Annotated:
         mark = hint.__metadata__[0]
         return FixedBytes(mark.size) if isinstance(mark, Fixed) else Integer(struct.Struct(mark.code))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import struct
+from collections.abc import Sequence
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
@@ -17,7 +18,7 @@ from faircount.protocol.wire.messages import Accepted, Reason, Rejected, SyncReq
 def strategy(hint):
     if hint is bytes:
         return st.binary(max_size=12)
-    if get_origin(hint) is tuple:
+    if get_origin(hint) in (tuple, Sequence):
         return st.lists(strategy(get_args(hint)[0]), max_size=3).map(tuple)
     if get_origin(hint) is Annotated:
         mark = hint.__metadata__[0]

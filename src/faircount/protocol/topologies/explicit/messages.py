@@ -1,5 +1,6 @@
 """Messages of the `explicit` topology, tags 36 and 48-63."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.protocol.topologies.peers.messages import Edge
@@ -28,7 +29,7 @@ class ShareBundle(Message):
     survey: Id
     index: U32
     credential: Hash
-    blobs: tuple[Blob, ...]
+    blobs: Sequence[Blob]
 
 
 @message(49, Party.USER)
@@ -69,4 +70,4 @@ class Complaint(Message):
     index: U32
     credential: Hash
     attempt: U32
-    senders: tuple[U32, ...]
+    senders: Sequence[U32]

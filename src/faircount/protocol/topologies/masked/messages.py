@@ -1,5 +1,6 @@
 """Messages of the `masked` topology, tags 64-79."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.protocol.topologies.peers.messages import Peer
@@ -30,7 +31,7 @@ class KeyBundle(Message):
     index: U32
     credential: Hash
     mask_key: Hash
-    blobs: tuple[Blob, ...]
+    blobs: Sequence[Blob]
 
 
 @message(66, Party.USER)

@@ -1,6 +1,6 @@
 """S1 in the two-stage topology once the election is held (`announcing` comes before): shares, sums, the one total."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from faircount.protocol.roles import coordinate, coordinator
@@ -60,7 +60,7 @@ def take_bundle(s: Coordinator, message: Bundle) -> coordinator.Step:
     return coordinator.upload(s, message, made_for=message.attempt, open_=open_)
 
 
-def _fits(s: Coordinator, blobs: tuple[bytes, ...], count: int) -> bool:
+def _fits(s: Coordinator, blobs: Sequence[bytes], count: int) -> bool:
     return len(blobs) == count and all(len(blob) == packed_size(s.params.q, 1) + OVERHEAD for blob in blobs)
 
 

@@ -1,5 +1,6 @@
 """Messages of TSS and TSS', tags 80-111. Reporters appear by the number that S1 gave them, helpers by their place."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
@@ -129,7 +130,7 @@ class Bundle(Message):
     index: U32
     credential: Hash
     attempt: U32
-    blobs: tuple[Blob, ...]
+    blobs: Sequence[Blob]
 
 
 # --- sums ---------------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class SlotComplaint(Message):
     index: U32
     credential: Hash
     attempt: U32
-    numbers: tuple[U32, ...]
+    numbers: Sequence[U32]
 
 
 @message(88, Party.S2)
