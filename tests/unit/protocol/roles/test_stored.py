@@ -137,6 +137,7 @@ MAKERS: dict[type[Any], Any] = {
     codec.FixedBytes: lambda kind: sized(kind.size),
     codec.VariableBytes: lambda _: st.binary(max_size=9),
     codec.ListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
+    codec.PackedListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
     Flag: lambda _: st.booleans(),
     Choice: lambda kind: st.sampled_from(kind.words),
     OneOf: lambda kind: st.one_of(*(st.none() if each is None else values(each) for each in kind.kinds)),
