@@ -1,8 +1,8 @@
 """What the OpenAPI descriptions of S1 and S2 say of each call."""
 
-from importlib.metadata import version
 from typing import Any, cast
 
+from faircount import __version__
 from faircount.service import aggregator_app as s2
 from faircount.service import coordinator_app as s1
 from faircount.service.aggregator import AggregatorService
@@ -51,8 +51,7 @@ def descriptions() -> dict[str, dict[str, Any]]:
     nothing: Any = None
     first = s1.coordinator_app(cast(CoordinatorService, nothing))
     second = s2.aggregator_app(cast(AggregatorService, nothing))
-    made = version("faircount")
     return {
-        "coordinator": description(first, "faircount S1, the coordinator", made, COORDINATOR),
-        "aggregator": description(second, "faircount S2, the aggregator", made, AGGREGATOR),
+        "coordinator": description(first, "faircount S1, the coordinator", __version__, COORDINATOR),
+        "aggregator": description(second, "faircount S2, the aggregator", __version__, AGGREGATOR),
     }

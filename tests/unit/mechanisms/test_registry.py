@@ -119,7 +119,7 @@ def test_its_published_parameters_parse_to_the_same_mechanism() -> None:
 def test_the_owner_of_a_survey_can_ask_for_it() -> None:
     found = advise(Wishes(tuple(ITEMS), users=300, epsilon=1.0, mechanism="even-coins"))
     assert isinstance(found.mechanism, EvenCoins)
-    assert found.mechanism.dropouts == 60  # a fifth of the invited may be missing
+    assert found.mechanism.dropouts == 15  # one in twenty of the invited may be missing
 
 
 def test_it_gives_the_example_on_which_the_contract_is_tested() -> None:
