@@ -142,13 +142,14 @@ def test_intervals_can_cover_the_population(call: Call) -> None:
     assert "population" in call("run --help").stdout
 
 
-def test_groups_by_name_and_by_number(call: Call) -> None:
+def test_groups_by_name_and_by_number(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", bytes)  # the same noise each time: by chance the groups would seem to differ
     shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
-    assert "Groups, put together with" in shown
+    assert "Groups, put together with total weights" in shown
     assert "it is public which group a user is in" in " ".join(shown.split())
     said = json.loads(call(f"{RUN} --groups budget --public-groups --weights vwa --json").stdout)
     assert [each["epsilon"] for each in said["groups"]] == [1.0, 2.0]
-    assert said["weighting"] == "vwa" or any("differ" in each for each in said["notes"])  # once in a while, by chance
+    assert said["weighting"] == "vwa"
 
 
 def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
