@@ -4,6 +4,8 @@ FAIRCOUNT_SCHEDULES sets how many are played over all topologies together, 1,000
 """
 
 import os
+from functools import cache
+from itertools import chain
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
@@ -71,22 +73,36 @@ def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
     )
 
 
+STEPS = st.lists(st.builds(Op, st.just(Kind.CARRY), st.integers(0, 3), st.integers(0, 63)), max_size=5)
+FEW_KINDS = st.lists(st.sampled_from(Kind), min_size=1, max_size=6)
+
+
+@cache
+def away(users: int) -> st.SearchStrategy[int]:
+    """Who stays away from a round, as bits."""
+    return st.one_of(st.just(0), st.integers(0, (1 << users) - 1))
+
+
+@cache  # built once: Hypothesis would spend a quarter of a long run on building it again for each schedule
+def faults(users: int) -> st.SearchStrategy[list[list[Op | tuple[int, int, int]]]]:
+    """What goes wrong before a step of the story; single faults come as (which of the schedule's kinds, who, how)."""
+    single = st.tuples(st.integers(0, 59), WHO, HOW).map(lambda fault: [fault])
+    return st.lists(st.one_of(single, single, recipes(away(users))), max_size=3)
+
+
 @st.composite
 def schedules(draw: st.DrawFn) -> Made:
     """A story with faults of a few kinds strewn in: few kinds, often, find more than all kinds, seldom."""
     users = draw(st.integers(3, 7))
-    kinds = draw(st.lists(st.sampled_from(Kind), min_size=1, max_size=6))
-    away = st.one_of(st.just(0), st.integers(0, (1 << users) - 1))
-    single = st.builds(lambda kind, who, how: [Op(kind, who, how)], st.sampled_from(kinds), WHO, HOW)
-    faults = st.lists(st.one_of(single, single, recipes(away)), max_size=3)
-    steps = st.builds(Op, st.just(Kind.CARRY), st.integers(0, 3), st.integers(0, 63))
+    kinds = draw(FEW_KINDS)
     ops: list[Op] = []
     for kind in STORY[: draw(st.integers(0, len(STORY)))]:
-        ops += [op for fault in draw(faults) for op in fault]
+        for op in chain.from_iterable(draw(faults(users))):
+            ops += [op if isinstance(op, Op) else Op(kinds[op[0] % len(kinds)], *op[1:])]
         if kind is Kind.CONVERSE and draw(st.booleans()):
-            ops += draw(st.lists(steps, max_size=5))
+            ops += draw(STEPS)
         else:
-            ops.append(Op(kind, 0, draw(away) if kind is Kind.ROUND else draw(st.integers(0, 1))))
+            ops.append(Op(kind, 0, draw(away(users)) if kind is Kind.ROUND else draw(st.integers(0, 1))))
     return users, draw(st.integers(0, 1)), draw(st.integers(0, 9)) == 9, ops
 
 
