@@ -122,3 +122,11 @@ def test_s1_forgot_the_seal_and_users_who_know_their_places_come_by() -> None:
         if topology is not SERVERS:
             assert play(topology, ops, seed=1).problems == ()
     assert play(MASKED, ops, seed=1).ending == "published"
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_what_was_read_back_from_the_disk_can_rot_too(topology) -> None:
+    """Lists that were read from bytes are packed, and a schedule that spoiled one of them broke off."""
+    back = (*ENROLLED, ROUND, Op(Kind.RESTORE_S1, -1, 1))
+    for how in range(6):
+        assert play(topology, (*back, Op(Kind.ROT, 8, how))).problems == ()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.protocol.wire.codec import Party, parse
+from faircount.protocol.wire.codec import Packed, Party, parse
 from faircount.protocol.wire.messages import Published, Signed
 from faircount.sharing.packing import packed_size, unpack
 from faircount.testing.views import Chance, Eyes, Ideal
@@ -115,7 +115,7 @@ def _in_message(value: Any, name: tuple[Hashable, ...], q: int, count: int) -> I
         yield from _in_message(parse(value.payload), name, q, count)
     elif isinstance(value, Published):
         yield from (((*name, "count", i), int(each) % q) for i, each in enumerate(value.counts))
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple | Packed):
         for i, each in enumerate(value):
             yield from _in_message(each, (*name, i), q, count)
     elif is_dataclass(value):

@@ -24,7 +24,7 @@ from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
 from faircount.protocol.roles.coordinator import Coordinator, backup
-from faircount.protocol.wire.codec import Message, parse
+from faircount.protocol.wire.codec import Message, Packed, parse
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 from faircount.sharing.field import dtype_for
@@ -318,7 +318,7 @@ def _bytes_in(value: Any) -> Iterator[bytes]:
         yield from _bytes_in(parse(value.payload))
     elif isinstance(value, bytes):
         yield value
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple | Packed):
         for each in value:
             yield from _bytes_in(each)
     elif is_dataclass(value):

@@ -26,7 +26,7 @@ from faircount.protocol.topologies.explicit.messages import Call
 from faircount.protocol.topologies.masked.messages import MaskCall
 from faircount.protocol.topologies.peers.messages import Roster
 from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall, Task
-from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
+from faircount.protocol.wire.codec import CHECK, Message, Packed, Party, encode, framed
 from faircount.protocol.wire.messages import Accepted, Rejected, Signed, Withdraw, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
 from faircount.testing.disk import Backup, Disk
@@ -246,8 +246,8 @@ def noisy(message: Message, how: int) -> Message:
 def rotten(message: Any, how: int) -> Any:
     """The message with one byte, or one number, of what it carries changed."""
     carried = [(each.name, getattr(message, each.name)) for each in fields(message)]
-    places = [(name, i) for name, value in carried if isinstance(value, tuple) for i in range(len(value))]
-    places += [(name, -1) for name, value in carried if not isinstance(value, tuple) and value != b""]
+    places = [(name, i) for name, value in carried if isinstance(value, tuple | Packed) for i in range(len(value))]
+    places += [(name, -1) for name, value in carried if not isinstance(value, tuple | Packed) and value != b""]
     name, i = places[how % len(places)]
     value = getattr(message, name)
     changed = _spoiled(value if i < 0 else value[i], how)
