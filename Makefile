@@ -36,11 +36,12 @@ browser:  ## find Chromium and Node for the tests of the page, or install Debian
 browsers: $(STAMP) browser  ## a survey of 20 browsers and 30 Python clients, instead of the 4 and 8 of make test
 	FAIRCOUNT_BROWSERS=20 FAIRCOUNT_CLIENTS=30 $(BIN)/python -m pytest tests/browser/test_page.py -k together
 
-firefox: browser  ## the page's client in Firefox, outside make test: every known answer; installs Debian's firefox-esr where it is missing
+firefox: $(STAMP) browser  ## the page in Firefox, outside make test: every known answer, and a survey with real servers; installs Debian's firefox-esr where it is missing
 	@command -v firefox-esr >/dev/null || { \
 	  echo "Firefox is missing: installing Debian's package firefox-esr"; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends firefox-esr; }
 	node --experimental-websocket tests/browser/firefox.mjs
+	$(BIN)/python -m pytest -q tests/browser/firefox_survey.py
 
 screenshots: $(STAMP) browser  ## pictures of every view of page and dashboard, into out/screenshots; two go into the documentation
 	mkdir -p out/screenshots docs/images

@@ -115,7 +115,7 @@ policy is the same as that of the participant's page.
 
 ## Browsers
 
-Chrome and Edge from 137, Firefox from 130, Safari from 17. `make test` runs everything in Chromium, `make firefox` the known answers in Firefox. The address must begin with `https:` (or be `localhost`): without it browsers have no cryptography. The
+Chrome and Edge from 137, Firefox from 130, Safari from 17. `make test` runs everything in Chromium, `make firefox` the known answers and a survey in Firefox. The address must begin with `https:` (or be `localhost`): without it browsers have no cryptography. The
 page says what is missing, and sends nothing.
 """
 
