@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import product
 
+from exact_coverage import Performance
+from exact_coverage_of_groups import GroupCoverage, is_even, splits_of
 from page import Line, numbers_of
 
-from faircount.estimation.coverage import Performance
-from faircount.estimation.group_coverage import GroupCoverage, is_even, splits_of
 from faircount.estimation.weighted_law import Part
 from faircount.estimation.weighting import group_variance, total_variance, uwa
 from faircount.mechanisms.count_law import Channel

@@ -11,11 +11,11 @@ from itertools import product
 
 import numpy as np
 from coverage_of_groups import section as group_section
+from exact_coverage import Performance, performance, ratio_performance
 from numpy.typing import NDArray
 from page import Line, numbers_of, write
 from scipy.stats import binom, nbinom, norm
 
-from faircount.estimation.coverage import Performance, performance, ratio_performance
 from faircount.estimation.intervals import interval
 from faircount.estimation.mean_intervals import two_point_interval
 from faircount.estimation.result import MeanResult

@@ -21,7 +21,7 @@ from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Complaint, SumUpload
 from faircount.protocol.topologies.masked import graph
-from faircount.protocol.topologies.masked.masks import masks_of
+from faircount.protocol.topologies.masked.masks import mask_secrets, masks_of
 from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
 from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.topologies.peers.messages import Peer
@@ -210,12 +210,17 @@ def masks() -> list[Case]:
     now = Round(params, digest, 1, binding)
     keys = {i: pair(20 + i).public for i in range(3)}
     own = [
-        masks_of(RealSealing(), now, i, pair(20 + i), {j: keys[j] for j in keys if j != i}).tolist() for i in range(3)
+        masks_of(RealSealing(), now, i, mask_secrets(RealSealing(), pair(20 + i), {j: keys[j] for j in keys if j != i}))
+        for i in range(3)
     ]
-    one = masks_of(RealSealing(), now, 0, pair(20), {1: keys[1]}).tolist()
+    one = masks_of(RealSealing(), now, 0, mask_secrets(RealSealing(), pair(20), {1: keys[1]}))
     return [
         {"survey": SURVEY, "q": str(params.q), "items": params.N, "digest": digest, "attempt": 1, "set_digest": binding}
-        | {"mask_secrets": [secret(20 + i) for i in range(3)], "mask_0_1": one, "sums": own}
+        | {
+            "mask_secrets": [secret(20 + i) for i in range(3)],
+            "mask_0_1": one.tolist(),
+            "sums": [each.tolist() for each in own],
+        }
     ]
 
 

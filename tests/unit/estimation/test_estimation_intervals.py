@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_coverage import performance, ratio_performance, sum_law
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
@@ -9,7 +10,6 @@ from scipy.stats import binom, hypergeom
 import faircount as fc
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import intervals
-from faircount.estimation.coverage import performance, ratio_performance, sum_law
 from faircount.estimation.intervals import (
     error_per_item,
     interval,

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from exact_coverage_of_groups import GroupCoverage, is_even, splits_of
 from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
-from faircount.estimation.group_coverage import GroupCoverage, is_even, splits_of
 from faircount.estimation.intervals import interval
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import Part, WeightedSum

@@ -11,7 +11,7 @@ from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.remaining_privacy import realized
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.masked import user as masked_user
-from faircount.protocol.topologies.masked.masks import help_info, masks_of
+from faircount.protocol.topologies.masked.masks import help_info, mask_secrets, masks_of
 from faircount.protocol.topologies.masked.messages import (
     Help,
     HelpBatch,
@@ -56,8 +56,9 @@ def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
     q, wanted = play.setup.params.q, PeerSet(play.s1.digest, 1, 20, play.s1.members)
     now = Round(play.setup.params, play.s1.digest, 1, wanted.set_digest)
     keys = {i: each.mask.public for i, each in enumerate(play.people)}
+    sealing = play.s2.sealing
     masks = [
-        masks_of(play.s2.sealing, now, i, each.mask, {j: keys[j] for j in each.placed.neighbours})
+        masks_of(sealing, now, i, mask_secrets(sealing, each.mask, {j: keys[j] for j in each.placed.neighbours}))
         for i, each in enumerate(play.people)
     ]
     assert not (np.sum(masks, axis=0, dtype=np.int64) % q).any()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from faircount.protocol.topologies.masked.masks import Round, masks_of
+from faircount.protocol.topologies.masked.masks import Round, mask_secrets, masks_of
 from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 
 Q = 3
@@ -18,7 +18,7 @@ RING = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
 
 
 def name(i: int) -> KeyPair:
-    return KeyPair(bytes([i]) * 32, bytes([i]) * 32)
+    return KeyPair(bytes([i + 1]) * 32, bytes([i + 1]) * 32)  # zeros would be no usable key
 
 
 def law(responses, included, also=()):
@@ -39,7 +39,8 @@ def pair_of(info: bytes) -> tuple[int, int]:
 
 def sent(world, i: int, response: int) -> int:
     near = [j for pair in RING if i in pair for j in pair if j != i]
-    return (response + int(masks_of(world, NOW, i, name(i), {j: name(j).public for j in near})[0])) % Q
+    secrets = mask_secrets(world, name(i), {j: name(j).public for j in near})
+    return (response + int(masks_of(world, NOW, i, secrets)[0])) % Q
 
 
 def depends_on(included, also=()):

@@ -17,7 +17,7 @@ from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.masked.graph import Graph, draw
-from faircount.protocol.topologies.masked.masks import help_info, masks_of
+from faircount.protocol.topologies.masked.masks import help_info, mask_secrets, masks_of
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, Ready, Unrecoverable
 from faircount.protocol.topologies.peers import opening
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
@@ -136,7 +136,7 @@ def _recovered(s: Aggregator, claim: MaskedClaim, shares: Mapping[int, Sequence[
         return aggregator.say(s, Unrecoverable(s.params.survey, s.claim_hash, bitmap(missing, graph.n)))
     counted = frozenset(places)
     masks = (
-        masks_of(s.sealing, now, j, key, {i: public[i] for i in graph.of(j) if i in counted})
+        masks_of(s.sealing, now, j, mask_secrets(s.sealing, key, {i: public[i] for i in graph.of(j) if i in counted}))
         for j, key in keys.items()
         if key is not None
     )

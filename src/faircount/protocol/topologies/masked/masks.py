@@ -14,7 +14,7 @@ from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.wire.digests import labelled
 from faircount.protocol.wire.sealing import KeyPair, Sealing
 from faircount.sharing.field import subtract, sum_rows
-from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.keys import S2_INDEX, Purpose, canonical_key, key_info
 
 
 def mask_info(now: Round, one: int, other: int) -> bytes:
@@ -39,16 +39,18 @@ def help_info(params: SurveyParameters, sender: int, claim_hash: bytes) -> bytes
     return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, S2_INDEX, claim_hash)
 
 
-def masks_of(sealing: Sealing, now: Round, user: int, own: KeyPair, others: Mapping[int, bytes]) -> Residues:
-    """The sum of a user's masks with others (place -> public mask key): m_ij over j, modulo q.
+def mask_secrets(sealing: Sealing, own: KeyPair, others: Mapping[int, bytes]) -> dict[int, bytes]:
+    """What a user agrees on with each of the others (place -> public mask key); none with a key that is unusable."""
+    agreed = {j: sealing.agree(own, key) for j, key in others.items() if canonical_key(key)}
+    return {j: secret for j, secret in agreed.items() if secret is not None}
 
-    The user adds it to its vector; for a dropped user S2 adds it to the others' sum. With a key with which no secret
-    can be agreed nobody takes part, and S2 admits no claim.
+
+def masks_of(sealing: Sealing, now: Round, user: int, secrets: Mapping[int, bytes]) -> Residues:
+    """The sum of a user's masks with others, from what it agreed on with each: m_ij over j, modulo q.
+
+    The user adds it to its vector; for a dropped user S2 adds it to the others' sum.
     """
-    secrets = [(j, sealing.agree(own, key)) for j, key in others.items()]
-    usable = [(j, secret) for j, secret in secrets if secret is not None]
-    infos = [mask_info(now, user, j) for j, _ in usable]
-    q = now.params.q
-    rows = sealing.stretch_rows([secret for _, secret in usable], now.digest, infos, q, now.params.N)
-    above = np.array([j > user for j, _ in usable], dtype=np.bool_)
+    infos, q = [mask_info(now, user, j) for j in secrets], now.params.q
+    rows = sealing.stretch_rows(list(secrets.values()), now.digest, infos, q, now.params.N)
+    above = np.array([j > user for j in secrets], dtype=np.bool_)
     return subtract(sum_rows(rows[above], q), sum_rows(rows[~above], q), q)

@@ -18,7 +18,7 @@ from faircount.core.errors import ProtocolError, ShareError
 from faircount.core.values import ArrayValue
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
-from faircount.protocol.topologies.masked.masks import help_info, keys_digest, masks_of, share_info
+from faircount.protocol.topologies.masked.masks import help_info, keys_digest, mask_secrets, masks_of, share_info
 from faircount.protocol.topologies.masked.messages import (
     Help,
     HelpCall,
@@ -40,7 +40,7 @@ from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
 from faircount.sharing.field import add
-from faircount.sharing.keys import KEY_BYTES, canonical_key
+from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.shamir import KeyShare, split_key
 
 
@@ -153,11 +153,14 @@ def answer_call(masker: Masker, call: MaskCall, entropy: Entropy) -> tuple[Maske
     if not len(live) == len(call.mask_keys) == len(call.blobs):
         return masker, rejected(Reason.MALFORMED, "one mask key and one share of every neighbour in the set are needed")
     keys = dict(zip(live, call.mask_keys, strict=True))
-    problem = _keys_problem(masker, keys, dict(zip(live, call.blobs, strict=True)))
-    if problem is not None:
-        return masker, problem
+    secrets = mask_secrets(member.sealing, masker.mask, keys)
+    if len(secrets) < len(keys):  # a mask of zeros hides nothing
+        return masker, rejected(Reason.MALFORMED, "a neighbour's mask key cannot be used: do not take part")
+    if sum(_opens(masker, j, keys[j], blob) for j, blob in zip(live, call.blobs, strict=True)) < member.params.t:
+        few = "too few neighbours have shared their keys with this user: do not take part"  # the others may be S1's own
+        return masker, rejected(Reason.TOO_FEW, few)
     after = replace(masker, last=wanted, near=keys, asked=b"", helped=None)
-    body = _body(after, wanted, keys, entropy)
+    body = _body(after, wanted, secrets, entropy)
     return replace(after, bodies=(*masker.bodies, body)), body
 
 
@@ -176,15 +179,6 @@ def _set_problem(masker: Masker, wanted: PeerSet | None, live: list[int]) -> Rej
         return rejected(Reason.CONFLICT, "sets only shrink from one attempt to the next")
     if not masker.revealed.isdisjoint(wanted.members):
         return rejected(Reason.CONFLICT, "this set has a user in it whose key this user has helped to reveal")
-    return None
-
-
-def _keys_problem(masker: Masker, keys: Mapping[int, bytes], blobs: Mapping[int, bytes]) -> Rejected | None:
-    """A mask of zeros hides nothing, and with few shares that open S1 may be showing this user keys of its own."""
-    if not all(canonical_key(key) and masker.member.sealing.agree(masker.mask, key) for key in keys.values()):
-        return rejected(Reason.MALFORMED, "a neighbour's mask key cannot be used: do not take part")
-    if sum(_opens(masker, j, keys[j], blob) for j, blob in blobs.items()) < masker.member.params.t:
-        return rejected(Reason.TOO_FEW, "too few neighbours have shared their keys with this user: do not take part")
     return None
 
 
@@ -209,11 +203,11 @@ def _is_share(part: bytes, threshold: int) -> bool:
         return False
 
 
-def _body(masker: Masker, wanted: PeerSet, keys: Mapping[int, bytes], entropy: Entropy) -> MaskedSum:
+def _body(masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy: Entropy) -> MaskedSum:
     member, params = masker.member, masker.member.params
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
-    total = add(masker.response, masks_of(member.sealing, now, member.index, masker.mask, keys), params.q)
-    made_for = wanted.attempt, wanted.set_digest, keys_digest(keys.values())
+    total = add(masker.response, masks_of(member.sealing, now, member.index, secrets), params.q)
+    made_for = wanted.attempt, wanted.set_digest, keys_digest(masker.near.values())
     return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
 
 

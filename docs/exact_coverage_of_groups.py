@@ -1,6 +1,6 @@
 """How often intervals of groups put together hold, and how wide they are, by enumerating every sum of every group.
 
-As coverage.py does it for one survey: by plain convolution, independently of the laws that it checks. For small groups.
+As exact_coverage.py does it for one survey: by plain convolution, independently of the laws that it checks. For small groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +9,9 @@ from itertools import product
 from math import comb, prod
 
 import numpy as np
+from exact_coverage import Performance, measured, sum_law
 
 from faircount.core.arrays import Floats
-from faircount.estimation.coverage import Performance, measured, sum_law
 from faircount.estimation.intervals import normal_quantile
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import Part

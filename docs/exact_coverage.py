@@ -1,7 +1,7 @@
 """How often an interval really holds, and how wide it is, computed by enumerating every sum that can be opened.
 
 Nothing is simulated: the law of one item's sum is known for every mechanism. It is computed here by plain convolution,
-independently of the inversions in intervals.py that it checks.
+independently of the inversions in estimation that it checks.
 """
 
 from dataclasses import dataclass
