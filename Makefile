@@ -52,8 +52,8 @@ screenshots: $(STAMP) browser  ## pictures of every view of page and dashboard, 
 faults: $(STAMP)  ## 100,000 random fault schedules (make faults SEED=1: others) instead of the 1,000 of make test: half an hour
 	FAIRCOUNT_SCHEDULES=100000 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_schedules.py
 
-kills: $(STAMP)  ## 100 surveys on each database while both servers and devices are killed at random moments (make kills SEED=1: others): an hour
-	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 2 --dist worksteal tests/service/test_kills.py
+kills: $(STAMP)  ## 100 surveys of all topologies on each database while both servers and devices are killed at random moments (make kills SEED=1: others): half an hour
+	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 4 --dist worksteal tests/service/test_kills.py
 
 load: $(STAMP)  ## submissions per second beside an empty handler, and a survey end to end (make load USERS=100000 POSTGRESQL=1)
 	$(BIN)/python benchmarks/service_load.py --users $(USERS) $(if $(POSTGRESQL),--postgresql)

@@ -1,7 +1,9 @@
 """S1, S2 and people's devices as processes that are killed at random moments: every survey ends, nothing is lost.
 
-`make kills` plays 100 schedules on each database; `make test` a few. Devices go on from their files: everybody must see
-that it was counted, once. With next to no noise the counts must be exactly theirs.
+`make kills` plays 100 schedules on each database; `make test` a few. A seed draws the kind of survey, who vanishes and
+who is killed when. Everybody has an item of its own and there is next to no noise, so a count of 2 is somebody counted
+twice, and a 0 of somebody who stayed is an answer lost. Devices go on from their files: who stayed sees that it was
+counted. (In two-stage, which promises nothing to people who are alone with their item, there are two items.)
 """
 
 import asyncio
@@ -9,7 +11,8 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +21,89 @@ import pytest
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.files import private_folder
+from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS
+from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.mechanisms.two_stage import TSSPrime
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, SurveyParameters, Topology
+from faircount.protocol.survey.remaining_privacy import realized
+from faircount.protocol.survey.states import FINAL
 from faircount.service.codes import Code
 from faircount.service.demo.crowd import CrowdPlan, Person
-from faircount.service.processes import Process, free_port
+from faircount.service.processes import free_port
 from faircount.service.trial_survey import TrialSurvey, done, set_up
+from faircount.testing.forked import Forked, load_first
 
 Fresh = Callable[[], str]
-SCHEDULES = int(os.environ.get("FAIRCOUNT_KILLS", "1"))
-MOST_KILLS = 3 if SCHEDULES == 1 else 6
+SCHEDULES = int(os.environ.get("FAIRCOUNT_KILLS", "2"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
-USERS = 16
-ANSWERS = {"a": 5, "b": 5, "c": 4}
+USERS = 8
+MINIMUM = 5
+MOST_VANISH = 2
+MOST_KILLS = 6
 CROWDS = 2
 VICTIMS = ("S1", "S2", "devices")
-PATIENCE = 480.0
+PATIENCE = 300.0
 """Seconds until a survey must have ended: far more than it takes."""
+
+load_first(
+    ["faircount.cli.coordinator", "faircount.service.run", "faircount.service.client", "alembic.command", "asyncpg"]
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of survey: how shares travel, what is promised, and whether it may end without a result if some vanish."""
+
+    topology: Topology
+    mechanism: FrequencyMechanism
+    terms: dict[str, Any]
+    may_abort: bool = False
+
+
+def _almost_noiseless(topology: Topology) -> Kind:
+    """Noise with chance 1e-8."""
+    return Kind(topology, Laplace(items=USERS, users=USERS, epsilon=20.0, dropouts=USERS - MINIMUM), {})
+
+
+def _kinds() -> dict[str, Kind]:
+    helped = TSSPrime(
+        items=2, users=USERS, p=1 - 1e-7, alpha=0.5, gamma=1e15, floor=3, phi=1, dropouts=USERS - MINIMUM
+    )  # it counts everybody, and so promises next to nothing
+    return {
+        "servers with proofs": Kind(SERVERS, ServerLaplace(items=USERS, users=USERS, epsilon=40.0), {}),
+        "servers without proofs": _almost_noiseless(SERVERS),
+        "masked": _almost_noiseless(MASKED),
+        "explicit": _almost_noiseless(EXPLICIT),
+        "two-stage": Kind(TWO_STAGE, helped, {"epsilon": 1.0, "k": 2}, may_abort=True),
+    }
+
+
+KINDS = _kinds()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What is drawn for one survey; `visits` has, for everybody, how often it comes before it vanishes, if it does."""
+
+    kind: Kind
+    visits: tuple[int | None, ...]
+    chance: random.Random
+
+    @classmethod
+    def drawn(cls, number: int) -> "Schedule":
+        """The schedule of a number; any five in a row are of all kinds."""
+        order = random.Random(SEED).sample(list(KINDS), len(KINDS))  # noqa: S311 - schedules that can be played again
+        kind = KINDS[order[number % len(KINDS)]]
+        chance = random.Random(f"{SEED} {number}")  # noqa: S311 - as above
+        gone = chance.sample(range(USERS), chance.randint(0, MOST_VANISH))
+        phases = len(kind.topology.phases)
+        return cls(kind, tuple(chance.randrange(phases) if at in gone else None for at in range(USERS)), chance)
+
+    @property
+    def stay(self) -> list[int]:
+        """Who does not vanish."""
+        return [at for at, visits in enumerate(self.visits) if visits is None]
 
 
 class Servers:
@@ -44,14 +113,14 @@ class Servers:
         self.folder, self.ports = folder, (free_port(), free_port())
         s1, s2 = (f"http://127.0.0.1:{each}" for each in self.ports)
         common = ("--private-port", "-1")
-        self.commands = [
+        commands = [
             ("faircount", "coordinator", "--data", f"{folder}/s1", "--database", urls[0], "--port", str(self.ports[0]),
              "--aggregator", s2, *common),
             ("faircount", "aggregator", "--data", f"{folder}/s2", "--database", urls[1], "--port", str(self.ports[1]),
              *common),
         ]  # fmt: skip
         self.addresses = s1, s2
-        self.running = [Process.start(each, folder / f"log-{at}") for at, each in enumerate(self.commands)]
+        self.running = [Forked.start(each, folder / f"log-{at}") for at, each in enumerate(commands)]
 
     def kill(self, at: int) -> None:
         self.running[at].kill()
@@ -71,7 +140,7 @@ class Servers:
     async def wait_until_up(self) -> None:
         for at, address in enumerate(self.addresses):
             while not (self.folder / f"s{at + 1}" / "owner-token").exists():
-                assert self.running[at].alive, self.running[at].last_words()
+                assert self.running[at].alive, self.running[at].log.read_text()
                 await asyncio.sleep(0.05)
             async with httpx.AsyncClient(transport=_Patient()) as client:
                 await client.get(f"{address}/v1/none")
@@ -94,60 +163,55 @@ class _Patient(httpx.AsyncHTTPTransport):
         raise AssertionError("the server did not come back")
 
 
-class Crowds:
-    """People's devices, each in a file of its own, in processes that can be killed and come back."""
+@dataclass
+class Crowd:
+    """Some people's devices, each in a file of its own, in a process; `begin` is where its words begin in the log."""
 
-    def __init__(self, folder: Path, address: str, survey: TrialSurvey) -> None:
-        self.running = list[Process]()
-        codes = [Code(survey.params.survey, each) for each in survey.invitations[: sum(ANSWERS.values())]]
-        items = [item for item, number in ANSWERS.items() for _ in range(number)]
-        people = [Person(code.link(address), item) for code, item in zip(codes, items, strict=True)]
-        for number in range(CROWDS):
-            kept = private_folder(folder / f"crowd-{number}")
-            plan = CrowdPlan(address, survey.params.survey.hex(), str(kept), tuple(people[number::CROWDS]))
-            plan.write(kept / "plan.json")
-            arguments = ("faircount.service.demo.crowd", str(kept / "plan.json"))
-            self.running.append(Process.start(arguments, kept / "said"))
+    process: Forked
+    begin: int = 0
 
-    def kill(self, at: int) -> None:
-        self.running[at].kill()
-        self.running[at] = self.running[at].again()
+    def kill(self) -> None:
+        """It ends, and comes back: what it has seen before no longer counts."""
+        self.process.kill()
+        self.begin = self.process.log.stat().st_size
+        self.process = self.process.again()
 
-    def come_back(self) -> None:
-        """Who gave up on a server that was away for long comes back."""
-        for at, each in enumerate(self.running):
-            if not each.alive and not _last_said(each.log):
-                assert "UnreachableError" in each.last_words(), each.last_words()
-                self.kill(at)
-
-    async def ended(self) -> Counter[str]:
-        """How it ended for everybody, once all processes say so."""
-        while not all(said := [_last_said(each.log) for each in self.running]):
-            self.come_back()
-            await asyncio.sleep(0.1)
-        return sum((Counter[str](each["stages"]) for each in said), Counter[str]())
-
-    def stop(self) -> None:
-        for each in self.running:
-            each.kill()
+    def said(self) -> dict[str, Any]:
+        """The last whole line that it has said since it was started."""
+        said = self.process.log.read_bytes()[self.begin :].decode(errors="replace")
+        lines = [each for each in said.splitlines(keepends=True) if each.startswith("{") and each.endswith("\n")]
+        if not self.process.alive and not (lines and "counted" in lines[-1]):
+            assert "UnreachableError" in said, said  # it gave up on a server that was away for long: it comes back
+            self.kill()
+            return {}
+        found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+        return found
 
 
-def _last_said(log: Path) -> dict[str, Any]:
-    """What a crowd says at its end; nothing before."""
-    lines = [each for each in log.read_text().splitlines() if each.startswith("{") and '"counted"' in each]
-    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
-    return found
+def started_crowds(folder: Path, address: str, survey: TrialSurvey, schedule: Schedule) -> list[Crowd]:
+    """Everybody, in processes."""
+    items = survey.params.mechanism.domain.labels
+    links = [Code(survey.params.survey, each).link(address) for each in survey.invitations]
+    people = [Person(link, str(items[at % len(items)]), schedule.visits[at]) for at, link in enumerate(links)]
+    crowds = []
+    for number in range(CROWDS):
+        kept = private_folder(folder / f"crowd-{number}")
+        plan = CrowdPlan(address, survey.params.survey.hex(), str(kept), tuple(people[number::CROWDS]))
+        plan.write(kept / "plan.json")
+        arguments = ("faircount.service.demo.crowd", str(kept / "plan.json"))
+        crowds.append(Crowd(Forked.start(arguments, kept / "said")))
+    return crowds
 
 
-async def killing(servers: Servers, crowds: Crowds, chance: random.Random, until: asyncio.Event) -> Counter[str]:
+async def killing(servers: Servers, crowds: list[Crowd], chance: random.Random, until: asyncio.Event) -> Counter[str]:
     """Kill S1, S2 or some of the people's devices now and then."""
     kills = Counter[str]()
-    for victim in ("devices", *chance.choices(VICTIMS, k=MOST_KILLS - 1)):
-        await asyncio.sleep(chance.uniform(0.0, 1.5))
+    for victim in chance.choices(VICTIMS, k=MOST_KILLS):
+        await asyncio.sleep(chance.uniform(0.0, 0.8))
         if kills and until.is_set():
             break
         if victim == "devices":
-            crowds.kill(chance.randrange(CROWDS))
+            chance.choice(crowds).kill()
         else:
             servers.kill(VICTIMS.index(victim))
             await servers.wait_until_up()
@@ -155,52 +219,98 @@ async def killing(servers: Servers, crowds: Crowds, chance: random.Random, until
     return kills
 
 
-async def played(servers: Servers, chance: random.Random) -> dict[str, Any]:
-    """A survey while servers and devices are killed; how it ended, and for whom."""
-    over = asyncio.Event()
+async def to_the_end(to_s1: httpx.AsyncClient, survey: TrialSurvey, crowds: list[Crowd]) -> Counter[str]:
+    """The owner: it closes a phase that all devices have seen, until everybody knows how it ended; how it did."""
+    while True:
+        now = done(await to_s1.get(f"{survey.path}/status")).json()
+        phase = {"state": now["state"], "attempt": now["attempt"]}
+        said = [each.said() for each in crowds]
+        if now["state"] in FINAL and all("counted" in each for each in said):
+            return sum((Counter[str](each["stages"]) for each in said), Counter[str]())
+        everybody = all(each.get("phase") == list(phase.values()) for each in said)
+        if everybody and now["state"] in survey.params.topology.phases:
+            await to_s1.post(f"{survey.path}/close", json=phase)  # again, if it is not heard: it ends no other phase
+        await asyncio.sleep(0.1)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a survey ended, at both servers and for everybody."""
+
+    params: SurveyParameters
+    result: dict[str, Any]
+    stages: Counter[str]
+    kills: Counter[str]
+    budget: dict[str, Any]
+    at_s2: dict[str, Any]
+
+
+async def played(servers: Servers, schedule: Schedule) -> Ended:
+    """A survey while servers and devices are killed."""
+    over, kind = asyncio.Event(), schedule.kind
     await servers.wait_until_up()
     async with servers.client(0) as to_s1, servers.client(1) as to_s2:
-        mechanism = Laplace(items=list(ANSWERS), epsilon=20.0, users=USERS, dropouts=4)  # noise with chance 1e-8
-        survey = await set_up(to_s1, to_s2, mechanism, SERVERS, SystemEntropy())
+        done(await to_s2.put("/v1/populations/people", json={"epsilon": 100.0, "delta": 0.999999999}))
+        terms = {"population": "people", "minimum": MINIMUM, **kind.terms}
+        survey = await set_up(to_s1, to_s2, kind.mechanism, kind.topology, SystemEntropy(), **terms)
         done(await to_s1.post(f"{survey.path}/open", json={"people": USERS}))
-        crowds = Crowds(servers.folder, servers.addresses[0], survey)
+        crowds = started_crowds(servers.folder, servers.addresses[0], survey, schedule)
         try:
-            killer = asyncio.create_task(killing(servers, crowds, chance, over))
-            while done(await to_s1.get(f"{survey.path}/status")).json()["users"] < sum(ANSWERS.values()):
-                crowds.come_back()
-                await asyncio.sleep(0.1)
-            done(await to_s1.post(f"{survey.path}/close", json={"state": "submitting"}))
-            result = await _ended(to_s1, survey)
-            over.set()
-            kills, stages = await killer, await crowds.ended()
+            async with asyncio.TaskGroup() as both:
+                killer = both.create_task(killing(servers, crowds, schedule.chance, over))
+                stages = await to_the_end(to_s1, survey, crowds)
+                over.set()
         finally:
-            crowds.stop()
-        budget = done(await to_s2.get("/v1/populations/trial")).json()
-    return {"result": result, "stages": stages, "kills": kills, "budget": budget}
+            for each in crowds:
+                each.process.kill()
+        result = done(await to_s1.get(f"{survey.path}/result")).json()
+        budget = done(await to_s2.get("/v1/populations/people")).json()
+        at_s2 = done(await to_s2.get(f"{survey.path}/status")).json()
+    return Ended(survey.params, result, stages, killer.result(), budget, at_s2)
 
 
-async def _ended(to_s1: httpx.AsyncClient, survey: TrialSurvey) -> dict[str, Any]:
-    while True:
-        answer = await to_s1.get(f"{survey.path}/result")
-        if answer.status_code == 200:
-            found: dict[str, Any] = answer.json()
-            return found
-        await asyncio.sleep(0.1)
+@pytest.fixture
+def servers(tmp_path: Path, fresh_database: Fresh) -> Iterator[Servers]:
+    running = Servers(tmp_path, (fresh_database(), fresh_database()))
+    yield running
+    running.stop()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(SCHEDULES))
-def test_a_survey_ends_with_everybody_who_was_acknowledged(tmp_path: Path, fresh_database: Fresh, number: int) -> None:
-    chance = random.Random(f"{SEED} {number}")  # noqa: S311 - schedules that can be played again
-    servers = Servers(tmp_path, (fresh_database(), fresh_database()))
-    try:
-        ended = asyncio.run(asyncio.wait_for(played(servers, chance), PATIENCE))
-    finally:
-        servers.stop()
-    assert ended["kills"]["devices"] >= 1
-    assert ended["stages"] == {"counted": sum(ANSWERS.values())}
-    assert ended["result"]["state"] == "published"
-    assert ended["result"]["included"] == sum(ANSWERS.values())
-    assert [each["count"] for each in ended["result"]["counts"]] == list(ANSWERS.values())
-    assert (ended["budget"]["receipts"], ended["budget"]["closed"]) == (1, False)  # one claim, so one batch
-    assert ended["result"]["realized"]["epsilon"] <= ended["result"]["promised"]["epsilon"]
+def test_a_survey_ends_with_everybody_who_stayed(servers: Servers, number: int) -> None:
+    schedule = Schedule.drawn(number)
+    ended = asyncio.run(asyncio.wait_for(played(servers, schedule), PATIENCE))
+    assert ended.kills
+    assert ended.budget["closed"] is False
+    assert ended.at_s2["state"] == ended.result["state"]
+    assert not {"conflict", "wrong_blobs"} & set(ended.at_s2["rejections"])  # S1 never sent another batch
+    if ended.result["state"] == "published":
+        check_published(ended, schedule)
+    else:
+        check_aborted(ended, schedule)
+
+
+def check_published(ended: Ended, schedule: Schedule) -> None:
+    """Who stayed is counted and knows it; nobody is counted twice; the guarantee is what this set gives."""
+    result, params = ended.result, ended.params
+    counts = [each["count"] for each in result["counts"]]
+    for item, count in enumerate(counts):
+        stayed = sum(at % len(counts) == item for at in schedule.stay)
+        assert stayed <= count <= USERS // len(counts)
+    assert result["included"] == sum(counts)
+    assert ended.stages["counted"] == len(schedule.stay)
+    assert [each["status"] for each in ended.budget["surveys"]] == ["spent"]
+    assert ended.budget["receipts"] == 1  # one claim, so one batch
+    left = realized(params.mechanism, result["included"], params.epsilon, result["places"] or None)
+    assert result["realized"] == {"epsilon": pytest.approx(left.epsilon), "delta": pytest.approx(left.delta)}
+    assert left.epsilon <= params.epsilon
+    assert left.delta <= params.delta
+
+
+def check_aborted(ended: Ended, schedule: Schedule) -> None:
+    """Kills alone end no survey; where people have vanished it may end, nothing is left reserved and all know it."""
+    assert schedule.kind.may_abort, ended.result
+    assert len(schedule.stay) < USERS, ended.result
+    assert {each["status"] for each in ended.budget["surveys"]} <= {"spent", "released"}
+    assert ended.stages["no result"] >= len(schedule.stay)
