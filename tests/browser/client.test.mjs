@@ -6,7 +6,7 @@ import test from "node:test";
 
 import { hex } from "../../src/faircount/web/client/bytes.js";
 import { encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
-import { decode, encode } from "../../src/faircount/web/client/codec.js";
+import { ANSWERS, decode, encode } from "../../src/faircount/web/client/codec.js";
 import { sha256 } from "../../src/faircount/web/client/digests.js";
 import { uniformElements } from "../../src/faircount/web/client/field.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
@@ -42,6 +42,19 @@ test("bytes that are no message are refused, for a message that this client read
   for (const bytes of [...bad, good.slice(0, -1), join(good, [0]), changed(good, 20), changed(good, 0)]) {
     await assert.rejects(decode(bytes), Refusal, hex(bytes.slice(0, 4)));
   }
+});
+
+test("what S1 has not signed yet costs no long list: paths end, and other kinds are refused unread", async () => {
+  const [survey, hash] = [new Uint8Array(16), new Uint8Array(32)];
+  const accepted = (count) => {
+    const path = new Array(count).fill(hash);
+    return encode("Accepted", { survey, body_hash: hash, index: 0, size: 2, path, signature: new Uint8Array(64) });
+  };
+  assert.equal((await decode(await accepted(32), ANSWERS)).path.length, 32);
+  await assert.rejects(decode(await accepted(33), ANSWERS), Refusal);
+  const ended = await encode("Aborted", { survey, reason: hash, spent: 0 });
+  assert.equal((await decode(ended)).name, "Aborted");
+  await assert.rejects(decode(ended, ANSWERS), Refusal);
 });
 
 const join = (one, other) => Uint8Array.from([...one, ...other]);

@@ -3,7 +3,7 @@
     S1     Coordinator.begin -> coordinate(state, message), end_phase(state), resume(state)  -> state, messages to send
     S2     Aggregator        -> aggregate_with(ledger, state, message)         -> ledger, (state, messages to send)
     user   topology.client   -> begin(...), ask(device), hear(device, asked, answer)          -> the device's next state
-    bytes  encode(message), decode(data)
+    bytes  encode(message), decode(data); of a stranger: decode_upload, decode_answer, decode_signed in `roles.limits`
     store  encode_state(state), decode_state(Coordinator, data); or encode_head, rows_of -> decode_head, add_row
 
 Write the state before sending what came with it; send the same again after a crash. `play` is the whole protocol in

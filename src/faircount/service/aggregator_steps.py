@@ -12,10 +12,11 @@ read; else it is made again.
 import asyncio
 from dataclasses import dataclass
 
-from faircount.protocol import Aggregator, Ledger, Message, decode, swapped
+from faircount.protocol import Aggregator, Ledger, Message, swapped
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import aggregate_with
 from faircount.protocol.roles.anchor import anchored_s2
+from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
 from faircount.service import long_messages
 from faircount.service.problems import ProblemError, unknown
@@ -131,7 +132,7 @@ class AggregatorSteps:
 
 
 def _made(read: Read, body: bytes) -> aggregator.Step:
-    return aggregate_with(read.ledger, read.state, decode(body))[1]
+    return aggregate_with(read.ledger, read.state, decode_signed(body))[1]
 
 
 def _place(survey: bytes) -> bytes:

@@ -19,7 +19,8 @@ from typing import Any
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import AnswerError, MalformedError, ProtocolError, RefusedError, RemoteError
-from faircount.protocol import Client, Device, Message, SurveyParameters, decode, encode, goes_on
+from faircount.protocol import Client, Device, Message, SurveyParameters, encode, goes_on
+from faircount.protocol.roles.limits import decode_answer
 from faircount.protocol.wire.messages import Reason, Rejected, Wait, rejected
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.service.calls import RemoteServer
@@ -229,7 +230,7 @@ class Participation:
     def _tell(self, message: Message) -> Message:
         """S1's answer; what it refuses with a reason of the protocol is an answer too."""
         try:
-            found = decode(self.server.call("POST", f"{self._path}/messages", encode(message)).body)
+            found = decode_answer(self.server.call("POST", f"{self._path}/messages", encode(message)).body)
         except RemoteError as problem:
             if problem.reason in set(Reason):
                 return rejected(Reason(problem.reason), str(problem))

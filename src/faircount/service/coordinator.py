@@ -220,9 +220,10 @@ async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> Survey
 
 
 async def _keep_receipt(tx: Transaction, row: SurveyRow, answer: Message) -> None:
-    said = unwrap(parsed(row.params).keys.s2, Party.S2, answer) if isinstance(answer, Signed) else None
-    if isinstance(said, Receipt):
+    params = parsed(row.params)
+    said = unwrap(params.keys.s2, Party.S2, answer) if isinstance(answer, Signed) else None
+    if isinstance(said, Receipt) and said.population == params.population.encode():  # S2 may name another one
         await tx.run(
             "INSERT INTO receipts (population, number, survey, signed) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            said.population.decode(), said.number, row.id, encode(answer),
+            params.population, said.number, row.id, encode(answer),
         )  # fmt: skip

@@ -6,8 +6,9 @@ old the database is: the receipts that are shown must lead there, and then each 
 
 from collections.abc import Sequence
 
-from faircount.protocol import Ledger, decode
+from faircount.protocol import Ledger
 from faircount.protocol.roles.anchor import NOTHING
+from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.budget import Shown
 from faircount.protocol.survey.receipts import shown_by
@@ -33,7 +34,7 @@ async def show_receipts(server: Server, population: str, receipts: Sequence[byte
 
 
 def _shown(data: bytes, population: str) -> Shown:
-    signed = decode(data)
+    signed = decode_signed(data)
     said = parse(signed.payload) if isinstance(signed, Signed) else None
     if not isinstance(said, Receipt) or said.population != population.encode():
         raise ProblemError(400, "malformed", "these are not S2's receipts of this population")

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faircount.core.errors import FaircountError
-from faircount.protocol import Message, decode, encode
+from faircount.protocol import Message, encode
+from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.signing import SigningKey
 from faircount.service.clock import Clock, now
 from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, cut
@@ -33,7 +34,7 @@ def split(body: bytes) -> tuple[Message, ...]:
         part = body[at + 4 : at + 4 + size]
         if len(body) < at + 4 or len(part) != size:
             raise LinkError("S2's answer is cut short")
-        found.append(decode(part))
+        found.append(decode_signed(part))
         at += 4 + size
     return tuple(found)
 

@@ -22,13 +22,13 @@ from faircount.protocol import (
     Row,
     add_row,
     aggregate_with,
-    decode,
     decode_head,
     encode,
     encode_head,
     rows_of,
 )
 from faircount.protocol.roles import aggregator
+from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
 
 
@@ -58,7 +58,7 @@ class SteppedBytes:
     def step(self) -> aggregator.Step:
         """The state, its stores empty, and the answers."""
         after = decode_head(Aggregator, self.head, None, stored_ledger.decode(self.ledger))
-        return after, tuple(decode(each) for each in self.answers)
+        return after, tuple(decode_signed(each) for each in self.answers)
 
 
 def stepped(given: StepBytes) -> SteppedBytes:
@@ -67,7 +67,7 @@ def stepped(given: StepBytes) -> SteppedBytes:
     s = decode_head(Aggregator, given.head, None, ledger)
     for row in given.rows:
         add_row(s, row)
-    after_ledger, (after, out) = aggregate_with(ledger, s, decode(given.message))
+    after_ledger, (after, out) = aggregate_with(ledger, s, decode_signed(given.message))
     return SteppedBytes(encode_head(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
 
 

@@ -12,7 +12,8 @@ import httpx
 from faircount.core.entropy import Entropy
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.protocol import Device, Invitation, Keys, Message, SurveyParameters, Topology, decode, encode, propose
+from faircount.protocol import Device, Invitation, Keys, Message, SurveyParameters, Topology, encode, propose
+from faircount.protocol.roles.limits import decode_answer
 from faircount.protocol.wire.messages import Rejected
 from faircount.protocol.wire.sealing import RealSealing
 
@@ -88,7 +89,7 @@ async def told(to_s1: httpx.AsyncClient, survey: TrialSurvey, message: Message) 
     """S1's answer to a message; a problem is a `Rejected` again."""
     answer = await to_s1.post(f"{survey.path}/messages", content=encode(message))
     if answer.status_code == 200:
-        return decode(answer.content)
+        return decode_answer(answer.content)
     reason = answer.json().get("reason")
     if reason is None:
         raise FaircountError(f"S1 answered {answer.status_code}: {answer.text[:200]}")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.protocol.wire.codec import Packed, Party, parse
+from faircount.protocol.wire.codec import Party, parse
+from faircount.protocol.wire.field_kinds import Packed
 from faircount.protocol.wire.messages import Published, Signed
 from faircount.sharing.packing import packed_size, unpack
 from faircount.testing.views import Chance, Eyes, Ideal

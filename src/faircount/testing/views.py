@@ -24,7 +24,8 @@ from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
 from faircount.protocol.roles.coordinator import Coordinator, backup
-from faircount.protocol.wire.codec import Message, Packed, parse
+from faircount.protocol.wire.codec import Message, parse
+from faircount.protocol.wire.field_kinds import Packed
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import IdealSealing, KeyPair
 from faircount.sharing.field import dtype_for

@@ -26,7 +26,8 @@ from faircount.protocol.topologies.explicit.messages import Call
 from faircount.protocol.topologies.masked.messages import MaskCall
 from faircount.protocol.topologies.peers.messages import Roster
 from faircount.protocol.topologies.two_stage.messages import Assignment, Gone, SumCall, Task
-from faircount.protocol.wire.codec import CHECK, Message, Packed, Party, encode, framed
+from faircount.protocol.wire.codec import CHECK, Message, Party, encode, framed
+from faircount.protocol.wire.field_kinds import Packed
 from faircount.protocol.wire.messages import Accepted, Rejected, Signed, Withdraw, addressee, decode
 from faircount.protocol.wire.sealing import IdealSealing, RealSealing, Sealing
 from faircount.testing.disk import Backup, Disk

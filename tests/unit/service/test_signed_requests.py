@@ -1,6 +1,7 @@
 """Requests from S1 to S2: signed, each valid once, and only for a while."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,16 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, encode
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.messages import SyncRequest, SyncState
+from faircount.protocol.wire.messages import Reason, Receipt, Rejected, SyncRequest, SyncState
+from faircount.protocol.wire.roster_messages import BadEntries, SealRequest
 from faircount.protocol.wire.signing import SigningKey, sign, unwrap
+from faircount.service import aggregator_steps
+from faircount.service.aggregator_steps import ledger_of
 from faircount.service.in_process import Pair, in_process
-from faircount.service.s2_link import LinkError, S2Link, split
+from faircount.service.s2_link import LinkError, S2Link, joined, split
 from faircount.service.signed_requests import TIME, WINDOW, signed_headers
 from faircount.service.trial_survey import TrialSurvey, done, set_up
+from faircount.storage import states
 
 
 async def prepared(pair: Pair) -> tuple[TrialSurvey, SigningKey]:
@@ -91,3 +96,46 @@ def test_two_clocks_that_disagree_cost_one_request(tmp_path: Path) -> None:
 def test_an_answer_that_is_cut_short_is_refused(body: bytes) -> None:
     with pytest.raises(LinkError):
         split(body)
+
+
+def test_without_a_signature_nothing_of_a_message_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2 looks at the signature of a request, S1 and S2 at that of the message, before they build what it holds."""
+    lists = [BadEntries(bytes(16), bytes(32), (1,) * 50), SealRequest(bytes(16), bytes(32), ())]
+    for unsigned in lists:
+        assert [type(each) for each in split(joined((unsigned,)))] == [Rejected]
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            survey, key = await prepared(pair)
+            path, id_, now = f"{survey.path}/messages", survey.params.survey, pair.s2.server.clock()
+            for body in map(encode, lists):
+                headers = signed_headers(key, id_, "POST", path, body, now)
+                (said,) = split((await pair.to_s2.post(path, content=body, headers=headers)).content)
+                assert isinstance(said, Rejected)
+                assert said.why is Reason.UNSIGNED
+            monkeypatch.setattr(aggregator_steps, "decode_signed", None)  # whoever calls it now fails
+            stranger = signed_headers(SigningKey.generate(SeededStream(9)), id_, "POST", path, body, now)
+            assert (await pair.to_s2.post(path, content=body, headers=stranger)).status_code == 401
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("population", [b"others", b"\xff"])
+def test_a_receipt_for_people_of_another_survey_is_not_kept(tmp_path: Path, population: bytes) -> None:
+    """A lying S2 had S1 show its receipt among those of others, or stopped S1 with a name that is no text."""
+
+    async def work() -> None:
+        async with in_process(tmp_path) as pair:
+            survey, _ = await prepared(pair)
+            id_ = survey.params.survey
+            async with pair.s2.server.database.read() as tx:
+                ledger = await ledger_of(tx, survey.params.population, change=False)
+                s2 = (await pair.s2.states.load(tx, await states.find(tx, id_), ledger)).state
+            true = Receipt(id_, bytes(32), b"0", b"0", survey.params.population.encode(), 1, 1, bytes(32))
+            for said in (replace(true, population=population), true):
+                await pair.s1.hear(id_, sign(s2.key, Party.S2, said))
+            async with pair.s1.server.database.read() as tx:
+                kept = await tx.all("SELECT population FROM receipts")
+            assert [each["population"] for each in kept] == [survey.params.population]
+
+    asyncio.run(work())

@@ -1,13 +1,16 @@
-"""How long a user's message can be in a survey: longer ones are refused unread, whoever sends them.
+"""What each party reads of others, and how much of it: everything else is refused unread, whoever sends it.
 
-Nobody has shown an invitation before a message is read, so reading must not cost more than a message of this survey
-does. Between the servers the signature comes first (`signing.verified`): what it covers is not read before.
+    S1, from users        kinds of this topology, no longer than a message of this survey is
+    users, from S1        kinds for users; their lists stay packed until S2's signature or the device's own keys fit
+    S1 and S2             what is signed: the signature comes first (`signing.verified`), and then what it covers
+
+Nobody has shown an invitation or a signature before a message is read, so reading it costs at most twice its bytes.
 """
 
 from faircount.protocol.roles.coordinate import FROM_USERS
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.wire.codec import Message, class_of, most_bytes
-from faircount.protocol.wire.messages import Reason, decode, rejected
+from faircount.protocol.wire.codec import Message, Party, class_of, most_bytes
+from faircount.protocol.wire.messages import Reason, Rejected, Signed, decode, rejected
 from faircount.protocol.wire.sealing import OVERHEAD
 from faircount.sharing.packing import packed_size
 
@@ -30,3 +33,19 @@ def decode_upload(params: SurveyParameters, data: bytes) -> Message:
     if len(data) > longest_upload(params, kind):
         return rejected(Reason.MALFORMED, "longer than any message of its kind in this survey")
     return decode(data)
+
+
+def decode_answer(data: bytes) -> Message:
+    """What S1 answers a user."""
+    kind = class_of(data)
+    if kind is None or kind.to is not Party.USER:
+        return rejected(Reason.MALFORMED, "no message for a user")
+    return decode(data)
+
+
+def decode_signed(data: bytes) -> Signed | Rejected:
+    """What one server says to the other; a refusal may come unsigned, and changes nothing."""
+    found = decode(data) if class_of(data) in (Signed, Rejected) else None
+    if isinstance(found, Signed | Rejected):
+        return found
+    return rejected(Reason.MALFORMED, "servers read what the other one signed, and nothing else")

@@ -19,7 +19,8 @@ from faircount.core.errors import MalformedError, ProtocolError
 from faircount.protocol.roles.write_once import WriteOnce
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.wire.codec import FieldKind, ListOf, VariableBytes, encode, parse
+from faircount.protocol.wire.codec import encode, parse
+from faircount.protocol.wire.field_kinds import FieldKind, ListOf, VariableBytes
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import RealSealing, Sealing
 from faircount.protocol.wire.signing import Statement

@@ -5,20 +5,28 @@
 
 The check at the end is no secret's: it tells bytes that were changed on their way or in a store from those that were
 sent, so that S1 never acknowledges, and S2 never sees, nearly the blob of a user. A message class says its layout with
-its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`, or `Sequence[Blob]` where users send the list), so the
-layout is written once. `parse` raises for bytes of nothing; `wire.decode` makes a `Rejected` of them.
+its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`, or `Sequence[Entry]` where the list is read before its
+sender is known), so the layout is written once. `parse` raises for bytes of nothing; `wire.decode` makes a `Rejected`.
 """
 
 import struct
-from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from faircount.core.errors import MalformedError
+from faircount.protocol.wire.field_kinds import (
+    LENGTH,
+    FieldKind,
+    FixedBytes,
+    Integer,
+    ListOf,
+    PackedListOf,
+    Record,
+    VariableBytes,
+)
 
 VERSION = 2
 CHECK = 8
@@ -131,223 +139,6 @@ def class_of(data: bytes) -> type[Message] | None:
 def most_bytes(kind: type[Message], elements: int, blob: int) -> int:
     """The longest form of a message whose lists have at most so many elements and whose blobs so many bytes."""
     return 2 + _layout(kind).longest(elements, blob) + CHECK
-
-
-class FieldKind(ABC):
-    """How one field, or one record, is written and read. What a kind prints says its layout, and nothing else."""
-
-    def longest(self, elements: int, blob: int) -> int:
-        """Bytes of the longest value with so many elements in every list, and so long blobs; of messages alone."""
-        raise TypeError(f"a field of kind {self!r} stands in no message")
-
-    @abstractmethod
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """Append the bytes of a value."""
-
-    @abstractmethod
-    def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """The value that begins here, and where it ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedBytes(FieldKind):
-    """Bytes of one length, as they are."""
-
-    size: int
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return self.size
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """As they are."""
-        if len(value) != self.size:
-            raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
-        parts.append(value)
-
-    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """As many as there must be."""
-        end = at + self.size
-        if end > len(data):
-            raise MalformedError("the bytes end too early")
-        return data[at:end], end
-
-
-@dataclass(frozen=True, slots=True)
-class Integer(FieldKind):
-    """A whole number of a fixed width."""
-
-    form: struct.Struct
-
-    def __repr__(self) -> str:
-        return f"Integer({self.form.format})"
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return self.form.size
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """Big endian."""
-        try:
-            parts.append(self.form.pack(value))
-        except struct.error:
-            raise MalformedError(f"{value} does not fit in {self.form.size} bytes") from None
-
-    def read(self, data: bytes, at: int) -> tuple[int, int]:
-        """Big endian."""
-        try:
-            return self.form.unpack_from(data, at)[0], at + self.form.size
-        except struct.error:
-            raise MalformedError("the bytes end too early") from None
-
-
-LENGTH = Integer(struct.Struct(">I"))
-
-
-@dataclass(frozen=True, slots=True)
-class VariableBytes(FieldKind):
-    """Bytes after their length."""
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return 4 + blob
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """The length, then the bytes."""
-        LENGTH.write(len(value), parts)
-        parts.append(value)
-
-    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """As many as the length says."""
-        start, end = self.bounds(data, at)
-        return data[start:end], end
-
-    def bounds(self, data: bytes, at: int) -> tuple[int, int]:
-        """Where the bytes begin and end."""
-        size, at = LENGTH.read(data, at)
-        if at + size > len(data):
-            raise MalformedError("the bytes end too early")
-        return at, at + size
-
-
-BYTES = VariableBytes()
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf(FieldKind):
-    """Values of one kind after their number."""
-
-    each: FieldKind
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return 4 + elements * self.each.longest(elements, blob)
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """The number, then every value."""
-        LENGTH.write(len(value), parts)
-        for one in value:
-            self.each.write(one, parts)
-
-    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
-        """As many as the number says."""
-        count, at = self.count(data, at)
-        found = []
-        for _ in range(count):
-            one, at = self.each.read(data, at)
-            found.append(one)
-        return tuple(found), at
-
-    def count(self, data: bytes, at: int) -> tuple[int, int]:
-        """The number, and where the first value begins."""
-        count, at = LENGTH.read(data, at)
-        if count > len(data) - at:  # every element has at least one byte: a huge count cannot make us allocate
-            raise MalformedError("a list is longer than the bytes that hold it")
-        return count, at
-
-
-class Packed(Sequence[Any]):
-    """A list as it arrived: its values stay in the bytes of the message, and each is read when it is asked for.
-
-    Python's own objects for short values take up to twelve times their bytes, and a list is read before its sender
-    has shown a credential.
-    """
-
-    __slots__ = ("_data", "_each", "_starts")
-
-    def __init__(self, each: FieldKind, data: bytes, starts: Sequence[int]) -> None:
-        self._each, self._data, self._starts = each, data, starts
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __getitem__(self, which: Any) -> Any:
-        found = self._starts[which]
-        return tuple(map(self._at, found)) if isinstance(which, slice) else self._at(found)
-
-    def _at(self, start: int) -> Any:
-        return self._each.read(self._data, start)[0]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, tuple | Packed):
-            return NotImplemented
-        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-
-@dataclass(frozen=True, slots=True)
-class PackedListOf(ListOf):
-    """A list in a user's message: numbers, or bytes after their length. Written as any list, and left packed."""
-
-    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
-        """As many as the number says, checked and not built; four bytes for each whose place must be remembered."""
-        count, at = self.count(data, at)
-        if isinstance(self.each, Integer):
-            end = at + count * (step := self.each.form.size)
-            if end > len(data):
-                raise MalformedError("the bytes end too early")
-            return Packed(self.each, data, range(at, end, step)), end
-        starts = array("I")
-        for _ in range(count):
-            starts.append(at)
-            _, at = BYTES.bounds(data, at)
-        return Packed(self.each, data, starts), at
-
-
-@dataclass(frozen=True, slots=True)
-class Record(FieldKind):
-    """The fields of a dataclass, in order."""
-
-    kind: type[Any]
-    parts: tuple[tuple[str, FieldKind], ...]
-
-    @classmethod
-    def of(cls, kind: type[Any], kind_of: Callable[[Any], FieldKind]) -> Self:
-        """The record of a class, its fields read as `kind_of` says."""
-        hints = get_type_hints(kind, include_extras=True)
-        return cls(kind, tuple((each.name, kind_of(hints[each.name])) for each in fields(kind)))
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return sum(part.longest(elements, blob) for _, part in self.parts)
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """Field after field."""
-        for name, part in self.parts:
-            part.write(getattr(value, name), parts)
-
-    def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """Field after field."""
-        found = []
-        for _, part in self.parts:
-            value, at = part.read(data, at)
-            found.append(value)
-        return self.kind(*found), at
 
 
 _LAYOUTS: dict[type[Any], Record] = {}

@@ -81,7 +81,7 @@ class InclusionProof:
 
     index: int
     size: int
-    path: tuple[bytes, ...]
+    path: Sequence[bytes]
 
 
 Levels = tuple[tuple[bytes, ...], ...]

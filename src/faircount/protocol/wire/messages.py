@@ -5,6 +5,7 @@ Tags: 0-15 common (here), 16-31 `servers`, 32-47 roster and claims of peers, 48-
 used is answered with `Rejected`, a value.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -64,7 +65,7 @@ class Accepted(Message):
     body_hash: Hash
     index: U32
     size: U32
-    path: tuple[Hash, ...]
+    path: Sequence[Hash]
     signature: Signature
 
 
@@ -235,7 +236,7 @@ class Inclusion(Message):
     published: Signed
     index: U32
     size: U32
-    path: tuple[Hash, ...]
+    path: Sequence[Hash]
 
 
 @message(22, Party.USER)

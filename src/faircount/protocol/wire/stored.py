@@ -17,7 +17,8 @@ import numpy as np
 
 from faircount.core.errors import FaircountError, MalformedError
 from faircount.protocol.wire import codec
-from faircount.protocol.wire.codec import LENGTH, FieldKind, ListOf, Message, Record
+from faircount.protocol.wire.codec import Message
+from faircount.protocol.wire.field_kinds import LENGTH, FieldKind, ListOf, Record
 from faircount.protocol.wire.stored_kinds import (
     BYTES,
     DTYPES,

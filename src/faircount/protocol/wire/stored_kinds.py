@@ -11,7 +11,8 @@ import numpy as np
 
 from faircount.core.errors import MalformedError
 from faircount.protocol.wire import codec
-from faircount.protocol.wire.codec import LENGTH, FieldKind, Integer, ListOf, Message, VariableBytes
+from faircount.protocol.wire.codec import Message
+from faircount.protocol.wire.field_kinds import LENGTH, FieldKind, Integer, ListOf, VariableBytes
 
 WHOLE = Integer(struct.Struct(">q"))
 BYTE = Integer(struct.Struct(">B"))

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from faircount.core.errors import RefusedError
-from faircount.protocol import Invitation, Keys, SurveyParameters, decode
+from faircount.protocol import Invitation, Keys, SurveyParameters
+from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.signing import Statement, verified
@@ -119,7 +120,7 @@ class BothServers:
     def last_word(self, params: SurveyParameters) -> Statement:
         """What S2 signed when the survey ended; believed because of the signature, whoever relays it."""
         data = self.s1.call("GET", f"{path_of(params)}/result", accept=BYTES).body
-        signed = decode(data)
+        signed = decode_signed(data)
         found = verified(params.keys.s2, Party.S2, signed) if isinstance(signed, Signed) else None
         if found is None or getattr(found.says, "survey", None) != params.survey:
             raise RefusedError(

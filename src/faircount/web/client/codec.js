@@ -27,11 +27,11 @@ const blob = {
   write: (value) => join(u32(value.length), value),
   read: (reader) => reader.take(word.read(reader)),
 };
-const listOf = (kind) => ({
+const listOf = (kind, most = Infinity) => ({
   write: (values) => join(u32(values.length), ...values.map(kind.write)),
   read: (reader) => {
     const count = word.read(reader);
-    insist(count <= reader.left, "malformed", "a list is longer than the bytes that hold it");
+    insist(count <= Math.min(most, reader.left), "malformed", "a list is longer than it can be");
     return Array.from({ length: count }, () => kind.read(reader));
   },
 });
@@ -42,13 +42,14 @@ const record = (fields) => ({
 const id = fixed(16);
 const hash = fixed(32);
 const signature = fixed(64);
+const path = listOf(hash, 32); // no tree is higher; nobody knows yet who has sent a longer one
 
 const signed = record({ by: word, payload: blob, signature, number: word, previous: hash });
 const against = record({ who: word, epsilon: blob, delta: blob });
 
 const LAYOUTS = {
   Rejected: [0, record({ reason: u8, detail: blob })],
-  Accepted: [1, record({ survey: id, body_hash: hash, index: word, size: word, path: listOf(hash), signature })],
+  Accepted: [1, record({ survey: id, body_hash: hash, index: word, size: word, path, signature })],
   Signed: [2, signed],
   Published: [
     6,
@@ -65,13 +66,14 @@ const LAYOUTS = {
     16,
     record({ survey: id, access: hash, public_key: hash, mac: hash, salt: id, share: blob, blob }),
   ],
-  Inclusion: [21, record({ published: signed, index: word, size: word, path: listOf(hash) })],
+  Inclusion: [21, record({ published: signed, index: word, size: word, path })],
   Concluded: [22, record({ statement: signed })],
 };
 const NAMES = new Map(Object.entries(LAYOUTS).map(([name, [tag]]) => [tag, name]));
 
-/** Names of the messages that this client can read. */
+/** Names of the messages that this client can read, and of those that S1 answers with. */
 export const KNOWN = Object.keys(LAYOUTS);
+export const ANSWERS = ["Rejected", "Accepted", "Wait", "Inclusion", "Concluded"];
 
 /** The bytes of a message. */
 export async function encode(name, fields) {
@@ -79,12 +81,12 @@ export async function encode(name, fields) {
   return framed(join(Uint8Array.of(VERSION, tag), layout.write(fields)));
 }
 
-/** {name, ...fields} of the message behind these bytes; any others are refused. */
-export async function decode(bytes) {
+/** {name, ...fields} of the message of one of these kinds behind these bytes; any others are refused unread. */
+export async function decode(bytes, kinds = KNOWN) {
   insist(bytes.length >= 2 + CHECK, "malformed", "too short for a message");
-  const [body, name] = [bytes.slice(0, -CHECK), NAMES.get(bytes[1])];
-  insist(bytes[0] === VERSION && name !== undefined, "malformed", "a message of an unknown version or kind");
-  insist(same(await framed(body), bytes), "malformed", "a message was changed on its way");
+  const [body, name] = [bytes.subarray(0, -CHECK), NAMES.get(bytes[1])];
+  insist(bytes[0] === VERSION && kinds.includes(name), "malformed", "a message of an unknown version or kind");
+  insist(same(await checkOf(body), bytes.subarray(-CHECK)), "malformed", "a message was changed on its way");
   const reader = new Reader(body, 2);
   const fields = LAYOUTS[name][1].read(reader);
   insist(reader.left === 0, "malformed", "bytes are left over after a message");
@@ -92,7 +94,11 @@ export async function decode(bytes) {
 }
 
 async function framed(body) {
-  return join(body, (await sha256(body)).subarray(0, CHECK));
+  return join(body, await checkOf(body));
+}
+
+async function checkOf(body) {
+  return (await sha256(body)).subarray(0, CHECK);
 }
 
 class Reader {

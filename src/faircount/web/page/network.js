@@ -2,7 +2,7 @@
 // {server, survey}: S1's address, and the id of the survey; parameters that were fetched have both.
 
 import { hex } from "../client/bytes.js";
-import { decode } from "../client/codec.js";
+import { ANSWERS, decode } from "../client/codec.js";
 import { Refusal } from "../client/refusal.js";
 
 const BYTES = "application/octet-stream";
@@ -27,13 +27,13 @@ export async function statusOf(at) {
 /** What S2 signed at the end, as S1 relays it; null if there is nothing yet. */
 export async function lastWordOf(at) {
   const answer = await call(at, "result", { headers: { Accept: BYTES } });
-  return answer.ok ? decode(new Uint8Array(await answer.arrayBuffer())) : null;
+  return answer.ok ? decode(new Uint8Array(await answer.arrayBuffer()), ["Signed"]) : null;
 }
 
 /** S1's answer to a message; a refusal is an answer too: {name: "Rejected", reason, words}. */
 export async function tell(at, body) {
   const answer = await call(at, "messages", { method: "POST", body, headers: { "Content-Type": BYTES } });
-  if (answer.ok) return decode(new Uint8Array(await answer.arrayBuffer()));
+  if (answer.ok) return decode(new Uint8Array(await answer.arrayBuffer()), ANSWERS);
   const problem = await answer.json().catch(() => ({}));
   if (!Number.isInteger(problem.reason)) throw new Unreachable(`status ${answer.status}`);
   return { name: "Rejected", reason: problem.reason, words: String(problem.detail ?? "").slice(0, 500) };

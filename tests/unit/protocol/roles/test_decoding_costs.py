@@ -1,26 +1,34 @@
 """Before anybody has shown who sent it, reading a message costs at most twice its bytes."""
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from faircount.protocol import encode, known_topologies
-from faircount.protocol.roles.coordinate import FROM_USERS, coordinate
-from faircount.protocol.roles.limits import decode_upload, longest_upload
+from faircount.core.entropy import Entropy, SeededStream
+from faircount.protocol import Client, Device, aggregate, coordinate, encode, known_topologies
+from faircount.protocol.roles.aggregator import FROM_S1
+from faircount.protocol.roles.coordinate import FROM_S2, FROM_USERS
+from faircount.protocol.roles.limits import decode_answer, decode_signed, decode_upload, longest_upload
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint
-from faircount.protocol.wire.codec import FixedBytes, Integer, ListOf, Message, Party, VariableBytes, kind_of, parse
-from faircount.protocol.wire.messages import Reason, Signed
+from faircount.protocol.wire.codec import _CLASSES, Message, Party, kind_of, parse
+from faircount.protocol.wire.field_kinds import FixedBytes, Integer, ListOf, Record, VariableBytes
+from faircount.protocol.wire.messages import Accepted, Inclusion, Reason, Rejected, Signed, SyncState
 from faircount.protocol.wire.roster_messages import BadEntries
+from faircount.testing.faults import Kind, Op, step
 from faircount.testing.world import World, small_survey
 
 FEW = 4096
 """Bytes of the objects that even an empty message takes."""
 LONG = 100_000
-"""No message in this test is made longer."""
+"""No message in this test is made much longer."""
+BLOBS = (0, 2, 48)
+"""How long the blobs in a list are: the shorter, the more objects there would be."""
+FOR_USERS = [each for each in _CLASSES.values() if each.to is Party.USER]
 
 
 def peak_of(read: Callable[[], Any]) -> int:
@@ -35,24 +43,36 @@ def peak_of(read: Callable[[], Any]) -> int:
 
 def filled(kind: type[Message], size: int, blob: int) -> bytes:
     """A message of nearly this size: with lists, if it has any, of blobs this long; else with long blobs."""
-    parts = dict(kind_of(kind).parts)  # type: ignore[attr-defined]  # a message is a record
-    lists = [name for name, part in parts.items() if isinstance(part, ListOf)]
-    long = lists or [name for name, part in parts.items() if isinstance(part, VariableBytes)]
-    room = max(0, size - len(encode(kind(**{n: _value(part, 0, 0) for n, part in parts.items()}))))
-    share = room // max(1, len(long))
-    return encode(kind(**{n: _value(part, share if n in long else 0, blob) for n, part in parts.items()}))
+    layout = kind_of(kind)
+    room = max(0, size - len(encode(_value(layout, 0, 0))))
+    return encode(_value(layout, room, blob))
 
 
 def _value(part: Any, size: int, blob: int) -> Any:
+    """A value of about so many bytes, where it can have them."""
     if isinstance(part, FixedBytes):
         return bytes(part.size)
     if isinstance(part, Integer):
         return 0
     if isinstance(part, VariableBytes):
         return bytes(size)
+    if isinstance(part, Record):
+        return _record(part, size, blob)
     if isinstance(part.each, Integer):
-        return (70_000,) * (size // part.each.form.size)
-    return (bytes(range(blob)),) * (size // (4 + blob))
+        return (70_000,) * (size // part.each.width)
+    if isinstance(part.each, VariableBytes):
+        return (bytes(range(blob)),) * (size // (4 + blob))
+    return (_value(part.each, 0, 0),) * (size // part.each.longest(0, 0))
+
+
+def _record(layout: Record, size: int, blob: int) -> Any:
+    lists = [name for name, part in layout.parts if isinstance(part, ListOf)]
+    long = lists or [name for name, part in layout.parts if isinstance(part, VariableBytes | Record)]
+    share = size // max(1, len(long))
+    return layout.kind(*(_value(part, share if name in long else 0, blob) for name, part in layout.parts))
+
+
+# --- what anybody may send to S1
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
@@ -60,13 +80,13 @@ def test_what_anybody_may_send_to_s1_costs_at_most_twice_its_bytes(topology) -> 
     """Complaints cost twelve times their bytes, bundles of short blobs nine times."""
     params = small_survey(topology, 300, 0).params
     for kind in {*topology.s1.users, *FROM_USERS}:
-        for blob in (0, 2, 48):
+        for blob in BLOBS:
             data = filled(kind, min(longest_upload(params, kind), LONG), blob)
             most = peak_of(partial(decode_upload, params, data))
             assert most <= 2 * len(data) + FEW, (kind, blob, len(data))
 
 
-@pytest.mark.parametrize("blob", [0, 2, 48])
+@pytest.mark.parametrize("blob", BLOBS)
 @pytest.mark.parametrize("kind", [ShareBundle, Complaint, SlotComplaint])
 def test_lists_of_users_stay_packed_however_long(kind, blob: int) -> None:
     data = filled(kind, 200_000, blob)
@@ -79,14 +99,117 @@ def test_the_measure_notices_a_list_that_is_built() -> None:
     assert peak_of(lambda: parse(data)) > 2 * len(data)
 
 
+# --- what S1 sends to users
+
+
+@pytest.mark.parametrize("kind", FOR_USERS, ids=lambda kind: kind.__name__)
+def test_what_s1_sends_to_users_costs_at_most_twice_its_bytes(kind) -> None:
+    """Calls cost eight times their bytes, assignments and calls for sums five times, rosters four times."""
+    for blob in BLOBS:
+        data = filled(kind, LONG, blob)
+        assert len(data) > LONG * 0.95
+        assert isinstance(decode_answer(data), kind)
+        assert peak_of(lambda data=data: decode_answer(data)) <= 2 * len(data) + FEW, blob
+
+
+@pytest.mark.parametrize("kind", [each for each in _CLASSES.values() if each.to is not Party.USER])
+def test_what_is_not_for_users_they_do_not_read(kind) -> None:
+    data = filled(kind, LONG, 0)
+    assert isinstance(decode_answer(data), Rejected)
+    assert peak_of(lambda: decode_answer(data)) <= FEW
+
+
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
-def test_what_a_server_did_not_sign_is_not_read(topology) -> None:
-    """Every other kind travels under a signature: a long one without it costs its bytes, and those that are hashed."""
-    s1 = World(topology, 7, 1).s1
-    inside = filled(BadEntries, 200_000, 0)
-    data = encode(Signed(int(Party.S2), inside, bytes(64)))
-    assert coordinate(s1, parse(data))[1][0].why is Reason.UNSIGNED
-    assert peak_of(lambda: coordinate(s1, parse(data))) <= 2 * len(data) + FEW
+def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(topology) -> None:
+    """S1 can leave all that S2 signed as it is, and send a million lines beside it."""
+    tried = set[str]()
+    for device, asked, answer in _conversation(World(topology, 7, 1, real=True)):
+        hear = partial(_heard, topology.client, device, asked)
+        usual = peak_of(partial(hear, encode(answer)))
+        for name, long in _lengthened(answer):
+            data = encode(long)
+            after = hear(data)
+            assert after.state == device.state, name
+            assert not after.counted
+            assert peak_of(partial(hear, data)) <= usual + 2 * len(data) + FEW, name
+            tried.add(name)
+    common = {Accepted, Inclusion, getattr(topology.client, "shows_roster", Accepted)}
+    lists = (
+        f"{kind.__name__}.{name}"
+        for kind in common | {each for each in topology.messages if each.to is Party.USER}
+        for name, part in kind_of(kind).parts
+        if isinstance(part, ListOf)
+    )
+    assert tried == set(lists)
+
+
+def _heard(client: Client, device: Device, asked: Message, data: bytes) -> Device:
+    return client.hear(device, asked, decode_answer(data), SeededStream(1))
+
+
+def _lengthened(answer: Message) -> Iterator[tuple[str, Message]]:
+    for name, part in kind_of(type(answer)).parts:
+        if isinstance(part, ListOf):
+            many, one = _value(part, LONG, 0), (_value(part.each, LONG, 0),)
+            yield f"{type(answer).__name__}.{name}", replace(answer, **{name: many})
+            if isinstance(part.each, Record):
+                yield f"{type(answer).__name__}.{name}", replace(answer, **{name: one})
+
+
+def _conversation(world: World) -> list[tuple[Device, Message, Message]]:
+    """What devices are answered in a survey in which some vanish: the first answer of each kind."""
+    found = dict[type[Message], tuple[Device, Message, Message]]()
+    hear = world.client.hear
+
+    class Noting:
+        """The client, which notes what it hears."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(topology_client, name)
+
+        def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+            found.setdefault(type(answer), (device, asked, answer))
+            return hear(device, asked, answer, entropy)
+
+    topology_client, world.client = world.client, Noting()
+    for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 2:
+        step(world, Op(kind))
+    step(world, Op(Kind.ROUND, 0, 2))  # the second user stays away: in `masked` the others help
+    world.finish()
+    asked = topology_client.inquire(world.devices[0])
+    world.client.hear(world.devices[0], asked, world.tell_s1(asked)[0], world.entropy)
+    return list(found.values())
+
+
+# --- what one server sends to the other
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_between_servers_the_signature_is_looked_at_before_anything_is_built(topology) -> None:
+    """A long message without it costs its bytes, and those that are hashed; with it the lists are built."""
+    world = World(topology, 7, 1)
+    to_s1 = ((coordinate, world.s1, Party.S2, kind) for kind in {*topology.s1.s2, *FROM_S2, SyncState})
+    to_s2 = ((aggregate, world.s2, Party.S1, kind) for kind in {*topology.s2, *FROM_S1})
+    for role, state, by, kind in (*to_s1, *to_s2):
+        inside = filled(kind, LONG, 0)
+        data = encode(Signed(int(by), inside, bytes(64)))
+        receive = partial(_received, role, state)
+        after, out = receive(data)
+        assert (after, out[0].why) == (state, Reason.UNSIGNED)
+        assert peak_of(partial(receive, data)) <= 2 * len(data) + FEW, kind
+        assert peak_of(partial(decode_signed, inside)) <= FEW, kind
+
+
+def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
+    return role(state, decode_signed(data))
+
+
+@pytest.mark.parametrize("kind", [each for each in _CLASSES.values() if each not in (Signed, Rejected)])
+def test_what_is_not_signed_servers_do_not_read(kind) -> None:
+    assert isinstance(decode_signed(filled(kind, 100, 0)), Rejected)
+
+
+# --- lists that stay packed
 
 
 def test_a_packed_list_is_the_list_that_was_sent() -> None:

@@ -40,8 +40,8 @@ class Call(Message):
     survey: Id
     attempt: U32
     members: Blob
-    removed: tuple[Edge, ...]
-    blobs: tuple[Blob, ...]
+    removed: Sequence[Edge]
+    blobs: Sequence[Blob]
 
 
 @message(50, Party.S1)

@@ -18,8 +18,8 @@ class Neighbourhood(Message):
 
     seal: Signed
     index: U32
-    lines: tuple[Peer, ...]
-    hashes: tuple[Hash, ...]
+    lines: Sequence[Peer]
+    hashes: Sequence[Hash]
 
 
 @message(65, Party.S1)
@@ -42,8 +42,8 @@ class MaskCall(Message):
     survey: Id
     attempt: U32
     members: Blob
-    mask_keys: tuple[Hash, ...]
-    blobs: tuple[Blob, ...]
+    mask_keys: Sequence[Hash]
+    blobs: Sequence[Blob]
 
 
 @message(67, Party.S1)

@@ -66,11 +66,16 @@ def visit(member: Member) -> Visit:
 def verify_roster(member: Member, message: Roster) -> Member | Rejected:
     """The member with its place in the roster; refused unless S2 signed exactly these lines and they will do."""
     seal = unwrap(member.params.keys.s2, Party.S2, message.seal)
-    problem = _roster_problem(member, message.entries, seal)
-    if problem is not None or not isinstance(seal, Seal):
-        return problem or rejected(Reason.UNSIGNED, "S2 did not sign this roster")
-    index = [each.user for each in message.entries].index(member.user)
-    return replace(member, roster=message.entries, digest=seal.digest, index=index)
+    if not isinstance(seal, Seal):
+        return rejected(Reason.UNSIGNED, "S2 did not sign this roster")
+    if len(message.entries) > member.params.n_max:  # before the lines are built: S1 may send any number
+        return rejected(Reason.TOO_FEW, "the roster is too small or too large")
+    entries = tuple(message.entries)
+    problem = _roster_problem(member, entries, seal)
+    if problem is not None:
+        return problem
+    index = [each.user for each in entries].index(member.user)
+    return replace(member, roster=entries, digest=seal.digest, index=index)
 
 
 @lru_cache(maxsize=4)
@@ -79,7 +84,7 @@ def _root(entries: tuple[Peer, ...]) -> bytes:
     return merkle_root(roster_leaves((each.user, each.public_key) for each in entries))
 
 
-def _roster_problem(member: Member, entries: tuple[Peer, ...], seal: object) -> Rejected | None:
+def _roster_problem(member: Member, entries: tuple[Peer, ...], seal: Seal) -> Rejected | None:
     problem = seal_problem(member, seal, len(entries), _root(entries))
     if problem is not None:
         return problem

@@ -1,5 +1,6 @@
 """Messages that the topologies share in which users enrol before they answer, tags 32, 35, 38 and 39."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, encode, message
@@ -35,7 +36,7 @@ class Roster(Message):
     """The roster and S2's signature on it; the user recomputes the digest from these very lines."""
 
     seal: Signed
-    entries: tuple[Peer, ...]
+    entries: Sequence[Peer]
 
 
 @message(38, Party.S1)

@@ -6,6 +6,7 @@ A sum over the set hides each part only while the users who share secrets form o
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from faircount.protocol.topologies.peers.messages import Edge
 from faircount.protocol.wire.digests import bitmap, members_of, set_digest
@@ -41,13 +42,18 @@ class PeerSet:
 
 def peer_set(digest: bytes, attempt: int, n: int, bits: bytes, edges: Sequence[Edge]) -> PeerSet | None:
     """The set that a message describes; None unless it does so in the one canonical way."""
-    members, pairs = members_of(bits, n), [(each.i, each.j) for each in edges]
-    if members is None or pairs != sorted(set(pairs)) or not all(i < j < n for i, j in pairs):
+    members = members_of(bits, n)
+    if members is None or not _canonical(edges, frozenset(members)):
         return None
-    inside = set(members)
-    if not all(i in inside and j in inside for i, j in pairs):
-        return None
-    return PeerSet(digest, attempt, n, members, frozenset(pairs))
+    return PeerSet(digest, attempt, n, members, frozenset((each.i, each.j) for each in edges))
+
+
+def _canonical(edges: Sequence[Edge], inside: frozenset[int]) -> bool:
+    """Whether these are pairs of members, each once, ascending; none is kept, since nobody vouches for them yet."""
+    if len(edges) > len(inside) ** 2 // 2:
+        return False
+    ordered = all((one.i, one.j) < (two.i, two.j) for one, two in pairwise(edges))
+    return ordered and all(each.i < each.j and each.i in inside and each.j in inside for each in edges)
 
 
 def holds_together(members: Sequence[int], removed: Iterable[tuple[int, int]], phi: int) -> bool:

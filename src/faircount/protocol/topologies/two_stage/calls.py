@@ -31,7 +31,7 @@ class Called:
     @classmethod
     def by(cls, said: SumCall | TwoStageClaim) -> "Called":
         """What a call, or a claim, is about."""
-        return cls(said.attempt, said.formed, said.gone, said.members)
+        return cls(said.attempt, said.formed, tuple(said.gone), said.members)
 
     def earlier(self, attempt: int) -> "Called":
         """The same set as it was called in an earlier attempt."""

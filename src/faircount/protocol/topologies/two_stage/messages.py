@@ -100,7 +100,7 @@ class Listed:
 
     place: U32
     salt: Hash
-    path: tuple[Hash, ...]
+    path: Sequence[Hash]
 
 
 @message(83, Party.USER)
@@ -114,8 +114,8 @@ class Assignment(Message):
     survey: Id
     attempt: U32
     election: Signed
-    gone: tuple[Gone, ...]
-    proofs: tuple[Listed, ...]
+    gone: Sequence[Gone]
+    proofs: Sequence[Listed]
 
 
 @message(84, Party.S1)
@@ -144,7 +144,7 @@ class Task:
     slot: U32
     listed: Blob
     salt: Hash
-    parcels: tuple[Blob, ...]
+    parcels: Sequence[Blob]
 
 
 @message(85, Party.USER)
@@ -156,9 +156,9 @@ class SumCall(Message):
     attempt: U32
     formed: U32  # the attempt from which these reporters are the set
     election: Signed
-    gone: tuple[Gone, ...]
+    gone: Sequence[Gone]
     members: Blob
-    tasks: tuple[Task, ...]
+    tasks: Sequence[Task]
 
 
 @message(86, Party.S1)

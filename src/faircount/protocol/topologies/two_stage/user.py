@@ -92,7 +92,7 @@ def prepare(
     return Participant(member, items, bits, own, body)
 
 
-def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballot | Rejected:
+def _elected(user: Participant, signed: Signed, gone: Sequence[Gone]) -> Ballot | Rejected:
     """The one election of this survey, with this user in it and nobody's slots moved who was not said to be gone."""
     member = user.member
     ballot = verify_election(member.params, member.n, member.digest, signed)
@@ -102,6 +102,8 @@ def _elected(user: Participant, signed: Signed, gone: tuple[Gone, ...]) -> Ballo
         return rejected(Reason.CONFLICT, "two elections in one survey: do not go on")
     if member.index not in ballot.eligible or user.reporting_key.public not in ballot.keys:
         return rejected(Reason.WRONG_DIGEST, "this election does not count this user under its key")
+    if len(gone) > len(ballot.eligible):
+        return rejected(Reason.MALFORMED, "more have vanished than were elected")
     shorter = min(len(gone), len(user.gone))
     if gone[:shorter] != user.gone[:shorter]:
         return rejected(Reason.CONFLICT, "two lists of who has vanished: do not go on")
@@ -120,7 +122,8 @@ def report(user: Participant, call: Assignment, entropy: Entropy) -> tuple[Parti
     ballot = _elected(user, call.election, call.gone)
     if isinstance(ballot, Rejected):
         return user, ballot
-    slots = ballot.after(call.gone)
+    gone = tuple(call.gone)
+    slots = ballot.after(gone)
     problem = _report_problem(user, call, slots) or _list_problem(user, call, ballot)
     known = next((each for each in user.bundles if each.attempt == call.attempt), None)
     if problem is not None or slots is None or known is not None:
@@ -128,7 +131,7 @@ def report(user: Participant, call: Assignment, entropy: Entropy) -> tuple[Parti
     if user.shares is None:
         user = replace(user, election=ballot.hash, shares=_split(user, ballot, entropy))
     body = _bundle(user, ballot, slots, call.attempt, entropy)
-    return replace(user, gone=_longer(user.gone, call.gone), bundles=(*user.bundles, body)), body
+    return replace(user, gone=_longer(user.gone, gone), bundles=(*user.bundles, body)), body
 
 
 def _report_problem(user: Participant, call: Assignment, slots: Slots | None) -> Rejected | None:
@@ -190,19 +193,20 @@ def add_up(
     user: Participant, call: SumCall, entropy: Entropy
 ) -> tuple[Participant, SlotSums | SlotComplaint | Rejected]:
     """Each slot's sum (Alg. 3, line 20), or a complaint about shares that do not open. Asked again: the same."""
-    ballot, called = _elected(user, call.election, call.gone), Called.by(call)
+    ballot = _elected(user, call.election, call.gone)
     if isinstance(ballot, Rejected):
         return user, ballot
+    called = Called.by(call)
     known = next((i for i, each in enumerate(user.summed) if each.attempt == call.attempt), None)
     if known is not None:
         same = user.summed[known] == called
         return user, user.bodies[known] if same else rejected(Reason.CONFLICT, "two calls in one attempt: do not go on")
-    slots, numbers = ballot.after(call.gone), members_of(call.members, len(ballot.eligible))
+    slots, numbers = ballot.after(called.gone), members_of(call.members, len(ballot.eligible))
     problem = _call_problem(user, call, ballot, slots, numbers)
     if problem is not None or slots is None or numbers is None:
         return user, problem or rejected(Reason.MALFORMED, "this call is not about slots and reporters of the election")
     body = _sums(user, call, ballot, slots, numbers, entropy)
-    gone, summed = _longer(user.gone, call.gone), (*user.summed, called)
+    gone, summed = _longer(user.gone, called.gone), (*user.summed, called)
     return replace(user, election=ballot.hash, gone=gone, summed=summed, bodies=(*user.bodies, body)), body
 
 
@@ -221,7 +225,7 @@ def _call_problem(
     wanted = [
         (int(slots.item[at]), int(slots.slot[at])) for at in slots.due(user.member.index, call.formed, call.attempt)
     ]
-    if not wanted or [(each.item, each.slot) for each in call.tasks] != wanted:
+    if not wanted or len(call.tasks) != len(wanted) or [(each.item, each.slot) for each in call.tasks] != wanted:
         return rejected(Reason.MALFORMED, "these are not the slots that this user holds")
     if not all(_is_whole(each, ballot, numbers) for each in call.tasks):
         return rejected(Reason.WRONG_DIGEST, "these are not the shares of all who report an item and are present")
