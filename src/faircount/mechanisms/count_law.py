@@ -53,6 +53,10 @@ class NoiseLaw:
         """Variance, in squared counts."""
         return float((self.pmf * (self.values - self.mean) ** 2).sum())
 
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """By inversion of the law's own table. Simulations only."""
+        return self.values[np.searchsorted(np.cumsum(self.pmf[:-1]), rng.random(shape), side="right")]
+
     def quantiles(self, tail: float) -> tuple[float, float]:
         """The narrowest support points with at most `tail` probability strictly outside on each side."""
         below, above = np.cumsum(self.pmf), np.cumsum(self.pmf[::-1])

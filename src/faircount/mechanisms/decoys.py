@@ -17,10 +17,10 @@ from faircount.accounting.composition import Losses, compose, decoys_for_release
 from faircount.accounting.divergence import binomial_window
 from faircount.accounting.exact import decoys_delta, decoys_needed, log_binomial, shift_pair
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
-from faircount.core.arrays import Floats, Ints, Residues
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
-from faircount.core.validation import fraction, frequencies, integer, positive
+from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
@@ -157,13 +157,11 @@ class Decoys(NoiseMechanism):
         present, (each, more) = self.takes_part(included), divmod(self.D, self.n)
         return each * present + max(0, present + more - self.n), each * present + min(more, present)
 
-    def coins_in(self, included: int, coins: int | None = None) -> int:
+    def coins_in(self, included: int) -> int:
         """D' for this many included users; who they are matters unless all are or all have equally many coins."""
         fewest, most = self.coins_between(included)
-        if coins is not None:
-            return integer("coins", coins, least=fewest, most=most)
         if fewest != most:
-            raise ParameterError(f"{included} of {self.n} users took part: give coins=, from coins_of(who they are)")
+            raise ParameterError(f"{included} of {self.n} users took part: as_included(their places) has their coins")
         return fewest
 
     def _without(self, missing: int, included: int, coins: int) -> int:
@@ -180,7 +178,7 @@ class Decoys(NoiseMechanism):
 
     def honest_channel(self, insiders: int) -> Channel:
         """The first users of the roster have the larger numbers of coins."""
-        return self.channel(self.n - insiders, self.coins_between(self.n - insiders)[0])
+        return Channel(1.0, noise=coin_noise(self.coins_between(self.n - insiders)[0]))
 
     @property
     def reach(self) -> int:
@@ -199,23 +197,14 @@ class Decoys(NoiseMechanism):
         """Counts with their decoys; refused where impossible, or where the total happens but once in 2^60."""
         return check_coins(to_signed(self.opened(total), self.modulus, 0), included, *self.coins_between(included))
 
-    def draw(self, population: NDArray[Any], rng: np.random.Generator, coins: int | None = None) -> Ints:
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Counts with decoys for the counts of those who took part."""
         held = self.present(population)
-        return np.asarray(held + rng.binomial(self.coins_in(int(held.sum()), coins), 0.5, self.N))
+        return np.asarray(held + rng.binomial(self.coins_in(int(held.sum())), 0.5, self.N))
 
-    def channel(self, included: int, coins: int | None = None) -> Channel:
+    def channel(self, included: int) -> Channel:
         """Every holder counts; the noise is Bin(D', 1/2) for the D' coins that went in."""
-        return Channel(1.0, noise=coin_noise(self.coins_in(included, coins)))
-
-    def estimate(self, aggregate: NDArray[Any], included: int, coins: int | None = None) -> Floats:
-        """(s_j - D'/2) / n'."""
-        return self.channel(included, coins).estimate(aggregate, included)
-
-    def variance(self, truth: Floats, included: int | None = None, coins: int | None = None) -> Floats:
-        """D' / (4 n'^2) for every item."""
-        present = self.n if included is None else included
-        return self.channel(present, coins).variance(frequencies(truth, items=self.N), present)
+        return Channel(1.0, noise=coin_noise(self.coins_in(included)))
 
     def expected_errors(self, included: int) -> tuple[float, float]:
         """With the coins of an average crowd of this size."""
@@ -223,7 +212,7 @@ class Decoys(NoiseMechanism):
         coins = min(max(round(self.D * included / self.n), fewest), most)
         if coins > MANY_COINS:
             return normal_errors(coins / 4, included)
-        return self.channel(included, coins).expected_errors(self.N, included)
+        return Channel(1.0, noise=coin_noise(coins)).expected_errors(self.N, included)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Exact delta of the coins left when all expected dropouts had the most, and the insiders the next most."""
@@ -238,23 +227,16 @@ class Decoys(NoiseMechanism):
         return coin_losses(self._hidden(adversary))
 
     def realized(
-        self,
-        included: int,
-        *,
-        epsilon: float | None = None,
-        places: Sequence[int] | None = None,
-        insiders: int | None = None,
-        coins: int | None = None,
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
         """From the coins that went in (else the fewest possible), without those of the insiders; at this epsilon."""
-        adversary, unknown = self.left(included, insiders)
-        if coins is None:
-            coins = self.coins_between(included)[0] if places is None else self.coins_of(np.asarray(places))
+        unknown = self.left(included)
+        coins = self.coins_between(included)[0] if places is None else self.coins_of(np.asarray(places))
         at = self.epsilon if epsilon is None else epsilon
         if at is None:
             raise ParameterError("decoys: made from coins, so give epsilon=; delta is computed")
-        left = self._without(included - unknown, included, self.coins_in(included, coins))
-        return Guarantee(at, decoys_delta(left, at), Relation.REPLACE_ONE, adversary)
+        left = self._without(included - unknown, included, coins)
+        return Guarantee(at, decoys_delta(left, at), Relation.REPLACE_ONE, self.default_adversary)
 
 
 def coin_terms(name: str, epsilon: object, delta: object, coins: object) -> dict[str, Any]:

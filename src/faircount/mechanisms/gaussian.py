@@ -26,16 +26,14 @@ from faircount.accounting.gaussian import (
     rounded_sum_delta,
 )
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
-from faircount.core.arrays import Floats, Ints, Residues
-from faircount.core.entropy import Entropy
+from faircount.core.arrays import Floats, Residues
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import fraction, integer, positive
-from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.base import keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
 from faircount.mechanisms.exact_draws import BITS, ONE, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, noise_bound, one_hot
-from faircount.sharing.field import to_signed
+from faircount.mechanisms.secret_shared import TableNoise, noise_bound
 
 Calibration = Literal["analytic", "classical"]
 Share = Literal["corrected", "printed"]
@@ -120,7 +118,7 @@ def _noise(deviation: float, terms: int, scale: int) -> NoiseLaw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPDG(NoiseMechanism):
+class DPDG(TableNoise):
     """Distributed discretized Gaussian noise, (epsilon, delta)-differentially private by exact accounting.
 
     `calibration`: "analytic" takes the smallest standard deviation for (epsilon, delta), raised where rounding asks for
@@ -192,11 +190,6 @@ class DPDG(NoiseMechanism):
         """Epsilon, delta and sigma of one release come with those of all noise mechanisms."""
         return {**super().parameters, "epsilon": self.epsilon, "delta": self.delta, "sigma": self.planned}
 
-    @property
-    def derived(self) -> Derived:
-        """h and the table of the noise."""
-        return Derived(h=self.h, table=self.table)
-
     @cached_property
     def planned(self) -> float:
         """Standard deviation of a count that the calibration asks for, before rounding to the grid."""
@@ -244,9 +237,10 @@ class DPDG(NoiseMechanism):
         """The law, in grid steps, that a user draws from for each entry; public, the same for all."""
         return gaussian_table(self.user_steps)
 
-    def _bound(self, terms: int, tail: float) -> int:
-        """B with P(|sum of `terms` draws| > B steps) <= tail."""
+    def noise_reach(self, entries: int, tail: float) -> int:
+        """Of the noise of all n users."""
         values, pmf = np.array(self.table.values, dtype=np.float64), self.table.probabilities
+        terms = entries * self.n
 
         def log_mgf(t: Floats) -> Floats:
             return np.array([terms * math.log((np.exp(each * values) * pmf).sum()) for each in t])
@@ -257,36 +251,9 @@ class DPDG(NoiseMechanism):
         """A user's noise depends on epsilon, delta and h alone, but for the paper's printed share."""
         return self._same_noise_of_each(copies) if self.share == "corrected" else None
 
-    @cached_property
-    def bound(self) -> int:
-        """B: a count's noise stays within +-B steps, for all items together but with probability 2^-60."""
-        return self._bound(self.n, OVERFLOW_PROBABILITY / self.N)
-
-    @cached_property
-    def total_bound(self) -> int:
-        """The same for the noise of all items added up."""
-        return self._bound(self.n * self.N, OVERFLOW_PROBABILITY)
-
-    @property
-    def lowest(self) -> int:
-        """-B."""
-        return -self.bound
-
-    @property
-    def reach(self) -> int:
-        """-B..n scale + B steps."""
-        return self.n * self.steps_per_count + 2 * self.bound
-
-    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """One-hot vectors in fixed point plus a draw from the table in every entry."""
-        noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
-        return one_hot(answers, self.N, self.steps_per_count) + noise
-
     def decode(self, total: Residues, included: int) -> Floats:
-        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
-        top, spread = self.takes_part(included) * self.steps_per_count, self.total_bound
-        steps = to_signed(self.opened(total), self.modulus, self.lowest)
-        return check_range(steps, -self.bound, top + self.bound, top - spread, top + spread) / self.steps_per_count
+        """Noisy counts, from grid steps."""
+        return super().decode(total, included) / self.steps_per_count
 
     def noise(self, included: int) -> NoiseLaw:
         """The exact law of the sum of this many users' pieces."""
@@ -300,7 +267,7 @@ class DPDG(NoiseMechanism):
         """Noisy counts for the counts of those who took part, by inversion of the sum's own law."""
         held = self.present(population)
         law = self.noise(int(held.sum()))
-        return held + law.values[np.searchsorted(np.cumsum(law.pmf[:-1]), rng.random(self.N), side="right")]
+        return held + law.draw((self.N,), rng)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Delta of the discretized sum of the noise that the adversary does not know, rounded up by 1e-6 of itself.
@@ -337,16 +304,9 @@ class DPDG(NoiseMechanism):
         return rounded_sum_delta(user_steps, unknown, self.steps_per_count, epsilon, coordinates, distance)
 
     def realized(
-        self,
-        included: int,
-        *,
-        epsilon: float | None = None,
-        places: Sequence[int] | None = None,
-        insiders: int | None = None,
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
         """From the pieces of noise that went in, whoever made them; at the epsilon promised unless told."""
-        adversary, unknown = self.left(included, insiders)
         at = self.epsilon if epsilon is None else epsilon
-        return Guarantee(
-            at, self._delta(at, self.user_steps, unknown, Relation.REPLACE_ONE), Relation.REPLACE_ONE, adversary
-        )
+        delta = self._delta(at, self.user_steps, self.left(included), Relation.REPLACE_ONE)
+        return Guarantee(at, delta, Relation.REPLACE_ONE, self.default_adversary)

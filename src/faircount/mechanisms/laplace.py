@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,23 +23,14 @@ from faircount.accounting.composition import (
 )
 from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_log_pmf
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
-from faircount.core.arrays import Floats, Ints, Residues
-from faircount.core.entropy import Entropy
+from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
 from faircount.core.validation import positive
-from faircount.mechanisms.base import check_range, keep
+from faircount.mechanisms.base import keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import (
-    OVERFLOW_PROBABILITY,
-    Derived,
-    NoiseMechanism,
-    SharedMechanism,
-    noise_bound,
-    one_hot,
-)
-from faircount.sharing.field import to_signed
+from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, noise_bound
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
 """What the table can serve: below it would have more than 377,000 entries, above it nobody would be protected."""
@@ -121,8 +112,8 @@ def total_delta(wanted: Requirements, table_delta: Callable[[float, int], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceNoise(SharedMechanism):
-    """What all mechanisms with this noise have in common, whoever adds it: calibration, promise, and range of a sum."""
+class LaplaceNoise(BoundedNoise):
+    """What all mechanisms with this noise have in common, whoever adds it: calibration and promise."""
 
     epsilon: float
 
@@ -133,10 +124,6 @@ class LaplaceNoise(SharedMechanism):
     @abstractmethod
     def table_delta(self, epsilon: float, releases: int) -> float:
         """What the finite tables of all releases cost at the total epsilon."""
-
-    @abstractmethod
-    def noise_reach(self, entries: int, tail: float) -> int:
-        """B with P(|all noise in `entries` entries together| > B) <= tail."""
 
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
@@ -154,35 +141,9 @@ class LaplaceNoise(SharedMechanism):
         """The epsilon of one release comes with those of all mechanisms that make shares."""
         return {**super().parameters, "epsilon": self.epsilon}
 
-    @cached_property
-    def bound(self) -> int:
-        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
-        return self.noise_reach(1, OVERFLOW_PROBABILITY / self.N)
-
-    @cached_property
-    def total_bound(self) -> int:
-        """The same for the noise of all items added up."""
-        return self.noise_reach(self.N, OVERFLOW_PROBABILITY)
-
-    @property
-    def lowest(self) -> int:
-        """-B."""
-        return -self.bound
-
-    @property
-    def reach(self) -> int:
-        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
-        return self.n + 2 * self.bound
-
-    def decode(self, total: Residues, included: int) -> Ints:
-        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
-        present, spread = self.takes_part(included), self.total_bound
-        values = to_signed(self.opened(total), self.modulus, self.lowest)
-        return check_range(values, -self.bound, present + self.bound, present - spread, present + spread)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(LaplaceNoise, NoiseMechanism):
+class Laplace(LaplaceNoise, TableNoise):
     """Distributed discrete Laplace noise: pure epsilon, up to the 2^-107 or so of a finite table.
 
     Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
@@ -198,11 +159,6 @@ class Laplace(LaplaceNoise, NoiseMechanism):
     """
 
     name: ClassVar[str] = "laplace"
-
-    @property
-    def derived(self) -> Derived:
-        """h and the table of the noise."""
-        return Derived(h=self.h, table=self.table)
 
     @property
     def table(self) -> DrawTable:
@@ -229,11 +185,6 @@ class Laplace(LaplaceNoise, NoiseMechanism):
     def side_by_side(self, copies: int) -> Self:
         """A user's noise depends on epsilon and h alone."""
         return self._same_noise_of_each(copies)
-
-    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """One-hot vectors plus a draw from the table in every entry."""
-        noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
-        return one_hot(answers, self.N) + noise
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Noisy counts for the counts of those who took part."""
@@ -268,14 +219,10 @@ class Laplace(LaplaceNoise, NoiseMechanism):
         return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
 
     def realized(
-        self,
-        included: int,
-        *,
-        epsilon: float | None = None,
-        places: Sequence[int] | None = None,
-        insiders: int | None = None,
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
         """From the noise that went in, whoever made it: with a share of h below 1, 2 ln(P(0)/P(1)) as epsilon."""
-        adversary, unknown = self.left(included, insiders)
+        unknown = self.left(included)
         left = laplace_epsilon(self.epsilon, unknown / self.h)
-        return Guarantee(left, self._delta(left, unknown, Relation.REPLACE_ONE), Relation.REPLACE_ONE, adversary)
+        delta = self._delta(left, unknown, Relation.REPLACE_ONE)
+        return Guarantee(left, delta, Relation.REPLACE_ONE, self.default_adversary)

@@ -20,7 +20,7 @@ from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import coin_noise
 from faircount.mechanisms.secret_shared import Derived
 from faircount.mechanisms.verified import Placement, VerifiedCoins, fair_bits
-from faircount.mechanisms.worst_pair import Part, WorstPair
+from faircount.mechanisms.worst_pair import WorstPair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +139,9 @@ class PlacedCoins(VerifiedCoins):
         return np.concatenate([sums, sums - turned, sums + turned])  # if all were tails; if all were heads
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
-        """Any data will do: the others hold item 0. With D users each has a coin at every item, insiders too."""
-        small = replace(self, users=self.D, dropouts=0, items=self.domain.labels[:2])
-        known = 0 if reader else self.insiders
-        others, holders = np.zeros(self.D - 1, dtype=np.int64), self.D - known
-        channel = Channel(1.0, noise=coin_noise(self.D - known))
-        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
-        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small, known)
+        """Any data will do. With D users each has a coin at every item, insiders too."""
+        known, small = (
+            0 if reader else self.insiders,
+            replace(self, users=self.D, dropouts=0, items=self.domain.labels[:2]),
+        )
+        return WorstPair.noisy(small, self.D, Channel(1.0, noise=coin_noise(self.D - known)), known)

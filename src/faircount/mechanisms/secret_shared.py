@@ -18,10 +18,10 @@ from faircount.core.arrays import Floats, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import counts, integer
-from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism, Progress, keep
+from faircount.mechanisms.base import Collected, FrequencyMechanism, Mechanism, Progress, check_range, keep
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.worst_pair import Part, WorstPair
+from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows, to_signed
 from faircount.sharing.primes import smallest_prime_above
@@ -258,37 +258,22 @@ class NoiseMechanism(SharedMechanism):
         """How many users' noise the adversary does not know, after all expected dropouts; 0 or less for none."""
         return 1 if adversary == COLLECTOR else self.n - adversary.insiders - self.dropouts
 
-    def left(self, included: int, colluding: int | None) -> tuple[Adversary, int]:
-        """The insiders (as planned unless told) and how many included users are none; refused if nobody is left."""
+    def left(self, included: int) -> int:
+        """How many included users are no insiders; refused if nobody is left."""
         present = self.takes_part(included)
-        adversary = insiders(self.insiders if colluding is None else colluding)
-        if present <= adversary.insiders:
-            raise RefusedError(f"{present} users took part and {adversary.insiders} may collude: no noise is left")
-        return adversary, present - adversary.insiders
-
-    @abstractmethod
-    def realized(
-        self,
-        included: int,
-        *,
-        epsilon: float | None = None,
-        places: Sequence[int] | None = None,
-        insiders: int | None = None,
-    ) -> Guarantee:
-        """The guarantee from the noise that went in, without that of the insiders (by default as many as planned)."""
+        if present <= self.insiders:
+            raise RefusedError(f"{present} users took part and {self.insiders} may collude: no noise is left")
+        return present - self.insiders
 
     def honest_channel(self, insiders: int) -> Channel:
         """The law of one item's sum of all users but the first `insiders`, whose noise is known."""
         return self.channel(self.n - insiders)
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
-        """Any data will do: the others hold item 0; the insiders come first, where the most noise is."""
-        users = self.users or AUDITED_USERS + self.insiders + self.dropouts
-        small, known = replace(self, users=users, items=self.domain.labels[:2]), 0 if reader else self.insiders
-        others, channel = np.zeros(users - 1, dtype=np.int64), small.honest_channel(known)
-        holders = users - known
-        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
-        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small, known)
+        """Any data will do; the insiders come first, where the most noise is."""
+        users, known = self.users or AUDITED_USERS + self.insiders + self.dropouts, 0 if reader else self.insiders
+        small = replace(self, users=users, items=self.domain.labels[:2])
+        return WorstPair.noisy(small, users, small.honest_channel(known), known)
 
     def _same_noise_of_each(self, copies: int) -> Self:
         """For so many times as many users, of whom the noise of as many as before is counted on."""
@@ -300,6 +285,61 @@ class NoiseMechanism(SharedMechanism):
         if included is None or self.users is None or self.users - included <= self.dropouts:
             return super().stated()
         return (self.realized(included, epsilon=1.0 if self.promise[0] is None else None),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedNoise(SharedMechanism):
+    """Noise that leaves its bounds once in 2^60 surveys: the range of a sum follows from them, in grid steps."""
+
+    @abstractmethod
+    def noise_reach(self, entries: int, tail: float) -> int:
+        """B with P(|all noise in `entries` entries together| > B) <= tail."""
+
+    @cached_property
+    def bound(self) -> int:
+        """B: a count's noise stays within +-B, for all items together but with probability 2^-60."""
+        return self.noise_reach(1, OVERFLOW_PROBABILITY / self.N)
+
+    @cached_property
+    def total_bound(self) -> int:
+        """The same for the noise of all items added up."""
+        return self.noise_reach(self.N, OVERFLOW_PROBABILITY)
+
+    @property
+    def lowest(self) -> int:
+        """-B."""
+        return -self.bound
+
+    @property
+    def reach(self) -> int:
+        """-B..n+B; a sum that wraps would cost accuracy, never privacy."""
+        return self.n * self.steps_per_count + 2 * self.bound
+
+    def decode(self, total: Residues, included: int) -> NDArray[Any]:
+        """Noisy counts; refused outside what noise reaches but with probability 2^-60, per item and in total."""
+        top, spread = self.takes_part(included) * self.steps_per_count, self.total_bound
+        steps = to_signed(self.opened(total), self.modulus, self.lowest)
+        return check_range(steps, -self.bound, top + self.bound, top - spread, top + spread)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableNoise(BoundedNoise, NoiseMechanism):
+    """Every user draws its noise for every entry from one table."""
+
+    @property
+    @abstractmethod
+    def table(self) -> DrawTable:
+        """The law, in grid steps, that a user draws from for each entry; public, the same for all."""
+
+    @property
+    def derived(self) -> Derived:
+        """h and the table of the noise."""
+        return Derived(h=self.h, table=self.table)
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """One-hot vectors plus a draw from the table in every entry."""
+        noise = self.table.draw(users.size * self.N, entropy).reshape(users.size, self.N)
+        return one_hot(answers, self.N, self.steps_per_count) + noise
 
 
 def makes_shares(mechanism: Mechanism) -> FieldMechanism:

@@ -30,7 +30,7 @@ from faircount.mechanisms.laplace import (
 )
 from faircount.mechanisms.secret_shared import AUDITED_USERS, Derived
 from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
-from faircount.mechanisms.worst_pair import Part, WorstPair
+from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import sum_rows, to_signed
 
 S1_AND_USERS = Adversary("S1, the coordinator, with any number of users, reading the result")
@@ -76,12 +76,10 @@ class ServerNoise(VerifiedMechanism):
         return self.guarantee(epsilon=at, adversary=self.default_adversary)
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
-        """Any data will do: the others hold item 0. A server knows its own noise, a reader neither one's."""
+        """Any data will do. A server knows its own noise, a reader neither one's."""
         users = self.users or AUDITED_USERS
         small = replace(self, users=users, dropouts=0, items=self.domain.labels[:2])
-        others, channel = np.zeros(users - 1, dtype=np.int64), small.channel(users) if reader else small.one_server
-        law = Part.noisy(channel, users, users - 1), Part.noisy(channel, 0, 1)
-        return WorstPair(small, np.append(others, 0), np.append(others, 1), law, small)
+        return WorstPair.noisy(small, users, small.channel(users) if reader else small.one_server)
 
     @property
     @abstractmethod

@@ -77,6 +77,13 @@ class WorstPair:
     stated_by: "Mechanism"  # whose guarantee is tested: the mechanism as it was given, or bound to so few users
     insiders: int = 0  # the first users collude: what they sent is known
 
+    @classmethod
+    def noisy(cls, small: "Mechanism", users: int, channel: Channel, insiders: int = 0) -> "WorstPair":
+        """Where noise hides any data alike: all others hold item 0. `channel` is what the adversary does not know."""
+        others, holders = np.zeros(users - 1, dtype=np.int64), users - insiders
+        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
+        return cls(small, np.append(others, 0), np.append(others, 1), law, small, insiders)
+
     def log_ratio(self, seen: Ints) -> Floats:
         """How much likelier each row is on the first data set, as a logarithm."""
         with np.errstate(invalid="ignore"):  # two certainties that contradict each other say nothing

@@ -133,16 +133,14 @@ def test_dropouts_take_their_own_coins_along():
     stayed = np.arange(40) >= 3
     coins = mechanism.coins_of(stayed)
     assert coins == mechanism.coins_of(np.flatnonzero(stayed)) == mechanism.D - 2 * 3
-    assert mechanism.channel(37, coins).noise.mean == pytest.approx(coins / 2)
-    sums = np.array([20, 17]) + coins / 2
-    assert mechanism.estimate(sums, 37, coins) == pytest.approx([20 / 37, 17 / 37])
-    assert mechanism.variance(np.array([0.5, 0.5]), 37, coins) * 37**2 == pytest.approx([coins / 4] * 2)
-    assert mechanism.draw(np.array([20, 17]), np.random.default_rng(1), coins).shape == (2,)
-    with pytest.raises(ParameterError, match="give coins="):
+    with pytest.raises(ParameterError, match="as_included"):
         mechanism.channel(37)
-    for wrong in (coins - 1000, mechanism.D + 1):
-        with pytest.raises(ParameterError):
-            mechanism.channel(37, wrong)
+    here = mechanism.as_included(np.flatnonzero(stayed))
+    assert here.channel(37).noise.mean == pytest.approx(coins / 2)
+    sums = np.array([20, 17]) + coins / 2
+    assert here.estimate(sums, 37) == pytest.approx([20 / 37, 17 / 37])
+    assert here.variance(np.array([0.5, 0.5]), 37) * 37**2 == pytest.approx([coins / 4] * 2)
+    assert here.draw(np.array([20, 17]), np.random.default_rng(1)).shape == (2,)
 
 
 def test_equal_coins_need_no_roll_call():
@@ -160,14 +158,15 @@ def test_users_outside_the_roster_have_no_coins(users):
 def test_realized_guarantee_counts_the_coins_that_went_in():
     mechanism = Decoys(items=2, epsilon=1, delta=1e-5, users=1000, insiders=2, dropouts=3)
     assert mechanism.D == 120
-    kept = mechanism.realized(997, coins=117)
+    kept = mechanism.realized(997, places=range(3, 1000))
     assert kept.delta == mechanism.guarantee().delta <= 1e-5
     assert (kept.epsilon, kept.adversary) == (1.0, insiders(2))
-    assert mechanism.realized(990, coins=110).delta > 1e-5
-    assert mechanism.realized(990, coins=110, insiders=0).delta < mechanism.realized(990, coins=110).delta
-    assert mechanism.realized(800, insiders=500, coins=120).delta == 1.0
+    few = mechanism.realized(990, places=range(10, 1000)).delta
+    assert few > 1e-5
+    assert replace(mechanism, insiders=0, delta=None, coins=120).realized(990, places=range(10, 1000)).delta < few
+    assert replace(mechanism, insiders=500, delta=None, coins=120).realized(800, places=range(800)).delta == 1.0
     with pytest.raises(RefusedError):
-        mechanism.realized(5, insiders=5, coins=5)
+        mechanism.realized(2)
     with pytest.raises(ParameterError, match="give epsilon="):
         Decoys(items=2, coins=120, users=1000).realized(1000)
     assert Decoys(items=2, coins=120, users=1000).realized(1000, epsilon=2).epsilon == 2

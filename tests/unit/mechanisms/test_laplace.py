@@ -146,11 +146,11 @@ def test_realized_guarantee_counts_the_noise_that_went_in():
     mechanism = Laplace(items=30, epsilon=1, users=1000, insiders=0)
     assert mechanism.realized(1000).epsilon == 1.0
     assert mechanism.realized(900).epsilon == pytest.approx(1.172, abs=5e-4)
-    assert mechanism.realized(1000, insiders=500).epsilon == pytest.approx(2.275, abs=5e-4)
+    assert mechanism.guarantee(delta=1e-15, adversary=insiders(500)).epsilon == pytest.approx(2.275, abs=5e-4)
     assert 0 < mechanism.realized(900).delta < 2.0**-100
     assert Laplace(items=30, epsilon=1, users=1000, insiders=50, dropouts=50).realized(960).epsilon == 1.0
     with pytest.raises(RefusedError, match="no noise is left"):
-        mechanism.realized(10, insiders=10)
+        Laplace(items=30, epsilon=1, users=1000, insiders=10).realized(10)
 
 
 # Laplace: from responses to estimates

@@ -132,8 +132,7 @@ def test_decoys_hide_all_neighbours_from_everybody() -> None:
         if len(differ) == 1:
             (user,), one, other = differ, laws[answers], laws[changed]
             for epsilon in EPSILONS:
-                outside = mechanism.realized(2, coins=2, epsilon=epsilon, insiders=0).delta
-                inside = mechanism.realized(2, coins=2, epsilon=epsilon, insiders=1).delta
+                inside, outside = (mechanism.guarantee(epsilon=epsilon, adversary=insiders(t)).delta for t in (1, 0))
                 assert excess(one.s1, other.s1, epsilon) <= outside + SAME
                 assert excess(one.s2, other.s2, epsilon) <= outside + SAME
                 peer = (1 - user,)

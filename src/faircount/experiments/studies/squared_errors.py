@@ -12,7 +12,7 @@ from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import SeededStream
 from faircount.experiments.studies.study import ACTING
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.count_law import Channel, NoiseLaw
+from faircount.mechanisms.count_law import Channel
 
 
 def estimates(mechanism: FrequencyMechanism, counts: Ints, how: str, rng: np.random.Generator) -> Floats:
@@ -44,12 +44,7 @@ def _sums(channel: Channel, counts: Ints, rng: np.random.Generator) -> NDArray[n
     sums = rng.binomial(counts, channel.hit).astype(np.float64)
     if channel.miss:
         sums += rng.binomial(counts.sum(axis=1, keepdims=True) - counts, channel.miss)
-    return sums if channel.noise is None else sums + _noise(channel.noise, counts.shape, rng)
-
-
-def _noise(law: NoiseLaw, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    """By inversion of the law's own table."""
-    return law.values[np.searchsorted(np.cumsum(law.pmf[:-1]), rng.random(shape), side="right")]
+    return sums if channel.noise is None else sums + channel.noise.draw(counts.shape, rng)
 
 
 def blend(rows: Floats, w: Floats) -> Floats:
