@@ -59,10 +59,9 @@ class EvenCoins(NoiseMechanism):
     def delta_at(self, epsilon, adversary, relation):
         return decoys_delta(self.each * self.unknown(adversary), epsilon, relation)
 
-    def realized(self, included, *, epsilon=None, places: Sequence[int] | None = None, insiders=None):
-        adversary, left = self.left(included, insiders)
-        at = self.epsilon if epsilon is None else epsilon
-        return Guarantee(at, decoys_delta(self.each * left, at), Relation.REPLACE_ONE, adversary)
+    def realized(self, included, *, epsilon=None, places: Sequence[int] | None = None):
+        at, left = self.epsilon if epsilon is None else epsilon, self.left(included)
+        return Guarantee(at, decoys_delta(self.each * left, at), Relation.REPLACE_ONE, self.default_adversary)
 
 
 @pytest.fixture(autouse=True)

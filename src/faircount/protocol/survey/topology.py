@@ -67,11 +67,10 @@ class Topology:
 
     `phases` are the states in which users act, in order, each with a deadline. `runs` gives the mechanism as it runs
     here, or refuses it; `terms` completes what a proposal left open; `check` refuses parameters that do not fit. `s1`
-    and `s2` are what the servers do, `client` what a user does, `messages` what only this topology sends. `bytes_sent`
-    counts the bodies of one user, of the average one where users differ, in a survey that nobody leaves. `sizes` says
-    how many elements a list, and how many bytes a blob, of a user can have. `trial` gives mechanism and terms of small
-    surveys without noise, one item per user, in variants: tests play them. `form` names it to people, `sees` says
-    who sees what of an answer.
+    and `s2` are what the servers do, `client` what a user does. `bytes_sent` counts the bodies of one user, of the
+    average one where users differ, in a survey that nobody leaves. `sizes` says how many elements a list, and how many
+    bytes a blob, of a user can have. `trial` gives mechanism and terms of small surveys without noise, one item per
+    user, in variants: tests play them. `form` names it to people, `sees` says who sees what of an answer.
     """
 
     name: str
@@ -83,7 +82,6 @@ class Topology:
     s1: "Rules"
     s2: "Mapping[type[Message], Handler]"
     client: "Client"
-    messages: tuple[type[Message], ...]
     bytes_sent: Callable[[FieldMechanism], int]
     completion: Completion
     liars: Callable[[Attendance], int] = as_many_as_may_be_missing  # lying clients who cannot stop a survey
@@ -96,6 +94,11 @@ class Topology:
     numbers_users: bool = False  # S1 needs a key for an order that only it knows
     takes_proofs: bool = False  # reports can be proven
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster
+
+    @property
+    def messages(self) -> frozenset[type[Message]]:
+        """What its servers take, from users and from each other."""
+        return frozenset((*self.s1.users, *self.s1.s2, *self.s2))
 
     def __str__(self) -> str:
         return self.name

@@ -69,6 +69,13 @@ def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_a_topology_knows_the_messages_of_its_clients(topology) -> None:
+    asked = topology.client.ask(begun(set_up_small(topology), 0))
+    assert type(asked) in topology.messages
+    assert any(type(asked) not in other.messages for other in known_topologies())
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> None:
     """It keeps what it has to send: somebody on the way cannot make it think that it was heard."""
     setup = set_up_small(topology)

@@ -18,9 +18,9 @@ from faircount.protocol.survey.topology import Attendance, Size, Topology
 from faircount.protocol.topologies.explicit.aggregator import S2
 from faircount.protocol.topologies.explicit.completion import COMPLETION
 from faircount.protocol.topologies.explicit.coordinator import S1
-from faircount.protocol.topologies.explicit.messages import Call, Complaint, PeersClaim, ShareBundle, SumUpload
+from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle, SumUpload
 from faircount.protocol.topologies.explicit.user import ExplicitClient
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import Message, encode, size_with_blobs
@@ -71,7 +71,6 @@ EXPLICIT = Topology(
     s1=S1,
     s2=S2,
     client=ExplicitClient(),
-    messages=(PeersClaim, ShareBundle, Call, SumUpload, Complaint, PeersIncluded, Total),
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=COMPLETION,

@@ -29,20 +29,9 @@ from faircount.protocol.topologies.masked.aggregator import S2
 from faircount.protocol.topologies.masked.completion import COMPLETION
 from faircount.protocol.topologies.masked.coordinator import S1
 from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan, safe_threshold, stays_connected
-from faircount.protocol.topologies.masked.messages import (
-    Help,
-    HelpBatch,
-    HelpCall,
-    KeyBundle,
-    MaskCall,
-    MaskedClaim,
-    MaskedSum,
-    Neighbourhood,
-    Ready,
-    Unrecoverable,
-)
+from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
 from faircount.protocol.topologies.masked.user import MaskedClient
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import Message, encode
@@ -120,20 +109,6 @@ MASKED = Topology(
     s1=S1,
     s2=S2,
     client=MaskedClient(),
-    messages=(
-        Neighbourhood,
-        KeyBundle,
-        MaskCall,
-        MaskedSum,
-        MaskedClaim,
-        PeersIncluded,
-        HelpCall,
-        Help,
-        HelpBatch,
-        Ready,
-        Unrecoverable,
-        Total,
-    ),
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=COMPLETION,

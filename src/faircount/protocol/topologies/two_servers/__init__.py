@@ -23,7 +23,7 @@ from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Co
 from faircount.protocol.topologies.peers import vectors
 from faircount.protocol.topologies.two_servers.aggregator import S2
 from faircount.protocol.topologies.two_servers.coordinator import S1
-from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submission
+from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import derived, form_of, vector_size
 from faircount.protocol.topologies.two_servers.user import SALT, SEED, TwoServersClient
 from faircount.protocol.wire.codec import encode
@@ -79,7 +79,6 @@ SERVERS = Topology(
     s1=S1,
     s2=S2,
     client=TwoServersClient(),
-    messages=(Submission, ServersClaim, Included, ShareSum),
     bytes_sent=bytes_sent,
     completion=Completion("exact", chance, _words),
     trial=trial,

@@ -22,23 +22,11 @@ from faircount.mechanisms.two_stage import TSSPrime, reports_sets
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Attendance, Completion, Size, Topology
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES, PeersIncluded, Total
+from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.coordinator import S1
-from faircount.protocol.topologies.two_stage.messages import (
-    Announced,
-    Announcement,
-    Assignment,
-    Bundle,
-    Election,
-    ElectionRequest,
-    Indicator,
-    SlotComplaint,
-    SlotSums,
-    SumCall,
-    TwoStageClaim,
-)
+from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotComplaint, SlotSums
 from faircount.protocol.topologies.two_stage.user import TwoStageClient
 from faircount.protocol.wire.codec import Message, encode, size_with_blobs
 from faircount.protocol.wire.sealing import OVERHEAD
@@ -126,21 +114,6 @@ TWO_STAGE = Topology(
     s1=S1,
     s2=S2,
     client=TwoStageClient(),
-    messages=(
-        Indicator,
-        Announcement,
-        Announced,
-        ElectionRequest,
-        Election,
-        Assignment,
-        Bundle,
-        SumCall,
-        SlotSums,
-        SlotComplaint,
-        TwoStageClaim,
-        PeersIncluded,
-        Total,
-    ),
     bytes_sent=bytes_sent,
     sizes=sizes,
     completion=Completion("unknown", None, _words),
