@@ -1,7 +1,7 @@
 """The command line: one file per command, loaded only when that command is called."""
 
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import click
 
@@ -45,22 +45,39 @@ class PlainError(click.ClickException):
 class LazyGroup(click.Group):
     """Lists commands without importing them, so that --help answers at once."""
 
+    words: ClassVar[dict[str, str]]
+    """The line of help of every command, in the order in which a newcomer needs them."""
+
+    def place(self, name: str) -> tuple[str, str]:
+        """The module of a command, and what it is called there."""
+        return f"faircount.cli.{name}", name
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order in which a newcomer needs them."""
-        return list(COMMANDS)
+        """Names in that order."""
+        return list(self.words)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the file of the command asked for."""
-        name = OTHER_NAMES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+        if cmd_name not in self.words:
             return None
-        command: click.Command = getattr(import_module(f"faircount.cli.{name}"), name)
+        module, name = self.place(cmd_name)
+        command: click.Command = getattr(import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Commands and their one-line help."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(self.words.items()))
+
+
+class Commands(LazyGroup):
+    """All commands, also under the names that they have in Python."""
+
+    words = COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """By either name."""
+        return super().get_command(ctx, OTHER_NAMES.get(cmd_name, cmd_name))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Every call begins here, that for help too."""
@@ -79,7 +96,7 @@ class LazyGroup(click.Group):
             raise PlainError(str(error)) from error
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="faircount")
 def main() -> None:
     """Frequencies of a few hundred users without seeing one answer.

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import FILE, JSON
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -22,9 +24,7 @@ NOT_YET = 3
 @click.option("--item", help="Your answer; without it you are asked.")
 @click.option("--server", metavar="ADDRESS", help="Address of the survey's server, where only a code is given.")
 @click.option(
-    "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File that keeps your part in the survey.  [default: one in your own data folder]",
+    "--state", type=FILE, help="File that keeps your part in the survey.  [default: one in your own data folder]"
 )
 @click.option("--certificates", metavar="FILE", help="Certificates to believe, for a server with its own authority.")
 @click.option("--stay", is_flag=True, help="Come back by itself until the survey is over.")
@@ -33,7 +33,7 @@ NOT_YET = 3
 @click.option("--withdraw", is_flag=True, help="Take your answer back, for good; possible until the survey closes.")
 @click.option("--receipt", is_flag=True, help="Print what the server has signed for you, as JSON.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def answer(
     invitation: str,
     item: str | None,
@@ -51,7 +51,6 @@ def answer(
     input, so that it does not stand in the list of commands.
     """
     from faircount.cli.show import print_json
-    from faircount.core.plain import JSON_VERSION
     from faircount.service.client import connect
 
     given = sys.stdin.readline() if invitation == "-" else invitation
@@ -61,7 +60,7 @@ def answer(
         return
     standing = _standing(part, item, yes, as_json, **what)
     if as_json:
-        print_json({**JSON_VERSION, **standing.to_dict()})
+        print_json(standing.to_dict())
     else:
         click.echo(str(standing))
     if str(standing.stage) == "waiting":
@@ -70,12 +69,11 @@ def answer(
 
 def _print(part: "Participation", receipt: bool, as_json: bool) -> None:
     from faircount.cli.show import console, print_json
-    from faircount.core.plain import JSON_VERSION
 
     if receipt:
-        print_json({**JSON_VERSION, **part.receipt()})
+        print_json(part.receipt())
     elif as_json:
-        print_json({**JSON_VERSION, **about(part.parameters)})
+        print_json(about(part.parameters))
     else:
         show_question(console(), part.parameters)
 

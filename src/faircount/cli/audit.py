@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA
+from faircount.cli.options import DELTA, JSON
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MECHANISMS = names()
 )
 @click.option("--confidence", default=0.999, show_default=True, help="A true claim survives with this probability.")
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def audit(
     mechanism: str,
     as_json: bool,

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircount.cli.options import FILE
+
 if TYPE_CHECKING:
     from faircount.service.restore import Restored
     from faircount.service.settings import ServerSettings
 
 ROLE = click.Choice(["coordinator", "aggregator"])
-FILE = click.Path(dir_okay=False, path_type=Path)
 SETTINGS = click.option("--settings", type=FILE, help="File with the server's settings (TOML).")
 DATA = click.option("--data", metavar="FOLDER", help="Folder of the server, where no settings name it.")
 

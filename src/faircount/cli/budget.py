@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import FILE, JSON
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -26,12 +28,8 @@ STATUS = {"reserved": "spent, no result", "spent": "spent", "released": "given b
     is_flag=True,
     help="All runs were fixed before the first result was seen: compose them exactly instead of adding up.",
 )
-@click.option(
-    "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the owner's token, where FILE is S2.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--token-file", type=FILE, help="File with the owner's token, where FILE is S2.")
+@JSON
 def budget(
     file: str,
     population: str | None,

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircount.cli.options import JSON
+
 if TYPE_CHECKING:
     from faircount.experiments.costs import CostTable
 
@@ -28,7 +30,7 @@ TITLES = {
 )
 @click.option("--runs", default=20, show_default=True, help="Surveys of TSS that are averaged.")
 @click.option("--seed", default=1, show_default=True, help="Of the users' sets and helpers; costs only, no release.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def costs(
     users: int, items: int, alpha: float | None, gamma: float, phi: int | None, runs: int, seed: int, as_json: bool
 ) -> None:

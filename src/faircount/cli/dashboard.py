@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from faircount.cli.options import FILE
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -11,7 +13,7 @@ LOOPBACK = "127.0.0.1"
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--servers",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="File with address and token of both servers: see serve.",
 )

@@ -4,6 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 DELTA = "Probability with which more than epsilon may be lost"
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA
+from faircount.cli.options import DELTA, FILE, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 DO_NOT_RUN = 3
 """Exit code of a plan that says not to run it."""
-
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -67,7 +64,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows the fewest users it takes.")
 @click.option("--all", "with_all", is_flag=True, help="Show also the mechanisms that cannot be used, and why not.")
 @click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def plan(
     users: int | None,
     epsilon: float | None,

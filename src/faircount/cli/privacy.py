@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA
+from faircount.cli.options import DELTA, JSON
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MECHANISMS = (*names(), "gaussian")  # continuous noise is no mechanism of ours,
 )
 @click.option("--dropouts", type=int, help="Users who may vanish, taken off the floor or the noise.  [default: 0]")
 @click.option("--releases", default=1, show_default=True, help="Releases to the same users, composed.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
     """Compute the exact guarantee of MECHANISM with given parameters.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+from faircount.cli.options import FILE
 
 
 @click.command()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, listed
+from faircount.cli.options import DELTA, FILE, JSON, listed
 from faircount.mechanisms.registry import frequency_names
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from faircount.analysis.ledger_file import Account
 
 MECHANISMS = ("auto", *frequency_names())
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -92,7 +91,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="What the intervals speak about: the users of the table, or the population they were drawn from.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 @click.option("--out", type=FILE, help="Write the same JSON to a file.")
 @click.option("--csv", "csv_file", type=FILE, help="Write estimates and intervals as CSV.")
 @click.option("--plot", type=FILE, help="Draw bars with intervals (PNG or SVG).")

@@ -1,10 +1,11 @@
 """Options that `faircount coordinator` and `faircount aggregator` share."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from faircount.cli.options import FILE
 
 if TYPE_CHECKING:
     from faircount.service.settings import ServerSettings
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--settings", type=click.Path(dir_okay=False, path_type=Path), help="File with settings (TOML)."),
+    click.option("--settings", type=FILE, help="File with settings (TOML)."),
     click.option("--data", metavar="FOLDER", help="Folder of this server; made if it is not there."),
     click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."),
     click.option("--host", metavar="ADDRESS", help="Address on which it listens; 127.0.0.1 unless told."),

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from faircount.cli.terminal import fitting, is_ascii
 from faircount.core.domain import shown
+from faircount.core.plain import JSON_VERSION
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ def console() -> Console:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Exactly one JSON object on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str))
+    click.echo(json.dumps({**JSON_VERSION, **value}, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str))
 
 
 def cell(words: object) -> Text:

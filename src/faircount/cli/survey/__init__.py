@@ -1,8 +1,8 @@
 """`faircount survey`: the owner's commands, each in a file of its own or beside its like."""
 
-from importlib import import_module
-
 import click
+
+from faircount.cli import LazyGroup
 
 SUBCOMMANDS = {
     "create": ("create", "Plan a survey, get keys from both servers, write its folder."),
@@ -21,28 +21,17 @@ SUBCOMMANDS = {
 """In the order in which an owner needs them: the file, and the line of help."""
 
 
-class LazySubcommands(click.Group):
-    """Lists commands without importing them."""
+class Subcommands(LazyGroup):
+    """The owner's commands."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order in which an owner needs them."""
-        return list(SUBCOMMANDS)
+    words = {name: words for name, (_, words) in SUBCOMMANDS.items()}  # noqa: RUF012 - a table, never changed
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the file of the command asked for."""
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = import_module(f"faircount.cli.survey.{SUBCOMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands and their one-line help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in SUBCOMMANDS.items()])
+    def place(self, name: str) -> tuple[str, str]:
+        """Several stand in one file."""
+        return f"faircount.cli.survey.{SUBCOMMANDS[name][0]}", f"{name}_command"
 
 
-@click.group(cls=LazySubcommands)
+@click.group(cls=Subcommands)
 def survey() -> None:
     """Run a survey: plan it, invite people, watch it, read its result.
 

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import seconds
+from faircount.cli.options import JSON, seconds
 from faircount.cli.survey.people import FOLDER
 
 if TYPE_CHECKING:
     from faircount.service.owner.survey import Survey
-
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.command("open")
@@ -83,9 +81,8 @@ def _survey(folder: Path) -> "Survey":
 def _after(status: dict[str, Any], as_json: bool) -> None:
     from faircount.cli.show import console, print_json
     from faircount.cli.survey.outcome import show_status
-    from faircount.core.plain import JSON_VERSION
 
     if as_json:
-        print_json({**JSON_VERSION, **status})
+        print_json(status)
     else:
         show_status(console(), status)

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, listed, seconds
+from faircount.cli.options import DELTA, FILE, JSON, listed, seconds
 
 if TYPE_CHECKING:
     from faircount.service.owner.advice import Advice
     from faircount.service.owner.folder import OwnerFile
     from faircount.service.owner.survey import Survey
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("create")
@@ -62,7 +60,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--colluding", default=0.0, show_default=True, help="Share of the people who may pool what they know.")
 @click.option("--address", help="Address of S1 in invitations, where a proxy gives it another one.")
 @click.option("--anyway", is_flag=True, help="Make it although the error would swamp the answers.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def create_command(folder: Path, servers: Path, items: str, open_for: str, as_json: bool, **given: Any) -> None:
     """Plan a survey, get keys from both servers, and write its FOLDER.
 
@@ -98,7 +96,6 @@ def _owner(servers: Path, address: str | None, budget: tuple[float, float]) -> "
 
 def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> None:
     from faircount.cli.show import console, notes, print_json
-    from faircount.core.plain import JSON_VERSION
     from faircount.planning.question import cautions
 
     params = made.params
@@ -113,7 +110,7 @@ def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> 
             "half_width_95": advice.half_width_95, "standard_error": advice.standard_error,
             "proven": advice.proven, "supposed": advice.supposed, "notes": words,
         }  # fmt: skip
-        print_json({**JSON_VERSION, **facts})
+        print_json(facts)
         return
     out = console()
     out.print(f"{advice.words}.", markup=False)

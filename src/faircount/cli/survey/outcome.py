@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircount.cli.options import FILE, JSON
 from faircount.cli.survey.people import FOLDER
 
 if TYPE_CHECKING:
@@ -18,12 +19,11 @@ NO_RESULT = 4
 
 @click.command("status")
 @click.argument("folder", type=FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def status_command(folder: Path, as_json: bool) -> None:
     """Where the survey in FOLDER stands: what it waits for, since when, and what was refused at which server."""
     from faircount.cli.show import console, print_json
     from faircount.core.errors import UnreachableError
-    from faircount.core.plain import JSON_VERSION
     from faircount.service.owner.survey import Survey
 
     survey = Survey.at(folder)
@@ -33,7 +33,7 @@ def status_command(folder: Path, as_json: bool) -> None:
     except UnreachableError as problem:
         at_s2 = {"problem": str(problem)}
     if as_json:
-        print_json({**JSON_VERSION, "s1": at_s1, "s2": at_s2})
+        print_json({"s1": at_s1, "s2": at_s2})
         return
     out = console()
     show_status(out, at_s1)
@@ -72,7 +72,7 @@ def show_refused(out: "Console", who: str, status: dict[str, Any]) -> None:
 
 @click.command("receipts")
 @click.argument("folder", type=FOLDER)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[default: receipts.json in the folder]")
+@click.option("--out", type=FILE, help="[default: receipts.json in the folder]")
 def receipts_command(folder: Path, out: Path | None) -> None:
     """Write what S2 has signed about the budget of the survey in FOLDER, as S1 has kept it, into a file.
 
@@ -96,7 +96,7 @@ def receipts_command(folder: Path, out: Path | None) -> None:
 @click.argument("folder", type=FOLDER)
 @click.option("--wait", is_flag=True, help="Wait until there is one.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def result_command(folder: Path, wait: bool, level: float, as_json: bool) -> None:
     """The result of the survey in FOLDER, with intervals and what it guarantees; kept in result.json.
 

@@ -5,14 +5,15 @@ from typing import Any
 
 import click
 
+from faircount.cli.options import FILE, JSON
+
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("invite")
 @click.argument("folder", type=FOLDER)
 @click.option("--people", type=FILE, help="File with one person a line; without it people are numbered.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
     """Make the invitations of the survey in FOLDER, and tell both servers whom to admit.
 
@@ -41,7 +42,7 @@ def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
 @click.command("remind")
 @click.argument("folder", type=FOLDER)
 @click.option("--out", type=FILE, help="Write the table here.  [default: reminders.csv in the folder]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def remind_command(folder: Path, out: Path | None, as_json: bool) -> None:
     """Write a table of the people of the survey in FOLDER who have not answered yet, to send them a reminder.
 
@@ -61,7 +62,7 @@ def remind_command(folder: Path, out: Path | None, as_json: bool) -> None:
 @click.command("reissue")
 @click.argument("folder", type=FOLDER)
 @click.argument("person")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@JSON
 def reissue_command(folder: Path, person: str, as_json: bool) -> None:
     """Make a new invitation for PERSON of the survey in FOLDER, who has lost the old one without using it.
 
@@ -78,10 +79,9 @@ def reissue_command(folder: Path, person: str, as_json: bool) -> None:
 def _say(as_json: bool, facts: dict[str, Any], lines: list[str]) -> None:
     from faircount.cli.show import print_json
     from faircount.core.domain import shown
-    from faircount.core.plain import JSON_VERSION
 
     if as_json:
-        print_json({**JSON_VERSION, **facts})
+        print_json(facts)
         return
     for each in lines:
         click.echo(shown(each))
