@@ -9,6 +9,7 @@ from typing import Any
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from faircount.accounting import composition, exact
+from faircount.accounting.divergence import epsilon_for
 from table import Row, best_of
 
 P, DELTA = 0.5, 1e-6
@@ -66,7 +67,7 @@ def delta_row(floor: int, epsilon: float) -> Row:
 
 def epsilon_row(floor: int) -> Row:
     def ours() -> float:
-        return exact.sampling_epsilon(floor, P, DELTA)
+        return epsilon_for(lambda each: exact.sampling_delta(floor, P, each), DELTA)
 
     def other() -> float:
         return float(theirs(floor, P).get_epsilon_for_delta(DELTA))

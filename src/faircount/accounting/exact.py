@@ -15,10 +15,8 @@ from faircount.accounting.divergence import (
     LossPair,
     binomial_window,
     delta_bound,
-    epsilon_for,
     hockey_stick,
     largest_within,
-    log_binomial,
 )
 from faircount.accounting.guarantee import Relation
 from faircount.core.arrays import Floats
@@ -26,27 +24,6 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.search import smallest_whole
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import fraction, integer, positive, probability
-
-__all__ = [
-    "LossPair",
-    "decoys_delta",
-    "decoys_epsilon",
-    "decoys_needed",
-    "epsilon_for",
-    "hockey_stick",
-    "laplace_delta",
-    "laplace_epsilon",
-    "laplace_log_pmf",
-    "log_binomial",
-    "sampling_delta",
-    "sampling_delta_two_items",
-    "sampling_epsilon",
-    "sampling_floor",
-    "sampling_probability",
-    "shift_delta",
-    "shift_pair",
-    "worst_two_items",
-]
 
 REPLACE_ONE = Relation.REPLACE_ONE
 
@@ -138,21 +115,16 @@ def worst_two_items(users: int, floor: int, p: float, epsilon: float) -> tuple[i
     return worst, n - 1 - worst
 
 
-def sampling_epsilon(floor: int, p: float, delta: float, relation: Relation = REPLACE_ONE) -> float:
-    """The smallest epsilon at this delta, rounded up. Refused where delta < p^(floor+1): no epsilon helps then."""
-    return epsilon_for(lambda epsilon: sampling_delta(floor, p, epsilon, relation), delta)
-
-
-def sampling_probability(floor: int, epsilon: float, delta: float, relation: Relation = REPLACE_ONE) -> float:
+def sampling_probability(floor: int, epsilon: float, delta: float) -> float:
     """The largest sampling probability that is (epsilon, delta)-private with this floor, rounded down."""
-    return largest_within(lambda p: sampling_delta(floor, p, epsilon, relation), fraction("delta", delta))
+    return largest_within(lambda p: sampling_delta(floor, p, epsilon), fraction("delta", delta))
 
 
 @lru_cache(maxsize=64)
-def sampling_floor(p: float, epsilon: float, delta: float, relation: Relation = REPLACE_ONE) -> int:
+def sampling_floor(p: float, epsilon: float, delta: float) -> int:
     """The smallest floor (other holders of every item) that makes sampling with p (epsilon, delta)-private."""
     limit = fraction("delta", delta)
-    floor = smallest_whole(lambda k: sampling_delta(k, p, epsilon, relation) <= limit, _LARGEST_FLOOR)
+    floor = smallest_whole(lambda k: sampling_delta(k, p, epsilon) <= limit, _LARGEST_FLOOR)
     if floor is None:
         raise RefusedError(f"no floor makes p = {p:g} ({epsilon:g}, {delta:g})-private: sample with a smaller p")
     return floor
@@ -186,19 +158,14 @@ def decoys_delta(coins: int, epsilon: float, relation: Relation = REPLACE_ONE) -
     return 1.0 if count == 0 else shift_delta(binomial_window(count, 0.5)[1], eps, 1, relation)
 
 
-def decoys_epsilon(coins: int, delta: float, relation: Relation = REPLACE_ONE) -> float:
-    """The smallest epsilon at this delta, rounded up."""
-    return epsilon_for(lambda epsilon: decoys_delta(coins, epsilon, relation), delta)
-
-
 @lru_cache(maxsize=64)
-def decoys_needed(epsilon: float, delta: float, relation: Relation = REPLACE_ONE) -> int:
+def decoys_needed(epsilon: float, delta: float) -> int:
     """The smallest number D0 of fair coins per item that is (epsilon, delta)-private.
 
     More coins never hurt: adding one is post-processing of both laws, so delta falls with D0.
     """
     limit = fraction("delta", delta)
-    needed = smallest_whole(lambda coins: decoys_delta(coins, epsilon, relation) <= limit, _LARGEST_DECOYS)
+    needed = smallest_whole(lambda coins: decoys_delta(coins, epsilon) <= limit, _LARGEST_DECOYS)
     if needed is None:
         raise RefusedError(f"no number of coins up to {_LARGEST_DECOYS} is ({epsilon:g}, {delta:g})-private")
     return needed

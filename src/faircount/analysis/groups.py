@@ -18,7 +18,6 @@ from faircount.core.arrays import Floats, Ints, read_only
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import fraction, positive
 from faircount.estimation import weighting
-from faircount.estimation.consistency import consistent
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import Frequencies
@@ -140,11 +139,6 @@ class GroupedHistogram(Frequencies):
     def estimates(self) -> Floats:
         """Weighted frequencies; single ones may be negative: see `consistent`."""
         return read_only(weighting.combine([each.estimates for each in self.groups.values()], self.weights))
-
-    @cached_property
-    def consistent(self) -> Floats:
-        """The nearest frequencies that are not negative and sum to one; biased: small ones up, large ones down."""
-        return read_only(consistent(self.estimates))
 
     @cached_property
     def standard_errors(self) -> Floats:

@@ -5,15 +5,17 @@ there. Such rows are marked and the mark is explained.
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from faircount.accounting.guarantee import Guarantee
 from faircount.core import plain
-from faircount.core.arrays import Floats, Marks
+from faircount.core.arrays import Floats, Marks, read_only
 from faircount.core.domain import shown
 from faircount.core.values import ArrayValue
+from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.validity import SUPPOSED, Validity
 
@@ -79,10 +81,10 @@ class Frequencies(ArrayValue, ABC):
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def consistent(self) -> Floats:
-        """Frequencies that are not negative and sum to one, but are biased: small ones up, large ones down."""
+        """The nearest frequencies that are not negative and sum to one; biased: small ones up, large ones down."""
+        return read_only(consistent(self.estimates))
 
     @property
     @abstractmethod

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from faircount.accounting.guarantee import SEEDED, Guarantee
 from faircount.core import plain
 from faircount.core.arrays import Floats, read_only
-from faircount.estimation.consistency import consistent
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
@@ -74,11 +73,6 @@ class Result(Frequencies):
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative and they need not sum to one: see `consistent`."""
         return read_only(self.mechanism.estimate(self.aggregate, self.included))
-
-    @cached_property
-    def consistent(self) -> Floats:
-        """The nearest frequencies that are not negative and sum to one; biased: small ones up, large ones down."""
-        return read_only(consistent(self.estimates))
 
     @cached_property
     def standard_errors(self) -> Floats:

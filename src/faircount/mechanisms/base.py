@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses
-from faircount.accounting.exact import epsilon_for
+from faircount.accounting.divergence import epsilon_for
 from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
 from faircount.core.arrays import Floats, Ints
 from faircount.core.domain import Domain

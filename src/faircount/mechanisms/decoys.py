@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses, compose, decoys_for_releases
-from faircount.accounting.divergence import binomial_window
-from faircount.accounting.exact import decoys_delta, decoys_needed, log_binomial, shift_pair
+from faircount.accounting.divergence import binomial_window, log_binomial
+from faircount.accounting.exact import decoys_delta, decoys_needed, shift_pair
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses
-from faircount.accounting.exact import epsilon_for, shift_delta, shift_pair
+from faircount.accounting.divergence import epsilon_for
+from faircount.accounting.exact import shift_delta, shift_pair
 from faircount.accounting.gaussian import (
     LEAST_DEVIATION,
     SUM_TAIL,

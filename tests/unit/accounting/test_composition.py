@@ -10,6 +10,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from faircount.accounting import composition, exact
 from faircount.accounting.composition import compose, dominating_pair
+from faircount.accounting.divergence import LossPair, hockey_stick, log_binomial
 from faircount.accounting.guarantee import (
     OUTSIDER,
     S1,
@@ -24,7 +25,7 @@ def law(*weights: float) -> np.ndarray:
         return np.log(np.array(weights) / sum(weights))
 
 
-def convolved(pairs: list[exact.LossPair], epsilon: float) -> float:
+def convolved(pairs: list[LossPair], epsilon: float) -> float:
     """The definition over the whole product space."""
     total = 0.0
     for outcome in itertools.product(*(zip(pair.log_p, pair.log_q, strict=True) for pair in pairs)):
@@ -33,8 +34,8 @@ def convolved(pairs: list[exact.LossPair], epsilon: float) -> float:
     return total
 
 
-UNEVEN = exact.LossPair(law(5, 3, 1, 0.2), law(4, 3, 2, 0.0))
-OTHER = exact.LossPair(law(1, 2, 3), law(3, 2, 1))
+UNEVEN = LossPair(law(5, 3, 1, 0.2), law(4, 3, 2, 0.0))
+OTHER = LossPair(law(1, 2, 3), law(3, 2, 1))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5])
@@ -49,11 +50,11 @@ def test_composition_is_the_product_rounded_up(epsilon: float) -> None:
 def test_both_directions_are_looked_at() -> None:
     forward = composition.compose([[UNEVEN]], epsilon=1.0)
     assert forward == composition.compose([[UNEVEN.swapped()]], epsilon=1.0)
-    assert exact.hockey_stick([UNEVEN.swapped()], 1.0) < exact.hockey_stick([UNEVEN], 1.0) <= forward
+    assert hockey_stick([UNEVEN.swapped()], 1.0) < hockey_stick([UNEVEN], 1.0) <= forward
 
 
 def test_one_release_is_the_exact_delta() -> None:
-    coins = exact.shift_pair(exact.log_binomial(115, 0.5))
+    coins = exact.shift_pair(log_binomial(115, 0.5))
     assert composition.compose([[coins, coins.swapped()]], epsilon=1.0) == pytest.approx(
         exact.decoys_delta(115, 1.0), rel=1e-6
     )
@@ -76,7 +77,7 @@ def test_epsilon_and_delta_answer_each_other() -> None:
 
 
 def test_a_revealing_release_stays_revealing() -> None:
-    bare = exact.LossPair(law(1, 0), law(0, 1))
+    bare = LossPair(law(1, 0), law(0, 1))
     assert composition.compose([[bare]] * 3, epsilon=5.0) == 1.0
     with pytest.raises(RefusedError):
         composition.compose([[bare, UNEVEN]], delta=0.5)
@@ -99,7 +100,7 @@ def test_dp_accounting_agrees_from_both_sides() -> None:
 
 @pytest.mark.parametrize(("each", "count", "epsilon"), [(0.5, 1, 0.2), (0.5, 2, 0.5), (0.3, 9, 0.8), (0.1, 6, 0.0)])
 def test_randomized_response_is_the_product(each: float, count: int, epsilon: float) -> None:
-    response = exact.LossPair(law(math.exp(each), 1), law(1, math.exp(each)))
+    response = LossPair(law(math.exp(each), 1), law(1, math.exp(each)))
     value = composition.compose_randomized_response(each, count, epsilon=epsilon)
     assert value == pytest.approx(convolved([response] * count, epsilon), rel=1e-9)
     assert composition.compose([[response]] * count, epsilon=epsilon) == pytest.approx(value, rel=1e-3)
@@ -126,7 +127,7 @@ def test_the_table_of_repeated_releases(releases: int, laplace: float, decoys: f
 
 
 def decoys_bound(coins: int, releases: int, *, pessimistic: bool, step: float) -> float:
-    pair = exact.shift_pair(exact.log_binomial(coins, 0.5))
+    pair = exact.shift_pair(log_binomial(coins, 0.5))
     lower, upper = dict(enumerate(pair.log_q)), dict(enumerate(pair.log_p))
     made = pld.from_two_probability_mass_functions(lower, upper, pessimistic, step, -60.0, symmetric=False)
     return float(made.self_compose(2 * releases).get_delta_for_epsilon(1.0))

@@ -178,4 +178,6 @@ def test_the_search_survives_a_curve_that_is_flat_to_the_last_bit() -> None:
     above = math.nextafter(0.1, 1)
     assert smallest_within(lambda x: above if x < 0.5 else 0.1, 0.1, 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
     for coins, delta in ((50, exact.decoys_delta(50, 50.0)), (10, exact.decoys_delta(10, 50.0))):
-        assert exact.decoys_delta(coins, exact.decoys_epsilon(coins, delta)) <= delta
+        assert (
+            exact.decoys_delta(coins, epsilon_for(lambda each, of=coins: exact.decoys_delta(of, each), delta)) <= delta
+        )

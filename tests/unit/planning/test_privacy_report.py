@@ -6,6 +6,7 @@ import pytest
 
 from faircount.accounting import exact
 from faircount.accounting.composition import compose_randomized_response, laplace_epsilon_for_releases
+from faircount.accounting.divergence import epsilon_for
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.planning import privacy_report as statement
 
@@ -58,7 +59,7 @@ def test_insiders_and_dropouts_are_taken_off_the_floor() -> None:
 
 def test_a_delta_is_solved_for_epsilon_and_back() -> None:
     made = statement.sampling(0.2, 30, delta=1e-6)
-    assert made.epsilon == exact.sampling_epsilon(30, 0.2, 1e-6)
+    assert made.epsilon == epsilon_for(lambda each: exact.sampling_delta(30, 0.2, each), 1e-6)
     assert made.delta == pytest.approx(1e-6)
     again = statement.sampling(0.2, 30, epsilon=made.epsilon)
     assert again.delta == made.delta
@@ -84,7 +85,7 @@ def test_decoys_are_literal() -> None:
     made = statement.decoys(115, epsilon=1.0)
     assert made.delta == exact.decoys_delta(115, 1.0)
     assert 9e-6 < made.delta <= 1e-5 < exact.decoys_delta(114, 1.0)
-    assert statement.decoys(80, delta=1e-5).epsilon == exact.decoys_epsilon(80, 1e-5)
+    assert statement.decoys(80, delta=1e-5).epsilon == epsilon_for(lambda each: exact.decoys_delta(80, each), 1e-5)
     twelve = statement.decoys(1714, epsilon=1.0, releases=12).delta
     assert twelve is not None
     assert 9.9e-7 < twelve <= 1e-6
