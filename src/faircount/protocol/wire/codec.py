@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin
 
 from faircount.core.errors import MalformedError
 from faircount.protocol.wire.field_kinds import (
@@ -78,10 +78,12 @@ _CLASSES: dict[int, type[Message]] = {}
 M = TypeVar("M", bound=Message)
 
 
+@dataclass_transform(frozen_default=True)
 def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
-    """Register a frozen dataclass as the message with this tag. Tags are never given to two classes."""
+    """Make a class the message with this tag: a frozen dataclass. Tags are never given to two classes."""
 
-    def register(kind: type[M]) -> type[M]:
+    def register(body: type[M]) -> type[M]:
+        kind = dataclass(frozen=True, slots=True)(body)
         known = _CLASSES.setdefault(tag, kind)
         if known.__qualname__ != kind.__qualname__:
             raise TypeError(f"tag {tag} belongs to {known.__qualname__}")

@@ -32,7 +32,6 @@ class Reason(IntEnum):
 
 
 @message(0, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Rejected(Message):
     """A bad message from outside, as a value to count and to answer with. `detail` is for people."""
 
@@ -54,7 +53,6 @@ def rejected(reason: Reason, detail: str = "") -> Rejected:
 
 
 @message(1, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Accepted(Message):
     """S1's acknowledgement: it has written the body with this hash; saying it again changes nothing.
 
@@ -70,7 +68,6 @@ class Accepted(Message):
 
 
 @message(2, Party.S2)
-@dataclass(frozen=True, slots=True)
 class Signed(Message):
     """A message under the Ed25519 signature of S1 or S2, with its place in the chain of S2's statements.
 
@@ -93,7 +90,6 @@ def addressee(what: Message) -> Party:
 
 
 @message(3, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Receipt(Message):
     """S2 has recorded this claim for good, and reserved this much of the population's budget for it."""
 
@@ -109,7 +105,6 @@ class Receipt(Message):
 
 
 @message(4, Party.S2)
-@dataclass(frozen=True, slots=True)
 class Batch(Message):
     """The blobs of a receipted claim, in its order.
 
@@ -133,7 +128,6 @@ class Against:
 
 
 @message(6, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Published(Message):
     """The result: opened counts of the included users with what was promised and what holds, rounded up."""
 
@@ -152,7 +146,6 @@ class Published(Message):
 
 
 @message(7, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Aborted(Message):
     """The survey ended without a result; `spent` is 1 if the budget is charged all the same."""
 
@@ -162,7 +155,6 @@ class Aborted(Message):
 
 
 @message(8, Party.S2)
-@dataclass(frozen=True, slots=True)
 class SyncRequest(Message):
     """S1, restored from a backup, asks for everything that S2 signed about a survey."""
 
@@ -170,7 +162,6 @@ class SyncRequest(Message):
 
 
 @message(9, Party.S1)
-@dataclass(frozen=True, slots=True)
 class SyncState(Message):
     """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order."""
 
@@ -181,7 +172,6 @@ class SyncState(Message):
 
 
 @message(10, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Visit(Message):
     """An enrolled user asks what there is for it to do."""
 
@@ -191,7 +181,6 @@ class Visit(Message):
 
 
 @message(12, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Inquiry(Message):
     """An invited person asks where things stand: the roster, or whether its answer was counted."""
 
@@ -200,7 +189,6 @@ class Inquiry(Message):
 
 
 @message(14, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Withdraw(Message):
     """An invited person takes its answer back, or will give none; final. Possible until S1 has claimed the batch."""
 
@@ -209,7 +197,6 @@ class Withdraw(Message):
 
 
 @message(13, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Refused(Message):
     """S2, signed: this request of S1 cannot be granted, and why."""
 
@@ -220,7 +207,6 @@ class Refused(Message):
 
 
 @message(11, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Wait(Message):
     """Nothing to do now: come back later. `state` is where the survey stands."""
 
@@ -229,7 +215,6 @@ class Wait(Message):
 
 
 @message(21, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Inclusion(Message):
     """The result, and the Merkle path from the user's entry to its root."""
 
@@ -240,7 +225,6 @@ class Inclusion(Message):
 
 
 @message(22, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Concluded(Message):
     """S2's last word, for a person whom it does not count."""
 

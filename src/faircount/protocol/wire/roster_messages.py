@@ -15,7 +15,6 @@ class Enrolled:
 
 
 @message(33, Party.S2)
-@dataclass(frozen=True, slots=True)
 class SealRequest(Message):
     """S1's roster, ascending by user id, to be sealed once."""
 
@@ -25,7 +24,6 @@ class SealRequest(Message):
 
 
 @message(34, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Seal(Message):
     """The one roster of this survey, and the value that S2 had committed to."""
 
@@ -37,7 +35,6 @@ class Seal(Message):
 
 
 @message(37, Party.S1)
-@dataclass(frozen=True, slots=True)
 class BadEntries(Message):
     """Roster entries that no invitation vouches for, as positions in the request: nothing was sealed."""
 

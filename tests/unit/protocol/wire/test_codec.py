@@ -86,7 +86,6 @@ def test_values_that_do_not_fit_are_refused() -> None:
 
 
 def test_tags_are_given_once() -> None:
-    @dataclasses.dataclass(frozen=True)
     class Impostor(Message):
         pass
 

@@ -1,14 +1,12 @@
 """Messages of the `explicit` topology, tags 36 and 48-63."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from faircount.protocol.topologies.peers.messages import Edge
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
 
 
 @message(36, Party.S2)
-@dataclass(frozen=True, slots=True)
 class PeersClaim(Message):
     """One attempt's set, and the sealed seeds of its members' masks in roster order."""
 
@@ -22,7 +20,6 @@ class PeersClaim(Message):
 
 
 @message(48, Party.S1)
-@dataclass(frozen=True, slots=True)
 class ShareBundle(Message):
     """`explicit`: a user's sealed shares for all others, in roster order without itself."""
 
@@ -33,7 +30,6 @@ class ShareBundle(Message):
 
 
 @message(49, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Call(Message):
     """`explicit`: the set of an attempt, and the shares for this user from the set's other members, in roster order."""
 
@@ -45,7 +41,6 @@ class Call(Message):
 
 
 @message(50, Party.S1)
-@dataclass(frozen=True, slots=True)
 class SumUpload(Message):
     """A user's sum over one attempt's set under a mask of its own, and the mask's seed, sealed to S2.
 
@@ -62,7 +57,6 @@ class SumUpload(Message):
 
 
 @message(51, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Complaint(Message):
     """Shares from these users do not open: the pairs are to be left out. Heard in the first attempt only."""
 

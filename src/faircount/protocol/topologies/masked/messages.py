@@ -1,7 +1,6 @@
 """Messages of the `masked` topology, tags 64-79."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from faircount.protocol.topologies.peers.messages import Peer
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
@@ -9,7 +8,6 @@ from faircount.protocol.wire.messages import Signed
 
 
 @message(64, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Neighbourhood(Message):
     """A user's place, its own line of the roster and its neighbours' in roster order, and the hashes beside them.
 
@@ -23,7 +21,6 @@ class Neighbourhood(Message):
 
 
 @message(65, Party.S1)
-@dataclass(frozen=True, slots=True)
 class KeyBundle(Message):
     """A user's public mask key, and for each neighbour in roster order a sealed share of its secret half."""
 
@@ -35,7 +32,6 @@ class KeyBundle(Message):
 
 
 @message(66, Party.USER)
-@dataclass(frozen=True, slots=True)
 class MaskCall(Message):
     """The set of an attempt; of each neighbour in it, in roster order, the mask key and the share for this user."""
 
@@ -47,7 +43,6 @@ class MaskCall(Message):
 
 
 @message(67, Party.S1)
-@dataclass(frozen=True, slots=True)
 class MaskedSum(Message):
     """A user's vector under the masks of its pairs and one of its own, and the seed of its own, sealed to S2.
 
@@ -65,7 +60,6 @@ class MaskedSum(Message):
 
 
 @message(68, Party.S2)
-@dataclass(frozen=True, slots=True)
 class MaskedClaim(Message):
     """The set with its mask keys, who of it has sent, and the sealed seeds of those, all in roster order.
 
@@ -83,7 +77,6 @@ class MaskedClaim(Message):
 
 
 @message(70, Party.USER)
-@dataclass(frozen=True, slots=True)
 class HelpCall(Message):
     """S2's statement whose seeds open, for a user who holds key shares of dropped neighbours."""
 
@@ -91,7 +84,6 @@ class HelpCall(Message):
 
 
 @message(71, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Help(Message):
     """The message keys of the key shares that a user was dealt by its dropped neighbours, in roster order.
 
@@ -106,7 +98,6 @@ class Help(Message):
 
 
 @message(72, Party.S2)
-@dataclass(frozen=True, slots=True)
 class HelpBatch(Message):
     """Everybody's help for a claim in roster order, and helper by helper the sealed shares that it is about."""
 
@@ -118,7 +109,6 @@ class HelpBatch(Message):
 
 
 @message(73, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Ready(Message):
     """S2 has put together the keys of all dropped users: it can use S1's one sum."""
 
@@ -127,7 +117,6 @@ class Ready(Message):
 
 
 @message(74, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Unrecoverable(Message):
     """The keys of these dropped users, a bitmap over the roster, are lost: a further attempt is needed."""
 

@@ -8,7 +8,6 @@ from faircount.protocol.wire.messages import Signed
 
 
 @message(32, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Enrolment(Message):
     """A user joins the roster; `credential_hash` is of the 32 bytes that it will show from now on."""
 
@@ -31,7 +30,6 @@ class Peer:
 
 
 @message(35, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Roster(Message):
     """The roster and S2's signature on it; the user recomputes the digest from these very lines."""
 
@@ -40,7 +38,6 @@ class Roster(Message):
 
 
 @message(38, Party.S1)
-@dataclass(frozen=True, slots=True)
 class PeersIncluded(Message):
     """S2 has opened the seeds of a claim: those of `members`, a bitmap over the roster, open. Said once per claim.
 
@@ -55,7 +52,6 @@ class PeersIncluded(Message):
 
 
 @message(39, Party.S2)
-@dataclass(frozen=True, slots=True)
 class Total(Message):
     """S1's sum of the vectors that it holds, over the set that S2 named, packed. No other ever leaves S1."""
 

@@ -6,7 +6,6 @@ from faircount.protocol.wire.codec import Blob, Hash, Id, Message, Party, messag
 
 
 @message(16, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Submission(Message):
     """`servers`: a user's whole visit in one body. `salt` hides the share in its commitment; S2 never sees it."""
 
@@ -31,7 +30,6 @@ class Submitter:
 
 
 @message(17, Party.S2)
-@dataclass(frozen=True, slots=True)
 class ServersClaim(Message):
     """`servers`: the frozen batch, ascending by user id."""
 
@@ -41,7 +39,6 @@ class ServersClaim(Message):
 
 
 @message(18, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Included(Message):
     """`servers`: the write-once set whose share1 S1 adds up, as a bitmap over the claim.
 
@@ -57,7 +54,6 @@ class Included(Message):
 
 
 @message(19, Party.S2)
-@dataclass(frozen=True, slots=True)
 class ShareSum(Message):
     """`servers`: S1's one sum of share1 over the included set, packed; with its noise, where servers make noise."""
 

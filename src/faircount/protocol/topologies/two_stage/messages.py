@@ -10,7 +10,6 @@ from faircount.protocol.wire.messages import Signed
 
 
 @message(80, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Indicator(Message):
     """The set A_i of items that a user reports, as a bitmap over the items (Alg. 3, line 9), and the key for it.
 
@@ -35,7 +34,6 @@ class ReporterKey:
 
 
 @message(89, Party.S2)
-@dataclass(frozen=True, slots=True)
 class Announcement(Message):
     """S1 is about to ask for an election, with the request of this hash and no other, of these users, by number."""
 
@@ -45,7 +43,6 @@ class Announcement(Message):
 
 
 @message(90, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Announced(Message):
     """S2 has recorded which request it will read. Another one never leaves S1: the difference would tell an A_i.
 
@@ -59,7 +56,6 @@ class Announced(Message):
 
 
 @message(81, Party.S2)
-@dataclass(frozen=True, slots=True)
 class ElectionRequest(Message):
     """The number m_j of reporters of every item, and the salted root of the list of their numbers."""
 
@@ -70,7 +66,6 @@ class ElectionRequest(Message):
 
 
 @message(82, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Election(Message):
     """All of it, fixed for good, and the value that S2 had committed to: from it everybody draws the helpers."""
 
@@ -104,7 +99,6 @@ class Listed:
 
 
 @message(83, Party.USER)
-@dataclass(frozen=True, slots=True)
 class Assignment(Message):
     """What a reporter needs to share: the election, and whose slots others have taken over.
 
@@ -119,7 +113,6 @@ class Assignment(Message):
 
 
 @message(84, Party.S1)
-@dataclass(frozen=True, slots=True)
 class Bundle(Message):
     """A reporter's sealed shares, under the key that it indicated with.
 
@@ -148,7 +141,6 @@ class Task:
 
 
 @message(85, Party.USER)
-@dataclass(frozen=True, slots=True)
 class SumCall(Message):
     """The slots of which an elected user is to send sums now, over the reporters in `members`, a bitmap of numbers."""
 
@@ -162,7 +154,6 @@ class SumCall(Message):
 
 
 @message(86, Party.S1)
-@dataclass(frozen=True, slots=True)
 class SlotSums(Message):
     """An elected user's sums, one element for each slot it was called for, under a mask of its own; the seed sealed.
 
@@ -179,7 +170,6 @@ class SlotSums(Message):
 
 
 @message(87, Party.S1)
-@dataclass(frozen=True, slots=True)
 class SlotComplaint(Message):
     """Shares from the reporters with these numbers do not open."""
 
@@ -191,7 +181,6 @@ class SlotComplaint(Message):
 
 
 @message(88, Party.S2)
-@dataclass(frozen=True, slots=True)
 class TwoStageClaim(Message):
     """The included reporters by number, who stands in for whom, and the sealed seeds of the helpers' masks, in order.
 
