@@ -110,7 +110,9 @@ invitations are made there and reach neither server. It listens on loopback, and
 - **The result**: bars with error bars, raw and consistent, what was promised before and what holds, in numbers and in a sentence; files to keep (CSV, JSON, PNG, SVG: the guarantee is in each).
 - **The budget** of these people: a step for each survey, up to the total.
 
-It speaks English and German too, with the same means (`dashboard/web/strings.js`); what the planner or a server refuses is shown in their own words, in English. The page's
+It speaks English and German too, with the same means (`dashboard/web/strings.js`): what the program refuses has a code, and the page a sentence for it. Where a server, the planner or a
+damaged file says more than that, its own words stand below in English, marked as such for whoever has them read aloud; so is the guarantee in downloaded files. Invitations are
+printed in the language that the form, or `faircount survey create --language de`, names (`service/owner/printed_words.py`). The page's
 policy is the same as that of the participant's page.
 
 ## Browsers

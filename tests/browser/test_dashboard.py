@@ -18,6 +18,8 @@ from faircount.service.owner.advice import Wishes
 from faircount.service.owner.folder import OwnerFile, read_servers
 from faircount.service.owner.survey import Facts, create
 
+AWAY = {"words": "away", "code": "", "values": {}}
+
 
 def fill(page: Page, values: dict[str, str]) -> None:
     for label, text in values.items():
@@ -138,7 +140,7 @@ def test_a_second_server_that_hangs_holds_up_nothing(trial, owner, owner_page, m
     expect(page.get_by_text("1 of 8 people have answered")).to_be_visible()
     answered.set()
     waits(page, "S2 (operator of s2) knows who is invited")
-    monkeypatch.setattr(Surveys, "second", lambda self, name: {"at_s2": {"problem": "away"}, "budget": None})
+    monkeypatch.setattr(Surveys, "second", lambda self, name: {"at_s2": {"problem": AWAY}, "budget": None})
     waits(page, "S2 (operator of s2) does not tell now where it stands:away")
 
 
@@ -174,6 +176,7 @@ def test_a_survey_that_is_ended_says_so(trial, owner, owner_page) -> None:
     waits(page, "waits for its answer")
     trial.settle()
     expect(page.get_by_text("The survey ended without a result. The reason:")).to_be_visible()
+    expect(page.get_by_text("Its owner has ended it.")).to_be_visible()
     expect(page.get_by_text("No budget is spent.")).to_be_visible()
 
 

@@ -51,9 +51,35 @@ def test_a_second_language_says_everything(owner, owner_page) -> None:
     assert page.locator("html").get_attribute("lang") == "de"
     owner.ends("sprache")
     expect(page.get_by_text("höchstens zu 100\u00a0% sicher")).to_be_visible()
+    expect(page.get_by_text("Bedingung: S2 fügt sein Rauschen hinzu und hält es geheim.")).to_be_visible()
+    expect(page.locator("[lang=en]:not(option)")).to_have_count(0)
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_text("can be at most 100\u00a0% sure")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("sprache")
+
+
+def test_refusals_and_invitations_are_in_the_owners_language(owner, owner_page) -> None:
+    page = owner_page(locale="de")
+    page.get_by_role("button", name="Neue Umfrage").click()
+    page.get_by_label("Frage", exact=True).fill("Warum?")
+    page.get_by_label("Mögliche Antworten").fill("Darum")
+    expect(page.get_by_text("Schreiben Sie mindestens zwei Antworten")).to_be_visible()
+    page.get_by_label("Mögliche Antworten").fill("Darum\nSo")
+    expect(page.get_by_text("Bedingung des Versprechens: S1 oder S2 fügt sein Rauschen hinzu")).to_be_visible()
+    page.get_by_label("Delta: Wahr").fill("1")
+    expect(page.get_by_text("mehr zu sehen ist: Schreiben Sie eine Zahl über 0 und unter 1.")).to_be_visible()
+    expect(page.locator("[lang=en]:not(option)")).to_have_count(0)
+    page.get_by_label("Epsilon: wie").fill("0.0000001")  # the planner's own words are English, and say so
+    page.get_by_label("Delta: Wahr").fill("0.000001")
+    expect(page.get_by_text("Kein Verfahren hält dieses Versprechen.")).to_be_visible()
+    expect(page.locator("p[lang=en]")).to_contain_text("no mechanism keeps this promise in servers")
+    for label, text in {"Epsilon: wie": "40", "Wie viele": "8", "Anteil, der": "0.5", "Kurzer": "gedruckt"}.items():
+        page.get_by_label(label).fill(text)
+    page.get_by_role("button", name="Anlegen und einladen").click()
+    expect(page.get_by_text("Sie wartet auf Sie.")).to_be_visible()
+    printed = owner.surveys.file("gedruckt", "invitations.html").decode()
+    assert "<html lang=de>" in printed
+    assert "Scannen Sie das Bild" in printed
 
 
 def test_right_to_left_nothing_is_lost(owner, owner_page, look_at) -> None:

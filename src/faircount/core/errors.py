@@ -19,12 +19,25 @@
         +-- MalformedError (also InputError)  bytes are not the one canonical encoding of anything
 
 A bad message from another party is not raised: the roles answer it with the value `protocol.messages.Rejected`.
-Each message says what was wrong and what to do; none contains an answer, a share or a key.
+Each message says what was wrong and what to do; none contains an answer, a share or a key. Where a page may say it in
+another language, an error is `coded`: a word for programs, and the values that belong into the sentence.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Self
 
 
 class FaircountError(Exception):
-    """Base of every error that faircount raises on purpose."""
+    """Base of every error that faircount raises on purpose. `code` is empty where only its English words tell it."""
+
+    code: str = ""
+    values: Mapping[str, str | int | float] = MappingProxyType({})
+
+    def coded(self, code: str, **values: str | int | float) -> Self:
+        """The same error, which a page can put into a sentence of its own."""
+        self.code, self.values = code, values
+        return self
 
 
 class InputError(FaircountError, ValueError):

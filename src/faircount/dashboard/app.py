@@ -17,7 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.dashboard.said import said
 from faircount.dashboard.surveys import Surveys
 from faircount.service.participant_page import HEADERS
 
@@ -25,12 +26,15 @@ SHARED = {
     "dom.js": "page/dom.js",
     "chart.js": "page/chart.js",
     "dialog.js": "page/dialog.js",
+    "endings.js": "page/endings.js",
     "language.js": "page/language.js",
     "sureness.js": "page/sureness.js",
     "style.css": "style.css",
     "icon.svg": "icon.svg",
 }
 """What the participant's page has already: name here, path there."""
+
+_STRANGER = RefusedError("open the address that faircount dashboard has printed").coded("stranger")
 
 Handler = Callable[[Request], Awaitable[Response]]
 Call = Callable[[dict[str, str], dict[str, Any]], Any]
@@ -66,14 +70,14 @@ def _files() -> dict[str, bytes]:
 
 def _guarded(call: Call, key: str, host: str) -> Handler:
     async def answer(request: Request) -> Response:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if request.headers.get("host") != host or not hmac.compare_digest(given.encode(), key.encode()):
-            return JSONResponse({"detail": "open the address that faircount dashboard has printed"}, 403, HEADERS)
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if request.headers.get("host") != host or not hmac.compare_digest(shown.encode(), key.encode()):
+            return JSONResponse(said(_STRANGER), 403, HEADERS)
         try:
-            said = _object(await request.body())
-            found = await asyncio.to_thread(call, dict(request.path_params), said)
+            given = _object(await request.body())
+            found = await asyncio.to_thread(call, dict(request.path_params), given)
         except FaircountError as problem:
-            return JSONResponse({"detail": str(problem)}, 409, HEADERS)
+            return JSONResponse(said(problem), 409, HEADERS)
         if isinstance(found, bytes):
             return Response(found, media_type="application/octet-stream", headers=HEADERS)
         return JSONResponse(found, headers=HEADERS)
@@ -84,12 +88,12 @@ def _guarded(call: Call, key: str, host: str) -> Handler:
 def _object(body: bytes) -> dict[str, Any]:
     """What a call gives, in JSON; nothing is an empty object."""
     try:
-        said = json.loads(body or b"{}")
+        given = json.loads(body or b"{}")
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        given = None
+    if not isinstance(given, dict):
         raise ParameterError("a call gives one JSON object, or nothing")
-    return said
+    return given
 
 
 def _file(content: bytes, name: str, host: str) -> Handler:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faircount.core.errors import ParameterError
+from faircount.dashboard.said import guarantee_codes
 from faircount.estimation.drawing import result_file
 from faircount.estimation.result import Result
 from faircount.protocol.wire.canonical_json import unscaled
@@ -20,7 +21,8 @@ COLUMNS = ("item", "estimate", "low", "high", "consistent", "guarantee", "promis
 
 def plain_result(result: Result) -> dict[str, Any]:
     """Estimates raw and consistent, what was promised before and what holds, as S2 signed it."""
-    return {**result.to_dict(LEVEL), "promised": _promised(result), "in_words": str(result.guarantee)}
+    words = {"in_words": str(result.guarantee), "codes": guarantee_codes(result.guarantee)}
+    return {**result.to_dict(LEVEL), "promised": _promised(result), **words}
 
 
 def _promised(result: Result) -> dict[str, float]:

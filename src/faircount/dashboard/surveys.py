@@ -11,6 +11,7 @@ from faircount.dashboard import form
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.exports import exported, plain_result
 from faircount.dashboard.progress import phase_of, phases_of, too_few, waits_for
+from faircount.dashboard.said import said
 from faircount.protocol.wire.messages import Aborted
 from faircount.service.calls import Patience
 from faircount.service.owner.folder import OwnerFile, read_servers
@@ -48,7 +49,7 @@ class Surveys:
         try:
             return self.one(name)
         except FaircountError as problem:
-            return {"name": name, "question": "", "status": None, "too_few": None, "problem": str(problem)}
+            return {"name": name, "question": "", "status": None, "too_few": None, "problem": said(problem)}
 
     def survey(self, name: str) -> Survey:
         """The survey of this name, read once; a name that would lead out of the folder is refused."""
@@ -70,15 +71,15 @@ class Surveys:
             "minimum": params.minimum, "n_max": params.n_max, "s1": params.s1_operator, "s2": params.s2_operator,
             "population": "" if params.population == f"survey {params.survey.hex()}" else params.population,
             "invited": survey.folder.invitations_file.exists(), "phases": phases_of(params),
-            "status": None, "too_few": None, "problem": "",
+            "status": None, "too_few": None, "problem": None,
         }  # fmt: skip
         return {**facts, **_standing(survey)} if facts["invited"] else facts
 
     def advice(self, given: form.Given) -> dict[str, Any]:
         """What to expect of a survey that is being written down, and what its population has left."""
         population = str(given.get("population", "")).strip()
-        said = form.advice(given)
-        return {**said, "budget": self._budget(population)} if population else said
+        advice = form.advice(given)
+        return {**advice, "budget": self._budget(population)} if population else advice
 
     def _budget(self, population: str) -> dict[str, Any] | None:
         """What a population has spent; None for one that S2 does not know, or does not tell of now."""
@@ -95,7 +96,8 @@ class Surveys:
         s1, s2 = read_servers(self.servers)
         facts = form.facts_of(given)
         known = _known_budget(BothServers(s1.server("S1"), s2.server("S2")), facts.population)
-        owner = OwnerFile(s1, s2, s1.address, known or form.budget_of(given, wishes))
+        budget, language = known or form.budget_of(given, wishes), form.language_of(given)
+        owner = OwnerFile(s1, s2, s1.address, budget, language)
         create(self.folder / name, wishes, facts, owner)[0].invite(form.people_of(given))
         return self.one(name)
 
@@ -103,7 +105,7 @@ class Surveys:
         """Invite, open, close, extend or abort; where the survey stands then."""
         survey = self.survey(name)
         if what == "invite":
-            survey.invite([] if survey.folder.invitations_file.exists() else numbered(survey.params.n_max))
+            survey.invite([] if survey.folder.invitations_file.exists() else _unnamed(survey))
         elif what in WISHES:
             told = {"people": len(survey.invited())} if what == "open" else given
             survey.servers.wish(survey.params, what, **told)
@@ -131,9 +133,9 @@ class Surveys:
         found = survey.result()
         if isinstance(found, Aborted):
             return {"ended": found.reason.decode(errors="replace"), "spent": bool(found.spent)}
-        said = plain_result(found)
-        survey.keep_result(said)
-        return said
+        plain = plain_result(found)
+        survey.keep_result(plain)
+        return plain
 
     def second(self, name: str) -> dict[str, Any]:
         """What S2 says: where the survey stands there, and the budget. Apart from S1, so that neither waits."""
@@ -141,7 +143,7 @@ class Surveys:
         try:
             return {"at_s2": survey.servers.status_at_s2(survey.params), "budget": self.budget(name)}
         except FaircountError as problem:
-            return {"at_s2": {"problem": str(problem)}, "budget": None}
+            return {"at_s2": {"problem": said(problem)}, "budget": None}
 
     def budget(self, name: str) -> dict[str, Any]:
         """What the population of a survey has spent, survey after survey."""
@@ -169,8 +171,12 @@ class Surveys:
             return as_table(survey.not_answered(), survey.owner.public_address)
         found = survey.result()
         if isinstance(found, Aborted):
-            raise RefusedError("this survey ended without a result")
+            raise RefusedError("this survey ended without a result").coded("no_result")
         return exported(found, kind)
+
+
+def _unnamed(survey: Survey) -> list[str]:
+    return numbered(survey.params.n_max, survey.owner.language)
 
 
 def _known_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
@@ -190,6 +196,6 @@ def _standing(survey: Survey) -> dict[str, Any]:
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        return {"problem": str(problem)}
+        return {"problem": said(problem)}
     stands = {"phase": phase_of(params, status["state"]), "waits_for": waits_for(params, status)}
     return {"status": {**status, **stands}, "too_few": too_few(status)}

@@ -106,7 +106,8 @@ class RemoteServer:
                 return _reply(self.name, found)
             pause = next(pauses, None)
             if pause is None:
-                raise UnreachableError(f"{self.name} at {self.address} {problem}: nothing is lost, try again later")
+                words = f"{self.name} at {self.address} {problem}: nothing is lost, try again later"
+                raise UnreachableError(words).coded("unreachable", server=self.name)
             self._patience.sleep(max(pause, _asked_pause(found)))
 
     def _try(
@@ -154,7 +155,8 @@ def _reply(name: str, found: "httpx.Response") -> Reply:
     problem = _problem(found)
     words = shown(problem.get("detail") or problem.get("title") or _phrase(found.status_code))[:LONGEST_WORDS]
     number = problem.get("reason")
-    raise RemoteError(f"{name} refuses: {words}", found.status_code, number if isinstance(number, int) else 0)
+    refused = RemoteError(f"{name} refuses: {words}", found.status_code, number if isinstance(number, int) else 0)
+    raise refused.coded("remote", server=name)
 
 
 def _problem(found: "httpx.Response") -> dict[str, Any]:

@@ -12,13 +12,44 @@ def test_advice_is_the_planners() -> None:
     found = advice(GOOD)
     assert (found["worthwhile"], found["invited"], found["needed"], found["items"]) == (True, 300, 240, ["a", "b"])
     assert 0 < found["half_width_95"] < 0.05
+    assert found["condition_code"] == "either_noise"
     assert not advice({**GOOD, "users": "6", "epsilon": "0.1"}).get("worthwhile", False)
 
 
 def test_advice_says_what_is_missing() -> None:
-    assert advice({**GOOD, "items": "a"})["refused"] == "write at least two answers, one a line"
-    assert advice({**GOOD, "users": "many"})["refused"] == "users must be a number"
-    assert advice({**GOOD, "users": "2.5"})["refused"] == "users must be a whole number above 0"
+    found = advice({**GOOD, "items": "a"})["refused"]
+    assert found == {"words": "write at least two answers, one a line", "code": "too_few_items", "values": {}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("users", "many", "not_a_number"),
+        ("epsilon", "nan", "not_a_number"),
+        ("users", "2.5", "not_whole"),
+        ("epsilon", "0", "not_above_zero"),
+        ("delta", "0", "not_inside"),
+        ("delta", "1", "not_inside"),
+        ("absent", "1", "not_share"),
+        ("absent", "-0.1", "not_share"),
+    ],
+)
+def test_a_refusal_names_the_field_and_has_a_code(field, value, code) -> None:
+    refused = advice({**GOOD, field: value})["refused"]
+    assert (refused["code"], refused["values"]) == (code, {"field": field})
+    assert refused["words"].startswith(f"{field} must be ")
+
+
+@pytest.mark.parametrize("users", ["1", "100000000000"])
+def test_nobody_is_listed_before_the_number_is_known_to_be_sound(users) -> None:
+    refused = advice({**GOOD, "users": users})["refused"]
+    assert (refused["code"], refused["values"]) == ("people", {"fewest": 2, "most": 1_000_000})
+
+
+def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
+    refused = advice({**GOOD, "epsilon": "1e-9"})["refused"]
+    assert refused["code"] == "no_mechanism"
+    assert "server-laplace: epsilon must lie between" in refused["words"]
 
 
 def test_weak_promises_are_pointed_out() -> None:
@@ -29,6 +60,9 @@ def test_weak_promises_are_pointed_out() -> None:
 
 def test_people_are_named_or_numbered() -> None:
     assert people_of({"users": "3"}) == ["person 1", "person 2", "person 3"]
+    assert people_of({"users": "2", "language": "de"}) == ["Person 1", "Person 2"]
+    with pytest.raises(ParameterError, match="printed in one of en, de"):
+        people_of({"users": "2", "language": "xx"})
     named = {**GOOD, "people": " ada@example.org \n\nbo@example.org\n"}
     assert people_of(named) == ["ada@example.org", "bo@example.org"]
     assert wishes_of(named).users == 2  # not the 300 of the field beside it

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--floor", default=0, show_default=True, help="Other holders every item has for sure: dpds, tss-prime.")
 @click.option("--colluding", default=0.0, show_default=True, help="Share of the people who may pool what they know.")
 @click.option("--address", help="Address of S1 in invitations, where a proxy gives it another one.")
+@click.option("--language", default="en", show_default=True, help="Language of the printed invitations: en or de.")
 @click.option("--anyway", is_flag=True, help="Make it although the error would swamp the answers.")
 @JSON
 def create_command(folder: Path, servers: Path, items: str, open_for: str, as_json: bool, **given: Any) -> None:
@@ -72,7 +73,8 @@ def create_command(folder: Path, servers: Path, items: str, open_for: str, as_js
     from faircount.service.owner.advice import Wishes
     from faircount.service.owner.survey import Facts, create
 
-    budget, address, anyway = given.pop("budget"), given.pop("address"), given.pop("anyway")
+    budget, anyway = given.pop("budget"), given.pop("anyway")
+    printed = given.pop("address"), given.pop("language")
     wished = ("users", "epsilon", "delta", "absent", "mechanism", "floor", "colluding")
     wishes = Wishes(
         tuple(listed("--items a,b,c", items)),
@@ -80,18 +82,20 @@ def create_command(folder: Path, servers: Path, items: str, open_for: str, as_js
         **{name: given.pop(name) for name in wished},
     )
     facts = Facts(seconds=seconds("--open-for", open_for), **given)
-    owner = _owner(servers, address, budget or (wishes.epsilon, wishes.delta))
+    owner = _owner(servers, *printed, budget or (wishes.epsilon, wishes.delta))
     with busy("every mechanism, and keys from both servers ..."):
         made, advice = create(folder, wishes, facts, owner, anyway=anyway)
     _show(made, advice, as_json, own_budget=not facts.population)
 
 
-def _owner(servers: Path, address: str | None, budget: tuple[float, float]) -> "OwnerFile":
+def _owner(servers: Path, address: str | None, language: str, budget: tuple[float, float]) -> "OwnerFile":
     from faircount.service.codes import server_address
     from faircount.service.owner.folder import OwnerFile, read_servers
+    from faircount.service.owner.printed_words import printed_words
 
     s1, s2 = read_servers(servers)
-    return OwnerFile(s1, s2, s1.address if address is None else server_address(address), budget)
+    public = s1.address if address is None else server_address(address)
+    return OwnerFile(s1, s2, public, budget, printed_words(language).language)
 
 
 def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> None:

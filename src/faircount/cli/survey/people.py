@@ -28,7 +28,7 @@ def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
     survey = Survey.at(folder)
     named = [] if people is None else lines_of(people)
     if not named and not survey.folder.invitations_file.exists():
-        named = numbered(survey.params.n_max)
+        named = numbered(survey.params.n_max, survey.owner.language)
     with busy("invitations and their codes ..."):
         made = survey.invite(named)
     files = [str(survey.folder.invitations_file), str(survey.folder.printable_file)]

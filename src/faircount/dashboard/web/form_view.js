@@ -1,9 +1,9 @@
 // A new survey: the form, with the planner's advice beside it while it is filled in.
 
 import { chart } from "./chart.js";
-import { element, foreign, show } from "./dom.js";
-import { percent, say, small, written } from "./language.js";
-import { button, buttons, quoted, sentence } from "./parts.js";
+import { element, foreign, quoted, show } from "./dom.js";
+import { languages, percent, say, small, spoken, written } from "./language.js";
+import { button, buttons, refusal, saidBy, sentence } from "./parts.js";
 
 const MILLISECONDS_OF_REST = 400;
 
@@ -19,6 +19,7 @@ const GROUPS = {
     absent: { type: "number", min: "0", max: "0.9", step: "any" },
     people: { rows: "3" },
     hours: { type: "number", min: "1", value: "72" },
+    language: { options: true },
   },
   groupPrivacy: {
     epsilon: { type: "number", min: "0.01", step: "any", value: "1" },
@@ -54,7 +55,7 @@ export function showCreation(typed, actions) {
   const make = async () => {
     busy(true);
     problem.replaceChildren(sentence("creating"));
-    await actions.make(valuesOf(form)).catch(({ message }) => problem.replaceChildren(quoted(message, { class: "warning" })));
+    await actions.make(valuesOf(form)).catch((refused) => problem.replaceChildren(refusal(saidBy(refused), { class: "warning" })));
     busy(false);
   };
   const later = newest(() => actions.advise(valuesOf(form)), (found) => aside.replaceChildren(...adviceOf(found)));
@@ -74,10 +75,16 @@ function group(title, fields, typed) {
 function field(name, { value: _, ...settings }, value) {
   const hint = HINTS.includes(name) ? element("p", { id: `${name}-hint`, class: "quiet hint" }, say(`hint_${name}`)) : null;
   const about = hint ? { "aria-describedby": `${name}-hint` } : {};
-  const input = element("rows" in settings ? "textarea" : "input", { id: name, name, dir: "auto", ...about, ...settings });
-  input.value = value;
+  const input = "options" in settings ? choiceOfLanguage(name) : element("rows" in settings ? "textarea" : "input", { id: name, name, dir: "auto", ...about, ...settings });
+  if (value) input.value = value;
   const shared = SHARED.includes(name) ? { "data-shared": true } : {};
   return element("div", { class: "field", ...shared }, element("label", { for: name }, say(`field_${name}`)), input, hint);
+}
+
+/** A language to choose: the page's own, unless another one is chosen. */
+function choiceOfLanguage(name) {
+  const options = Object.entries(languages()).map(([code, words]) => element("option", { value: code, lang: code, selected: code === spoken() }, words));
+  return element("select", { id: name, name }, options);
 }
 
 /** A function that asks after a rest, one question at a time; the newest values are asked for again when an answer is there. */
@@ -87,7 +94,7 @@ function newest(ask, tell) {
     stale = busy;
     if (busy) return;
     busy = true;
-    const found = await ask().catch((problem) => ({ refused: problem.message }));
+    const found = await ask().catch((problem) => ({ refused: saidBy(problem) }));
     busy = false;
     tell(found);
     if (stale) run();
@@ -97,13 +104,13 @@ function newest(ask, tell) {
 
 function adviceOf(found) {
   const head = element("h2", {}, say("adviceTitle"));
-  if (found.refused) return [head, quoted(found.refused, { class: "warning" }), ...budgetLines(found)];
+  if (found.refused) return [head, refusal(found.refused, { class: "warning" }), ...budgetLines(found)];
   const values = { ...found, needed: written(found.needed), invited: written(found.invited), error: percent(found.half_width_95) };
   return [
     head,
     foreign("p", say("adviceError", values), { class: "figure" }),
     sentence("adviceWords", values),
-    found.condition ? quoted(say("adviceCondition", values), { class: "quiet" }) : sentence("adviceAlways", {}, { class: "quiet" }),
+    condition(found),
     sentence(found.proven ? "adviceProven" : "adviceUnproven", {}, { class: found.proven ? "quiet" : "warning" }),
     found.worthwhile ? null : sentence("adviceNot", {}, { class: "warning" }),
     found.weak_epsilon ? sentence("weakEpsilon", {}, { class: "warning" }) : null,
@@ -112,6 +119,12 @@ function adviceOf(found) {
     sentence("adviceExample", {}, { class: "quiet" }),
     example(found),
   ].filter((each) => each !== null);
+}
+
+/** On which condition the promise holds. */
+function condition({ condition: words, condition_code: code }) {
+  if (code !== "other") return sentence("adviceCondition", { condition: say(`condition_${code}`) }, { class: "quiet" });
+  return element("div", { class: "quiet" }, sentence("adviceConditionOther"), quoted(words));
 }
 
 /** All answers equally frequent, each with the error to expect. */

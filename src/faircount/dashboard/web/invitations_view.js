@@ -2,7 +2,7 @@
 
 import { drawn, element, foreign } from "./dom.js";
 import { say, written } from "./language.js";
-import { button, buttons, quoted, section, sentence } from "./parts.js";
+import { button, buttons, refusal, saidBy, section, sentence } from "./parts.js";
 
 export function invitationsOf(survey, over, actions) {
   if (!survey.invited) return notYet(actions);
@@ -26,7 +26,7 @@ function one(actions) {
   const shown = element("div", { role: "status" });
   const select = element("select", { id: "person", change: () => look(select.value) });
   const look = (at) =>
-    at === "" ? shown.replaceChildren() : actions.invitation(at).then(invitation, ({ message }) => [quoted(message, { class: "warning" })]).then((made) => shown.replaceChildren(...made));
+    at === "" ? shown.replaceChildren() : actions.invitation(at).then(invitation, (problem) => [refusal(saidBy(problem), { class: "warning" })]).then((made) => shown.replaceChildren(...made));
   const open = (event) => (event.target.open && !select.options.length ? actions.people().then((people) => select.append(...options(people))) : null);
   return element(
     "details",

@@ -2,7 +2,7 @@
 
 import { element, foreign, show } from "./dom.js";
 import { say, written } from "./language.js";
-import { button, buttons, place, quoted, sentence } from "./parts.js";
+import { button, buttons, place, refusal, sentence } from "./parts.js";
 
 /** Show the list; returns a function that brings it up to date. */
 export function showList(actions) {
@@ -39,6 +39,6 @@ function stateOf({ status, problem, invited }) {
 function warnings({ name, too_few: few, problem }) {
   return [
     few ? sentence("listTooFew", { name, ...few }, { class: "warning" }) : null,
-    problem ? quoted(`${name}: ${problem}`, { class: "warning" }) : null,
+    problem ? element("div", { class: "warning" }, foreign("p", name), refusal(problem)) : null,
   ];
 }

@@ -4,7 +4,7 @@ import { saveFile, show, element } from "./dom.js";
 import { showCreation } from "./form_view.js";
 import { headPage, learn, say } from "./language.js";
 import { showList } from "./list_view.js";
-import { button, quoted } from "./parts.js";
+import { button, refusal, Refused, saidBy } from "./parts.js";
 import { LANGUAGES } from "./strings.js";
 import { showSurvey } from "./survey_view.js";
 
@@ -15,13 +15,13 @@ const key = location.hash.slice(1);
 let render = () => {}; // shows the same again, in another language
 let turn = 0; // grows with every new view, so that what was begun for another one stops
 
-/** The answer of the dashboard's own server: JSON, or bytes of a file. What it refuses is thrown in its words. */
+/** The answer of the dashboard's own server: JSON, or bytes of a file. What it refuses is thrown. */
 async function call(method, path, given) {
   const headers = { Authorization: `Bearer ${key}` };
   const body = given === undefined ? undefined : JSON.stringify(given);
   const answer = await fetch(`/api/${path}`, { method, headers, body }).catch(() => null);
-  if (answer === null) throw new Error(say("notRunning"));
-  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `status ${answer.status}`);
+  if (answer === null) throw new Refused({ words: "", code: "notRunning" });
+  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({ words: `status ${answer.status}` })));
   return answer.headers.get("content-type").includes("json") ? answer.json() : answer.blob();
 }
 
@@ -29,16 +29,16 @@ async function attempt(action) {
   try {
     await action();
   } catch (problem) {
-    showProblem(problem.message);
+    showProblem(saidBy(problem));
   }
 }
 
-function showProblem(words) {
+function showProblem(said) {
   turn += 1;
   render = () =>
     show(
       element("h1", {}, say("problemTitle")),
-      quoted(words, { role: "alert", class: "warning" }),
+      refusal(said, { role: "alert", class: "warning" }),
       element("div", { class: "buttons" }, button("toList", () => go({ view: "list" }), { class: "main" })),
     );
   render();

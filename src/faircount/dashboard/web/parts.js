@@ -1,7 +1,7 @@
 // Small pieces that every view is made of.
 
-import { element, foreign } from "./dom.js";
-import { say } from "./language.js";
+import { element, foreign, quoted } from "./dom.js";
+import { hasSentence, say, written } from "./language.js";
 
 /** A button that does something; `words` is the name of a sentence. */
 export const button = (words, click, settings = {}) => element("button", { type: "button", click, ...settings }, say(words));
@@ -11,8 +11,30 @@ export const buttons = (...made) => element("div", { class: "buttons" }, ...made
 /** A sentence by its name. */
 export const sentence = (name, values = {}, settings = {}) => foreign("p", say(name, values), settings);
 
-/** Words of a program or a server, which are in English. */
-export const quoted = (words, settings = {}) => element("p", { lang: "en", dir: "auto", ...settings }, words);
+/**
+ * Why something was not done, {words, code, values}: the sentence problem_code says all of it; about_code what it is about,
+ * before the program's own words; without either the words stand alone.
+ */
+export function refusal({ words, code, values }, settings = {}) {
+  const said = Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, worded(name, value)]));
+  if (hasSentence(`problem_${code}`)) return element("div", settings, sentence(`problem_${code}`, said));
+  const about = hasSentence(`about_${code}`) ? sentence(`about_${code}`, said) : null;
+  return element("div", settings, about, quoted(words));
+}
+
+/** A value as the sentence has it: the name of a field as the form has it, a number in this language. */
+const worded = (name, value) => (name === "field" ? say(`field_${value}`) : typeof value === "number" ? written(value) : value);
+
+/** What a program refuses, as something to throw. */
+export class Refused extends Error {
+  constructor(said) {
+    super(said.words);
+    this.said = said;
+  }
+}
+
+/** Of anything that was thrown: {words, code, values}. */
+export const saidBy = (problem) => problem.said ?? { words: problem.message, code: "", values: {} };
 
 /** A section with a heading. */
 export const section = (title, ...content) => element("section", {}, element("h2", {}, say(title)), ...content);

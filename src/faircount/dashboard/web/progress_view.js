@@ -1,8 +1,8 @@
 // Where a survey stands: its phases, how many have answered, whom it waits for and why, and what was refused.
 
-import { element } from "./dom.js";
+import { element, quoted } from "./dom.js";
 import { moment, say, written } from "./language.js";
-import { quoted, row, section, sentence, table } from "./parts.js";
+import { refusal, row, section, sentence, table } from "./parts.js";
 
 /** S1 and S2, with who runs them. */
 export const operators = ({ s1, s2 }) => ({
@@ -65,7 +65,7 @@ function waits(survey, second) {
     status.problem ? sentence("waitsProblem", names, { class: "warning" }) : null,
     status.problem ? quoted(status.problem, { class: "warning" }) : null,
     sentence(atS2(second), names, { class: second?.problem ? "warning" : "quiet" }),
-    second?.problem ? quoted(second.problem, { class: "quiet" }) : null,
+    second?.problem ? refusal(second.problem, { class: "quiet" }) : null,
   );
 }
 

@@ -1,9 +1,10 @@
 // The result as bars with error bars, raw and consistent; what was promised, and what holds.
 
 import { axisOf, chart, drawingRow } from "./chart.js";
-import { element, foreign } from "./dom.js";
+import { element, foreign, quoted } from "./dom.js";
+import { ending } from "./endings.js";
 import { percent, say, small, written } from "./language.js";
-import { buttons, quoted, row, section, sentence, table } from "./parts.js";
+import { buttons, row, section, sentence, table } from "./parts.js";
 import { sureness } from "./sureness.js";
 
 const KINDS = ["csv", "json", "png", "svg"];
@@ -33,9 +34,15 @@ function ended({ ended: reason, spent }) {
   return section(
     "resultTitle",
     sentence("resultNone", {}, { class: "warning" }),
-    quoted(reason),
+    endingOf(reason),
     sentence(spent ? "resultSpent" : "resultNotSpent"),
   );
+}
+
+/** Why it ended, in this language where both servers sign such words; others as they were signed. */
+function endingOf(reason) {
+  const { name, values, words, english } = ending(reason);
+  return name ? sentence(name, values) : english ? quoted(words) : foreign("p", words);
 }
 
 function estimates({ estimates: rows, consistent, users }) {
@@ -54,7 +61,7 @@ function estimates({ estimates: rows, consistent, users }) {
 }
 
 /** Planned before, and kept in the end, beside each other; then in a sentence. */
-function guarantee({ promised, guarantee: { holds }, in_words: words }) {
+function guarantee({ promised, guarantee: { holds }, in_words: words, codes }) {
   const numbers = (epsilon, delta) => [written(epsilon, { maximumSignificantDigits: 4 }), small(delta)];
   const rows = [
     row(say("guaranteePlanned"), ...numbers(promised.epsilon, promised.delta)),
@@ -66,7 +73,15 @@ function guarantee({ promised, guarantee: { holds }, in_words: words }) {
     element("h3", {}, say("guaranteeTitle")),
     table(say("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
     holds ? sentence("promise", { sure: written(sureness(promised.realized_epsilon)) }) : null,
-    quoted(words, { class: holds ? "quiet" : "warning" }),
+    holds ? exactly(promised, words, codes) : quoted(words, { class: "warning" }),
     sentence("resultAgain", {}, { class: "quiet" }),
   );
+}
+
+/** The exact guarantee, with whom it is against and on which condition. */
+function exactly({ realized_epsilon: epsilon, realized_delta: delta }, words, { against, insiders, condition }) {
+  if (against === "other" || condition === "other") return quoted(words, { class: "quiet" });
+  const said = { epsilon: written(epsilon, { maximumSignificantDigits: 4 }), delta: small(delta) };
+  const whom = say(`against_${against}`, { insiders: written(insiders) });
+  return sentence("guaranteeExact", { ...said, against: whom, condition: say(`condition_${condition}`) }, { class: "quiet" });
 }

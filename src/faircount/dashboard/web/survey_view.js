@@ -1,11 +1,12 @@
 // One survey: what is asked, where it stands, what can be done, the result, the budget, the invitations.
 
 import { askFirst } from "./dialog.js";
+import { OWNER_ENDED } from "./endings.js";
 import { element, foreign, show } from "./dom.js";
 import { budgetOf } from "./budget_view.js";
 import { invitationsOf } from "./invitations_view.js";
 import { say, small, written } from "./language.js";
-import { button, buttons, place, quoted, sentence } from "./parts.js";
+import { button, buttons, place, refusal, sentence } from "./parts.js";
 import { operators, progressOf } from "./progress_view.js";
 import { resultOf } from "./result_view.js";
 
@@ -50,7 +51,7 @@ function warnings(few, problem) {
   return [
     few ? sentence("tooFew", { expected: written(few.expected), minimum: written(few.minimum) }, { class: "warning" }) : null,
     problem ? sentence("s1Silent", {}, { class: "warning" }) : null,
-    problem ? quoted(problem, { class: "quiet" }) : null,
+    problem ? refusal(problem, { class: "quiet" }) : null,
   ];
 }
 
@@ -64,6 +65,6 @@ function controls({ state, waits_for: whom, attempt }, actions) {
       button("extend", () => actions.tell("extend", { seconds: DAY })),
     ],
   }[whom];
-  const abort = whom === "nobody" ? null : button("abort", first("abort", () => actions.tell("abort", { reason: say("abortReason") })));
+  const abort = whom === "nobody" ? null : button("abort", first("abort", () => actions.tell("abort", { reason: OWNER_ENDED })));
   return made || abort ? buttons(made, abort) : null;
 }

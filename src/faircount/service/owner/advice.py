@@ -103,7 +103,8 @@ def advise(wishes: Wishes) -> Advice:
     sound = [each for each in found if isinstance(each, Advice)]
     if not sound:
         reasons = "; ".join(dict.fromkeys(each for each in found if isinstance(each, str)))
-        raise RefusedError(f"no mechanism keeps this promise in {wishes.topology}: {reasons}{_instead(wishes)}")
+        words = f"no mechanism keeps this promise in {wishes.topology}: {reasons}{_instead(wishes)}"
+        raise RefusedError(words).coded("no_mechanism")
     return min(sound, key=lambda each: each.standard_error)
 
 

@@ -17,6 +17,7 @@ from faircount.core.files import private_folder, read_file, write_durably
 from faircount.protocol import SurveyParameters
 from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import server_address
+from faircount.service.owner.printed_words import ENGLISH
 
 PUBLIC = 0o644
 PATIENT = Patience(tries=9)
@@ -38,12 +39,16 @@ class Access:
 
 @dataclass(frozen=True)
 class OwnerFile:
-    """What the owner needs to act: both servers, and the address that people see where S1 is behind a proxy."""
+    """What the owner needs to act: both servers, and the address that people see where S1 is behind a proxy.
+
+    `language` is that of the printed invitations.
+    """
 
     s1: Access
     s2: Access
     public_address: str
     budget: tuple[float, float]
+    language: str = ENGLISH
 
     def encode(self) -> bytes:
         """As JSON."""
@@ -57,7 +62,8 @@ class OwnerFile:
             if said["version"] != 1:
                 raise FaircountError("owner.json was written by another version of faircount: use that one")
             epsilon, delta = said["budget"]
-            return cls(Access(**said["s1"]), Access(**said["s2"]), said["public_address"], (epsilon, delta))
+            servers, language = (Access(**said["s1"]), Access(**said["s2"])), str(said.get("language", ENGLISH))
+            return cls(*servers, said["public_address"], (epsilon, delta), language)
         except (ValueError, KeyError, TypeError):
             raise FaircountError("owner.json is damaged: restore it from a copy") from None
 
@@ -72,7 +78,7 @@ class SurveyFolder:
         """Write a new survey; a folder that holds one already is left alone."""
         private_folder(self.path)
         if self.parameters_file.exists():
-            raise RefusedError(f"{self.path} holds a survey already: choose another folder")
+            raise RefusedError(f"{self.path} holds a survey already: choose another folder").coded("survey_exists")
         write_durably(self.path / "owner.json", owner.encode())
         write_durably(self.parameters_file, params.published, PUBLIC)
 

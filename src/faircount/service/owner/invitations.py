@@ -14,6 +14,7 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.core.files import read_file
 from faircount.protocol import Invitation, SurveyParameters
 from faircount.service.codes import Code, read_code
+from faircount.service.owner.printed_words import ENGLISH, PrintedWords, printed_words
 
 COLUMNS = ("person", "user", "code", "link")
 BORDER = 4
@@ -38,21 +39,21 @@ def invite(params: SurveyParameters, people: Sequence[str], entropy: Entropy) ->
     if len(people) > params.n_max:
         raise RefusedError(
             f"the survey was planned for {params.n_max:,} people, and these are {len(people):,}: create it for so many"
-        )
+        ).coded("too_many_invited", planned=params.n_max, invited=len(people))
     if len(people) < params.minimum:
         raise RefusedError(
             f"{len(people):,} people are invited, and {params.minimum:,} must answer: invite more, or create a survey "
             "for fewer"
-        )
+        ).coded("too_few_invited", invited=len(people), minimum=params.minimum)
     if len(set(people)) < len(people):
-        raise ParameterError("the list names somebody twice: one line per person")
+        raise ParameterError("the list names somebody twice: one line per person").coded("person_twice")
     return tuple(Invited(each, Code(params.survey, Invitation.issue(params.digest, entropy))) for each in people)
 
 
-def numbered(users: int) -> list[str]:
+def numbered(users: int, language: str = ENGLISH) -> list[str]:
     """Names for people whom the owner does not name."""
-    width = len(str(users))
-    return [f"person {number:0{width}d}" for number in range(1, users + 1)]
+    width, person = len(str(users)), printed_words(language).person
+    return [f"{person} {number:0{width}d}" for number in range(1, users + 1)]
 
 
 def as_table(invited: Sequence[Invited], address: str) -> bytes:
@@ -74,29 +75,34 @@ def read_table(path: Path) -> tuple[Invited, ...]:
         raise FaircountError(f"{path} was changed: restore it from a copy") from None
 
 
-def as_page(params: SurveyParameters, invited: Sequence[Invited], address: str) -> bytes:
+def as_page(params: SurveyParameters, invited: Sequence[Invited], address: str, language: str = ENGLISH) -> bytes:
     """The invitations as one page per person, with a QR code of the link and the code to type or paste."""
-    parts = [_HEAD.format(title=_text(params.question))]
-    parts += [_one(params, each, address) for each in invited]
+    words = printed_words(language)
+    parts = [_HEAD.format(language=words.language, title=_text(params.question))]
+    parts += [_one(params, each, address, words) for each in invited]
     return "".join([*parts, "</body></html>\n"]).encode()
 
 
-def _one(params: SurveyParameters, invited: Invited, address: str) -> str:
+def _one(params: SurveyParameters, invited: Invited, address: str, words: PrintedWords) -> str:
     link = invited.code.link(address)
+    return (
+        f"<section><p class=person dir=auto>{_text(invited.person)}</p><h1 dir=auto>{_text(params.question)}</h1>"
+        f"{_facts(params, words)}<p>{_text(words.promise(params.epsilon))}</p>{qr_code(link)}"
+        f"<p>{words.scan}</p><p class=code dir=ltr>{_text(link)}</p>"
+        f"<p>{words.paste}</p><p class=code dir=ltr>{invited.code.grouped}</p><p>{words.yours}</p></section>\n"
+    )
+
+
+def _facts(params: SurveyParameters, words: PrintedWords) -> str:
+    """Who asks, why, and who counts."""
     operators = dict.fromkeys(each for each in (params.s1_operator, params.s2_operator) if each)
     lines = (
-        ("From", params.owner),
-        ("Purpose", params.purpose),
-        ("Questions to", params.contact),
-        ("Servers run by", " and ".join(operators)),
+        (words.owner, params.owner),
+        (words.purpose, params.purpose),
+        (words.contact, params.contact),
+        (words.operators, f" {words.both} ".join(operators)),
     )
-    facts = "".join(f"<p>{name}: {_text(words)}</p>" for name, words in lines if words)
-    return (
-        f"<section><p class=person>{_text(invited.person)}</p><h1>{_text(params.question)}</h1>{facts}{qr_code(link)}"
-        f"<p>Scan the picture, or open</p><p class=code>{_text(link)}</p>"
-        f"<p>or paste this code:</p><p class=code>{invited.code.grouped}</p>"
-        "<p>It is yours alone and works once: whoever has it can answer in your place.</p></section>\n"
-    )
+    return "".join(f"<p>{name}: <bdi>{_text(said)}</bdi></p>" for name, said in lines if said)
 
 
 def qr_code(link: str) -> str:
@@ -123,7 +129,7 @@ def _text(words: object) -> str:
     return html.escape(shown(words))
 
 
-_HEAD = """<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>
+_HEAD = """<!doctype html><html lang={language}><meta charset=utf-8><title>{title}</title>
 <style>section{{break-after:page;font:16px/1.4 sans-serif;max-width:40em;margin:2em auto}}
 .code{{font-family:monospace;overflow-wrap:anywhere}}.person{{color:#555}}</style><body>
 """

@@ -125,7 +125,7 @@ class BothServers:
         if found is None or getattr(found.says, "survey", None) != params.survey:
             raise RefusedError(
                 "S1 shows a result that S2 has not signed for this survey: do not use it, ask both operators"
-            )
+            ).coded("unsigned_result")
         return found
 
 

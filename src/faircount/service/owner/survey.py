@@ -72,7 +72,7 @@ class Survey:
     def write_invitations(self, made: Sequence[Invited]) -> None:
         """The table and the page; the table last, because it says that all is there."""
         address = self.owner.public_address
-        write_durably(self.folder.printable_file, as_page(self.params, made, address))
+        write_durably(self.folder.printable_file, as_page(self.params, made, address, self.owner.language))
         write_durably(self.folder.invitations_file, as_table(made, address))
 
     def invited(self) -> tuple[Invited, ...]:
@@ -97,7 +97,8 @@ class Survey:
             if isinstance(said, Aborted):
                 return said
             if not isinstance(said, Published):
-                raise RefusedError("S1 shows something else than the last word of S2: ask both operators")
+                words = "S1 shows something else than the last word of S2: ask both operators"
+                raise RefusedError(words).coded("unsigned_result")
             alike = self.params.mechanism.every_user_alike
             return opened(self.params, said, () if alike else self.servers.places(self.params))
 
@@ -115,10 +116,10 @@ def create(
         raise RefusedError(
             f"do not run this: {advice.words}, which is more than an average item has; ask more people, offer fewer "
             "items or allow a larger epsilon. --anyway makes it all the same"
-        )
+        ).coded("not_worthwhile")
     folder = SurveyFolder(path)
     if folder.parameters_file.exists():
-        raise RefusedError(f"{path} holds a survey already: choose another folder")
+        raise RefusedError(f"{path} holds a survey already: choose another folder").coded("survey_exists")
     servers = BothServers.of(owner)
     params = parameters(advice, facts, servers)
     folder.create(params, owner)

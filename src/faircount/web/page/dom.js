@@ -24,6 +24,9 @@ const present = (children) => children.flat().filter((child) => child !== null &
 /** Words of a survey's owner: in whatever language and direction they are. */
 export const foreign = (tag, text, settings = {}) => element(tag, { dir: "auto", ...settings }, String(text));
 
+/** Words of a program or a server, which are in English, and are marked so for whoever has them read aloud. */
+export const quoted = (words, settings = {}) => element("p", { lang: "en", dir: "auto", ...settings }, words);
+
 /** Put a new content on the page, and the reader's place at its heading. */
 export function show(...content) {
   const main = document.querySelector("main");

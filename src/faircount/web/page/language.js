@@ -3,28 +3,32 @@
 
 import { element } from "./dom.js";
 
-let languages = {};
+let known = {};
 let current = "en";
 
 /** Give the page its sentences: {code: {language, direction, name of a sentence: sentence}}; speak the browser's language. */
 export function learn(sentences) {
-  languages = sentences;
+  known = sentences;
   speak(navigator.languages ?? [navigator.language]);
 }
 
 /** Speak the first of these languages that the page knows. */
 function speak(wanted) {
-  current = wanted.map((each) => each.slice(0, 2)).find((each) => Object.hasOwn(languages, each)) ?? "en";
+  current = wanted.map((each) => each.slice(0, 2)).find((each) => Object.hasOwn(known, each)) ?? "en";
   document.documentElement.lang = current;
-  document.documentElement.dir = languages[current].direction;
+  document.documentElement.dir = known[current].direction;
 }
 
+/** The language that is spoken, and {code: its own name} of all. */
+export const spoken = () => current;
+export const languages = () => Object.fromEntries(Object.entries(known).map(([code, { language }]) => [code, language]));
+
 /** Whether there is a sentence of this name. */
-export const hasSentence = (name) => Object.hasOwn(languages[current], name);
+export const hasSentence = (name) => Object.hasOwn(known[current], name);
 
 /** A sentence in the current language; a number and its % stay on one line. */
 export function say(name, values = {}) {
-  const filled = languages[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
+  const filled = known[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
   return filled.replaceAll(" %", "\u00a0%");
 }
 
@@ -55,7 +59,7 @@ export function headPage(render) {
 }
 
 function choice(change) {
-  const options = Object.entries(languages).map(([code, { language: name }]) =>
+  const options = Object.entries(languages()).map(([code, name]) =>
     element("option", { value: code, lang: code, selected: code === current }, name),
   );
   const select = element("select", { id: "language", change: (event) => change(event.target.value) }, options);

@@ -6,7 +6,7 @@ import { systemRandom } from "../client/random.js";
 import { Refusal } from "../client/refusal.js";
 import { submission } from "../client/submission.js";
 import { checkBrowser } from "./browser_check.js";
-import { element, foreign, show } from "./dom.js";
+import { element, foreign, quoted, show } from "./dom.js";
 import { hasSentence, headPage, learn, say } from "./language.js";
 import { lastWordOf, statusOf, Unreachable } from "./network.js";
 import {
@@ -36,11 +36,16 @@ async function attempt(action) {
 
 function showRefusal(problem) {
   const code = problem instanceof Unreachable ? "unreachable" : problem instanceof Refusal ? problem.code : "other";
-  const name = hasSentence(`refusal_${code}`) ? `refusal_${code}` : "refusal_other";
+  const other = !hasSentence(`refusal_${code}`);
   render = () =>
     show(
       element("h1", {}, say("refusalTitle")),
-      element("p", { class: "warning", role: "alert", "data-refusal": code }, say(name, { words: problem.message })),
+      element(
+        "div",
+        { class: "warning", role: "alert", "data-refusal": code },
+        element("p", {}, say(other ? "refusal_other" : `refusal_${code}`)),
+        other || code === "other" ? quoted(problem.message) : null,
+      ),
       element("p", {}, say("refusalNothing")),
       element("div", { class: "buttons" }, element("button", { type: "button", click: () => begin() }, say("again"))),
     );

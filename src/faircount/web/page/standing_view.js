@@ -2,7 +2,8 @@
 
 import { bytesText } from "../client/bytes.js";
 import { askFirst } from "./dialog.js";
-import { element, foreign, saveFile, show } from "./dom.js";
+import { element, foreign, quoted, saveFile, show } from "./dom.js";
+import { ending } from "./endings.js";
 import { moment, say, written } from "./language.js";
 import { isOver, outcomeOf, receiptOf } from "./participation.js";
 import { resultSection } from "./result_view.js";
@@ -20,7 +21,8 @@ export async function showStanding(record, params, news, actions) {
   show(
     element("h1", {}, say(titleOf(record, news))),
     foreign("p", params.question, { class: "quiet" }),
-    sentences(record, news, outcome).map((words) => foreign("p", words)),
+    sentences(record, news).map((words) => foreign("p", words)),
+    servers(record, outcome),
     record.disbelieved ? warning(say("disbelieved", { times: written(record.disbelieved) })) : null,
     progress,
     outcome?.name === "Published" ? resultSection(params, outcome) : null,
@@ -40,12 +42,21 @@ function titleOf(record, news) {
   return `${record.stage}Title`;
 }
 
-function sentences(record, news, outcome) {
+/** Why the survey ended or the answer was refused, where servers tell it: in this language, or marked as English. */
+function servers({ stage, reason, words }, outcome) {
+  if (stage === "refused" && !REFUSALS[reason]) return quoted(words);
+  if (stage !== "ended" || !outcome) return null;
+  const why = ending(bytesText(outcome.reason));
+  const told = why.name ? element("p", {}, say(why.name, why.values)) : why.english ? quoted(why.words) : foreign("p", why.words);
+  return [element("p", {}, say("endedWords")), told];
+}
+
+function sentences(record, news) {
   const { stage } = record;
   if (stage === "waiting") return news.unreachable ? [say("waitingWords")] : news.early ? [say("earlyWords")] : [];
   if (stage === "leaving") return news.unreachable ? [say("leavingWords")] : [];
-  if (stage === "refused") return [say(REFUSALS[record.reason] ?? "refusedOther", { words: record.words })];
-  if (stage === "ended") return [say("endedWords", { reason: outcome ? bytesText(outcome.reason) : "" })];
+  if (stage === "refused") return [say(REFUSALS[record.reason] ?? "refusedOther")];
+  if (stage === "ended") return [];
   if (record.forgotten) return [say("forgottenWords")];
   const late = record.tooLate ? [say("tooLateWords")] : [];
   return [say(`${stage}Words`), ...late];

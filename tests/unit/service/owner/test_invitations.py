@@ -13,6 +13,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.play import set_up
 from faircount.service.owner.invitations import as_page, as_table, invite, numbered, qr_code, read_table
+from faircount.service.owner.printed_words import printed_words
 
 ADDRESS = "https://count.example.org"
 
@@ -59,10 +60,24 @@ def test_a_page_has_everything_and_obeys_nothing(params: SurveyParameters) -> No
     assert page.count("<section>") == page.count("<svg") == 12
     assert "<script>" not in page
     assert "Which &lt;city&gt;?" in page
-    assert "Servers run by: One and Two" in page
+    assert "Servers run by: <bdi>One and Two</bdi>" in page
+    assert "can be at most 73.2\u00a0% sure" in page  # e / (1 + e), rounded up
     for each in made:
         assert each.code.grouped in page
         assert each.code.link(ADDRESS) in page
+
+
+def test_a_page_in_another_language_is_all_in_it(params: SurveyParameters) -> None:
+    made = invite(params, numbered(12, "de"), SystemEntropy())
+    page = as_page(params, made, ADDRESS, "de").decode()
+    assert "<html lang=de>" in page
+    assert "Die Server betreiben: <bdi>One und Two</bdi>" in page
+    assert "höchstens zu 73,2\u00a0% sicher" in page
+    assert page.count(">Person 12<") == 1
+    english = {each for each in vars(printed_words("en")).values() if " " in each}
+    assert not [each for each in english if each.partition("{")[0] in page]
+    with pytest.raises(ParameterError, match="printed in one of en, de, not 'fr'"):
+        as_page(params, made, ADDRESS, "fr")
 
 
 def test_a_qr_code_is_a_picture_of_the_link() -> None:
