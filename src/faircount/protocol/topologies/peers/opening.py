@@ -21,8 +21,11 @@ from faircount.protocol.topologies.peers.self_mask import SEED, Round
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, rejected
 from faircount.protocol.wire.packed_rows import sum_vectors
-from faircount.sharing.field import check, subtract
+from faircount.sharing.field import check, subtract, sum_rows
 from faircount.sharing.packing import unpack
+
+AT_ONCE = 1000
+"""Masks that are made together, in one table."""
 
 
 def roster_size(s: Aggregator) -> int:
@@ -84,8 +87,13 @@ def open_seeds(s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence
 
 def self_masks(s: Aggregator, now: Round, seeds: Mapping[int, bytes]) -> Residues:
     """The sum of the masks that these users have put over their vectors."""
-    masks = (now.self_mask(s.sealing, j, seed, s.params.N) for j, seed in seeds.items())
-    return sum_vectors(masks, s.params.q, s.params.N)
+    q, count, places = s.params.q, s.params.N, list(seeds)
+    blocks = (places[start : start + AT_ONCE] for start in range(0, len(places), AT_ONCE))
+    masks = (
+        s.sealing.stretch_rows([seeds[j] for j in some], now.digest, [now.mask_info(j) for j in some], q, count)
+        for some in blocks
+    )
+    return sum_vectors((sum_rows(rows, q) for rows in masks), q, count)
 
 
 def say_included(

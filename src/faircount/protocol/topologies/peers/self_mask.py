@@ -36,11 +36,14 @@ class Round:
         """For a sealed seed."""
         return key_info(Purpose.SEED, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
 
+    def mask_info(self, sender: int) -> bytes:
+        """For the mask that is made of a seed."""
+        purpose = Purpose.SEED_EXPANSION
+        return key_info(purpose, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
+
     def self_mask(self, sealing: Sealing, sender: int, seed: bytes, count: int) -> Residues:
         """F(seed): what a user adds to its own vector, and S2 takes off the sum."""
-        purpose = Purpose.SEED_EXPANSION
-        info = key_info(purpose, self.params.survey, self.attempt, sender, S2_INDEX, self.set_digest)
-        return sealing.stretch(seed, self.digest, info, self.params.q, count)
+        return sealing.stretch(seed, self.digest, self.mask_info(sender), self.params.q, count)
 
 
 def hidden(member: Member, now: Round, vector: Residues, entropy: Entropy) -> tuple[bytes, bytes]:
