@@ -2,9 +2,10 @@
 
 Beside it an empty handler with the same web server, database and group commit, which stores the bytes and looks at none
 of them: what there is to reach. Both get their submissions in turns, a thousand at a time, so that a machine that is
-busy with something else is as busy for one as for the other. `ratio_to_empty` is of the CPU times of both servers per
-request; requests per second and latencies need a quiet machine. One process plays the owner and all devices, so this is
-no measure of privacy.
+busy with something else is as busy for one as for the other; after ten thousand S1 gets the rest alone.
+`ratio_to_empty` is of the CPU times of both servers per request; requests per second and latencies need a quiet
+machine. Memory is that of a server with the processes that it has started. One process plays the owner and all devices,
+so this is no measure of privacy.
 """
 
 import argparse
@@ -33,6 +34,8 @@ HERE = Path(__file__)
 ITEMS = [f"item {at}" for at in range(30)]
 PART = 1000
 """Submissions to one server before it is the other one's turn."""
+COMPARED = 10_000
+"""Submissions that the empty handler gets too, at most."""
 UNLIMITED = {"REQUESTS_PER_SECOND": "1e9", "BURST": "1000000000", "PRIVATE_PORT": "-1", "LOG_LEVEL": "warning"}
 
 
@@ -146,11 +149,15 @@ def cpu_seconds(process: Process) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_megabytes(process: Process) -> float:
-    """Memory that a process holds now (Linux)."""
-    status = Path(f"/proc/{process.running.pid}/status").read_text()
-    line = next(each for each in status.splitlines() if each.startswith("VmRSS"))
-    return round(int(line.split()[1]) / 1024, 1)
+def resident_megabytes(number: int) -> float:
+    """Memory that a process and those that it has started hold now (Linux)."""
+    try:
+        status = Path(f"/proc/{number}/status").read_text()
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    except FileNotFoundError:  # it has ended meanwhile
+        return 0.0
+    own = next((int(each.split()[1]) / 1024 for each in status.splitlines() if each.startswith("VmRSS")), 0.0)
+    return round(own + sum(resident_megabytes(int(each)) for each in children), 1)
 
 
 async def _up(port: int) -> None:
@@ -211,23 +218,27 @@ class Load:
         seconds = await _closed(to_s1, made, servers, memory)
         result = done(await to_s1.get(f"{made.path}/result")).json()
         assert (result["state"], result["included"]) == ("published", self.users)
+        compared, empty_pace, later = paces
         return {
-            "users": self.users, "submissions": paces[0].figures(), "empty_handler": paces[1].figures(),
-            "ratio_to_empty": round(paces[1].cpu_per_request / paces[0].cpu_per_request, 3),
+            "users": self.users, "submissions": compared.figures(), "empty_handler": empty_pace.figures(),
+            "ratio_to_empty": round(empty_pace.cpu_per_request / compared.cpu_per_request, 3),
+            "later_submissions": later.figures() if later.times else None,
             "close_to_result_seconds": round(seconds, 1), "megabytes_of_s1_and_s2": [each.words for each in memory],
         }  # fmt: skip
 
     async def _in_turns(
         self, made: TrialSurvey, target: Target, empty: Target, servers: tuple[Process, Process], memory: "list[Memory]"
-    ) -> tuple[Pace, Pace]:
-        """The same bodies to S1 and to the empty handler, a part to one and then to the other."""
-        paces, client, entropy = (Pace(), Pace()), made.params.topology.client, SystemEntropy()
+    ) -> tuple[Pace, Pace, Pace]:
+        """The same bodies to S1 and to the empty handler, a part to one and then to the other; later ones to S1."""
+        paces, client, entropy = (Pace(), Pace(), Pace()), made.params.topology.client, SystemEntropy()
         for start in range(0, self.users, PART):
             places = range(start, min(self.users, start + PART))
             bodies = [encode(client.ask(begun(made, at, at % 30, entropy))) for at in places]  # type: ignore[arg-type]  # it has begun
-            await target.post_all(bodies, self.connections, paces[0])
-            await empty.post_all(bodies, self.connections, paces[1])
-            memory.append(Memory.of(f"{places.stop} users", servers))
+            await target.post_all(bodies, self.connections, paces[0 if start < COMPARED else 2])
+            if start < COMPARED:
+                await empty.post_all(bodies, self.connections, paces[1])
+            if places.stop % max(PART, self.users // 10) == 0:
+                memory.append(Memory.of(f"{places.stop} users", servers))
         return paces
 
 
@@ -240,7 +251,8 @@ class Memory:
 
     @classmethod
     def of(cls, moment: str, servers: tuple[Process, Process]) -> "Memory":
-        return cls(moment, (resident_megabytes(servers[0]), resident_megabytes(servers[1])))
+        held = [resident_megabytes(each.running.pid) for each in servers]
+        return cls(moment, (held[0], held[1]))
 
     @property
     def words(self) -> str:

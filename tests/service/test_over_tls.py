@@ -214,7 +214,7 @@ async def _refused_by_both(servers: Servers, survey: TrialSurvey) -> None:
     async with servers.client("s1") as to_s1:
         await told(to_s1, survey, stranger)
     s1 = await server_in(servers.folder / "s1", f"sqlite:///{servers.folder}/s1/database.sqlite", "s1")
-    state = await CoordinatorService.of(s1).current(survey.params.survey)
+    state = await CoordinatorService.of(s1).to_say(survey.params.survey)
     assert state is not None
     await s1.database.close()
     async with servers.client("s2") as to_s2:

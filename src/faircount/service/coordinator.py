@@ -18,7 +18,7 @@ from faircount.protocol.roles.reissue import reissued
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, rejected
-from faircount.protocol.wire.signing import unwrap
+from faircount.protocol.wire.signing import SigningKey, unwrap
 from faircount.service.group_commit import GroupCommit
 from faircount.service.problems import conflict, unknown
 from faircount.service.server import Server, own_survey, parsed
@@ -31,6 +31,14 @@ AGAIN = 10_000
 """Milliseconds after which a deadline is tried again where nothing came of it: S1 was restored and waits for S2."""
 
 Change = Callable[[Coordinator], Step]
+
+
+@dataclass(frozen=True)
+class ToSay:
+    """What S1 says to S2 about a survey, and the key with which it signs."""
+
+    key: SigningKey
+    messages: Out
 
 
 @dataclass(frozen=True)
@@ -93,12 +101,14 @@ class CoordinatorService:
         return tuple(each for each in out if isinstance(each, Signed))
 
     async def _save(self, tx: Transaction, before: Loaded[Coordinator], after: Coordinator) -> None:
-        row = await self.states.save(tx, before, after)
         if after is before.state:
+            await self.states.save(tx, before, after)
             return
+        speaks = await asyncio.to_thread(resume, after)  # it may read rows
+        row = await self.states.save(tx, before, after)
         if after.phase != before.state.phase:
             await self._set_time(tx, row, after)
-        if resume(after):
+        if speaks:
             await note_outbox(tx, row.id, self.server.clock())
         else:
             await tx.run("DELETE FROM outbox WHERE survey = ?", row.id)
@@ -109,11 +119,14 @@ class CoordinatorService:
         since = self.server.clock()
         await states.update(tx, row.id, due_at=due_at(after, since), since=since, extended=0)
 
-    async def current(self, survey: bytes) -> Coordinator | None:
-        """The state with all of its rows, to look at; None before the survey is open."""
+    async def to_say(self, survey: bytes) -> ToSay | None:
+        """What S1 has to say to S2 now; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
-            return None if row is None or row.sealed is None else (await self.states.load(tx, row)).state
+            if row is None or row.sealed is None:
+                return None
+            state = (await self.states.load(tx, row)).state
+            return ToSay(state.key, await asyncio.to_thread(resume, state))
 
     # --- what S2 says
 

@@ -12,7 +12,6 @@ from secrets import randbelow
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError
-from faircount.protocol import resume
 from faircount.protocol.play import MOST_MESSAGES
 from faircount.service.coordinator import CoordinatorService
 from faircount.service.s2_link import S2Link
@@ -120,14 +119,14 @@ class Scheduler:
                     await self._hold(tx, survey, self.service.server.clock() + LEASE)
 
     async def _exchange(self, survey: bytes) -> None:
-        s1 = await self.service.current(survey)
-        if s1 is None:
+        to_say = await self.service.to_say(survey)
+        if to_say is None:
             return
-        waiting, left = list(resume(s1)), MOST_MESSAGES
+        waiting, left = list(to_say.messages), MOST_MESSAGES
         while waiting:
             if (left := left - 1) < 0:
                 raise ProtocolError(f"S1 and S2 exchanged {MOST_MESSAGES} messages without coming to an end")
-            answers = await self.link.send(s1.key, survey, waiting.pop(0))
+            answers = await self.link.send(to_say.key, survey, waiting.pop(0))
             if answers is None:  # S2 is at work on it: ask again later
                 return
             for answer in answers:

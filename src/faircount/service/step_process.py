@@ -8,28 +8,18 @@ import asyncio
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 
 from faircount.core.errors import StorageError
-from faircount.protocol import (
-    Aggregator,
-    Ledger,
-    Row,
-    add_row,
-    aggregate_with,
-    decode_head,
-    encode,
-    encode_head,
-    rows_of,
-)
+from faircount.protocol import Aggregator, Ledger, aggregate_with, decode_head, encode, encode_head
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
+from faircount.storage.packed_keys import PackedKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +27,15 @@ class StepBytes:
     """What a step begins with."""
 
     head: bytes = field(repr=False)
-    rows: Sequence[Row]
+    people: bytes = field(repr=False)  # as in `PackedKeys`
     ledger: bytes
     message: bytes
 
     @classmethod
     def of(cls, s: Aggregator, ledger: Ledger, message: bytes) -> "StepBytes":
         """A step as bytes."""
-        return cls(encode_head(s), list(rows_of(s)), stored_ledger.encode(ledger), message)
+        people = PackedKeys.of(sorted(s.mac_keys.items())) if not isinstance(s.mac_keys, PackedKeys) else s.mac_keys
+        return cls(encode_head(s), people.data, stored_ledger.encode(ledger), message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +55,7 @@ class SteppedBytes:
 def stepped(given: StepBytes) -> SteppedBytes:
     """One step of S2, in whatever process."""
     ledger = stored_ledger.decode(given.ledger)
-    s = decode_head(Aggregator, given.head, None, ledger)
-    for row in given.rows:
-        add_row(s, row)
+    s = replace(decode_head(Aggregator, given.head, None, ledger), mac_keys=PackedKeys(given.people))
     after_ledger, (after, out) = aggregate_with(ledger, s, decode_signed(given.message))
     return SteppedBytes(encode_head(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
 

@@ -3,7 +3,9 @@
     load -> a role's step -> save, all in one transaction; the answers go out after it
 
 Where a step needs only the rows of those who have sent something (`wanted`), no others are read, and their number is
-known from a counter: memory does not grow with the users held. All other steps read every row, and drop them again.
+known from a counter. A step of `servers` over all users reads one page of rows after the other while it runs, in a
+thread of its own, and S2 reads everybody's key into one piece, 48 bytes each. Only topologies whose users hold each
+other's shares, a few thousand at most, are read as a whole.
 
 When the last word is said, what is left is written under a new key; destroy the old one once that is committed.
 """
@@ -11,14 +13,18 @@ When the last word is said, what is left is written under a new key; destroy the
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from faircount.protocol import Aggregator, Coordinator, Ledger, Row, add_row, decode_head, encode_head
 from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.roles.stored import entries_of, held_elsewhere, row_of
+from faircount.protocol.roles.stored import entries_of, entry_of, held_elsewhere, is_scrubbed, row_of, stores_of
+from faircount.protocol.roles.write_once import Elsewhere
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
+from faircount.storage.packed_keys import PackedKeys
+from faircount.storage.pages import Entry, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -26,6 +32,12 @@ Place = tuple[str, bytes]
 
 USERS = "bodies"
 """The store of S1 with one row per user."""
+
+PEOPLE = "mac_keys"
+"""The store of S2 with one row per user."""
+
+PAGE_SECONDS = 60.0
+"""How long a step may wait for a page of rows."""
 
 MOST_HEADS = 8
 """Heads that are kept in memory as read."""
@@ -99,17 +111,41 @@ class States(Generic[S]):
     async def load(
         self, tx: Transaction, row: SurveyRow, ledger: Ledger | None = None, wanted: Sequence[Place] | None = None
     ) -> Loaded[S]:
-        """The state, with all of its rows or with those wanted; of a survey that has a head."""
+        """The state, with all of its rows or with those wanted; of a survey that has a head.
+
+        The state may read rows while the transaction lasts: where all are wanted, use it in another thread.
+        """
+        key = self._keys.get(survey_key(row.id, row.generation))
+        if wanted is None:
+            state = await asyncio.to_thread(self._head, row, key, ledger)
+            return await self._with_all(tx, row, key, state)
         rows = await _rows(tx, row.id, wanted)
-        if wanted is None:  # many rows: others need not wait while they are opened
-            return await asyncio.to_thread(self._loaded, row, ledger, rows)
-        found = self._loaded(row, ledger, rows)
-        held_elsewhere(found.state, USERS, row.users - sum(each["store"] == USERS for each in rows))
+        found = self._filled(row, key, self._head(row, key, ledger), rows)
+        held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
         return found
 
-    def _loaded(self, row: SurveyRow, ledger: Ledger | None, rows: Sequence[Record]) -> Loaded[S]:
-        key = self._keys.get(survey_key(row.id, row.generation))
-        state = self._head(row, key, ledger)
+    async def _with_all(self, tx: Transaction, row: SurveyRow, key: RowKey, state: S) -> Loaded[S]:
+        """A state that can be asked for any row."""
+        if isinstance(state, Aggregator):
+            people = await _people(tx, row, key)
+            return Loaded(row, replace(state, mac_keys=people), {})
+        if not state.rules.in_order:  # many rows: others need not wait while they are opened
+            return await asyncio.to_thread(self._filled, row, key, state, await _rows(tx, row.id, None))
+        read = partial(self._page, tx, row, key, asyncio.get_running_loop())
+        for store in stores_of(self._kind):
+            paged = PagedStore(partial(read, store))
+            held_elsewhere(state, store, Elsewhere(row.users if store == USERS else 0, paged.keys, paged.find))
+        return Loaded(row, state, {})
+
+    def _page(
+        self, tx: Transaction, row: SurveyRow, key: RowKey, loop: asyncio.AbstractEventLoop, store: str, first: bytes
+    ) -> dict[bytes, Entry]:
+        """A page of a store, from a key on; called by a step in its thread, while the loop of the server is free."""
+        records = asyncio.run_coroutine_threadsafe(page_from(tx, row.id, store, first), loop).result(PAGE_SECONDS)
+        rows = (_opened(key, row, each) for each in records)
+        return {each.key: (entry_of(self._kind, each)[1], each.hash) for each in rows}
+
+    def _filled(self, row: SurveyRow, key: RowKey, state: S, rows: Sequence[Record]) -> Loaded[S]:
         for each in rows:
             add_row(state, _opened(key, row, each))
         return Loaded(row, state, {(store, at): value for store, at, value, _ in entries_of(state)})
@@ -131,12 +167,15 @@ class States(Generic[S]):
         row = before.row
         if after.state in FINAL and row.generation == 0:
             return await self._scrub(tx, row, after)
+        written = (
+            () if isinstance(after, Aggregator) else tuple(entries_of(after))
+        )  # S2's people come from the owner alone
         changed = [
             row_of(self._kind, store, key, value, given)
-            for store, key, value, given in entries_of(after)
+            for store, key, value, given in written
             if (store, key) not in before.entries or before.entries[store, key] is not value
         ]
-        new_users = sum(store == USERS and (store, key) not in before.entries for store, key, _, _ in entries_of(after))
+        new_users = sum(store == USERS and (store, key) not in before.entries for store, key, _, _ in written)
         if not changed and after is before.state:
             return row
         key = self._keys.get(survey_key(row.id, row.generation))
@@ -158,10 +197,20 @@ class States(Generic[S]):
         """The survey is over: what is left of it, under another key. Seals of invitations are needed no more."""
         last = replace(row, generation=1)
         key = self._keys.create(survey_key(row.id, last.generation))
-        await tx.run("DELETE FROM state_rows WHERE survey = ?", row.id)
-        left = [] if isinstance(after, Aggregator) else [row_of(self._kind, *each) for each in entries_of(after)]
-        await _write_rows(tx, key, last, left)
+        if isinstance(after, Aggregator):
+            await tx.run("DELETE FROM state_rows WHERE survey = ?", row.id)
+        for store in () if isinstance(after, Aggregator) else stores_of(self._kind):
+            await self._seal_again(tx, row, last, key, store, hashes=is_scrubbed(after, store))
         return await self._write_survey(tx, key, last, after)
+
+    async def _seal_again(
+        self, tx: Transaction, row: SurveyRow, last: SurveyRow, key: RowKey, store: str, *, hashes: bool
+    ) -> None:
+        """The rows of a store under another key, a page at a time; of a scrubbed one the hashes alone."""
+        old = self._keys.get(survey_key(row.id, row.generation))
+        async for page in pages_of(tx, row.id, store):
+            rows = [_opened(old, row, each) for each in page]
+            await _write_rows(tx, key, last, [replace(each, value=b"") if hashes else each for each in rows])
 
     async def _write_survey(self, tx: Transaction, key: RowKey, row: SurveyRow, head: S | None) -> SurveyRow:
         change: dict[str, Any] = {"users": row.users, "version": row.version + 1}
@@ -180,6 +229,15 @@ class States(Generic[S]):
         """After the commit: destroy the key of the live state of a survey that is over."""
         if row.generation:
             self._keys.destroy(survey_key(row.id, 0))
+
+
+async def _people(tx: Transaction, row: SurveyRow, key: RowKey) -> PackedKeys:
+    """Everybody's sealing key, in one piece."""
+    data = bytearray()
+    async for page in pages_of(tx, row.id, PEOPLE):
+        lines = (_opened(key, row, each) for each in page)
+        data += PackedKeys.of((each.key, each.value) for each in lines).data
+    return PackedKeys(bytes(data))
 
 
 def _head_place(survey: bytes, generation: int) -> bytes:

@@ -57,7 +57,7 @@ def of_people(survey: TrialSurvey, devices: list[Device]) -> list[tuple[str, byt
 
 async def of_servers(pair: Pair, survey: TrialSurvey) -> list[tuple[str, bytes]]:
     """Secrets of the servers: owners' tokens, signing keys, S2's box."""
-    s1 = await pair.s1.current(survey.params.survey)
+    s1 = await pair.s1.to_say(survey.params.survey)
     assert s1 is not None
     tokens = [("owner's token", each.encode()) for each in pair.owner_tokens]
     async with pair.s2.server.database.read() as tx:

@@ -26,7 +26,7 @@ async def prepared(pair: Pair) -> tuple[TrialSurvey, SigningKey]:
     mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
     survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SeededStream(2))
     done(await pair.to_s1.post(f"{survey.path}/open"))
-    s1 = await pair.s1.current(survey.params.survey)
+    s1 = await pair.s1.to_say(survey.params.survey)
     assert s1 is not None
     return survey, s1.key
 

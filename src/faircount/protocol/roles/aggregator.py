@@ -6,10 +6,10 @@ A topology adds the checks of its claim and what it does with the blobs (`Topolo
 (state, message) -> (state, outgoing); a state is written before its answer is sent.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Annotated, Any, Protocol
 
 import numpy as np
@@ -277,15 +277,13 @@ def _claim_problem(s: Aggregator, included: int, places: Sequence[int] | None) -
     return None
 
 
-def batch_problem(s: Aggregator, batch: Batch, hashes: Sequence[bytes]) -> Rejected | None:
+def batch_problem(s: Aggregator, batch: Batch, hashes: Iterable[bytes]) -> Rejected | None:
     """Whether this is not the one batch of the claim that stands."""
     if s.claim is None:
         return rejected(Reason.EARLY, "claim a batch before sending it")
     if batch.claim_hash != s.claim_hash:
         return rejected(Reason.CONFLICT, "these are blobs of another claim")
-    if len(batch.blobs) != len(hashes) or any(
-        sha256(blob).digest() != wanted for blob, wanted in zip(batch.blobs, hashes, strict=True)
-    ):
+    if any(blob is None or sha256(blob).digest() != wanted for blob, wanted in zip_longest(batch.blobs, hashes)):
         return rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again")
     return None
 

@@ -210,6 +210,7 @@ class Rules:
     entries: Callable[[Coordinator], tuple[Entry, ...]] = _included_lines  # how the result names them, in its order
     scrubbed: Callable[[Coordinator], Coordinator] = _without_uploads  # the survey is over: what users sent goes
     reads: Callable[[Message], tuple[Place, ...] | None] = _all_rows  # rows that a user's message concerns; None: all
+    in_order: bool = False  # whether every step asks for bodies in ascending order, so that a few are read at a time
     sent_once: Callable[[Coordinator], bytes] = _nothing  # hash of what S1 hands over once, and no other after it
     spends: Callable[[Coordinator], bool] = _blobs_may_have_left  # whether S1 asks to charge a survey that it gives up
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from faircount.core.errors import MalformedError, ProtocolError
-from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.roles.write_once import Acknowledged, Elsewhere, WriteOnce
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import encode, parse
@@ -81,20 +81,20 @@ def rows_of(state: StoredState) -> Iterator[Row]:
 
 def entries_of(state: StoredState) -> Iterator[tuple[str, Any, Any, bytes]]:
     """Store, key, value and acknowledged hash of all that is in the state's stores."""
-    for name in _stores(type(state)):
+    for name in stores_of(type(state)):
         for entry in _items(getattr(state, name)):
             yield (name, *entry)
 
 
 def row_of(kind: type[StoredState], store: str, key: Any, value: Any, given: bytes) -> Row:
     """An entry of a store as a row."""
-    form = _stores(kind)[store]
+    form = stores_of(kind)[store]
     return Row(store, _raw(form.key, key), _raw(form.value, value), given)
 
 
 def add_row(state: StoredState, row: Row) -> None:
     """Put a row back into the store from which it came, in place; nothing may stand there yet."""
-    form = _stores(type(state)).get(row.store)
+    form = stores_of(type(state)).get(row.store)
     if form is None:
         raise MalformedError(f"a {type(state).__name__} has no store of this name")
     store, key, value = getattr(state, row.store), _parsed(form.key, row.key), _parsed(form.value, row.value)
@@ -102,17 +102,29 @@ def add_row(state: StoredState, row: Row) -> None:
         raise MalformedError(f"two rows of {row.store} have the same key: restore a copy")
 
 
-def held_elsewhere(state: StoredState, store: str, count: int) -> None:
-    """Say of a state that was given the rows of one step alone how many further ones its storage holds."""
+def held_elsewhere(state: StoredState, store: str, others: Elsewhere) -> None:
+    """Say of a state that was not given all rows which further ones its storage holds."""
     written = getattr(state, store, None)
     if isinstance(written, WriteOnce):
-        written.held_elsewhere(count)
+        written.held_elsewhere(others)
+
+
+def is_scrubbed(state: StoredState, store: str) -> bool:
+    """Whether only the hashes of a store are left."""
+    written = getattr(state, store, None)
+    return isinstance(written, Acknowledged) and written.is_scrubbed
+
+
+def entry_of(kind: type[StoredState], row: Row) -> tuple[Any, Any]:
+    """Key and value of a row, as they stand in its store."""
+    form = stores_of(kind)[row.store]
+    return _parsed(form.key, row.key), _parsed(form.value, row.value)
 
 
 _STORES: dict[type[StoredState], Mapping[str, RowStore]] = {}
 
 
-def _stores(kind: type[StoredState]) -> Mapping[str, RowStore]:
+def stores_of(kind: type[StoredState]) -> Mapping[str, RowStore]:
     """The stores of a state, found once."""
     if kind not in _STORES:
         _STORES[kind] = {name: form for name, form in layout_of(kind).parts if isinstance(form, RowStore)}

@@ -1,6 +1,7 @@
 """Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
@@ -8,6 +9,18 @@ from faircount.protocol.wire.codec import encode
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Writes that storage holds beside those of a store in memory: how many, which, and each with its hash.
+
+    Where no step asks for them their number is enough.
+    """
+
+    count: int = 0
+    keys: Callable[[], Iterable[Any]] = tuple
+    find: Callable[[Any], tuple[Any, bytes] | None] = lambda key: None
 
 
 class WriteOnce(Generic[K, V]):
@@ -20,41 +33,49 @@ class WriteOnce(Generic[K, V]):
 
     def __init__(self, written: dict[K, V] | None = None) -> None:
         self._written: dict[K, V] = {} if written is None else written
-        self._elsewhere = 0
+        self._elsewhere = Elsewhere()
 
-    def held_elsewhere(self, count: int) -> None:
-        """Say how many further writes storage holds: of a store that was filled with the rows of one step alone."""
-        self._elsewhere = count
+    def held_elsewhere(self, others: Elsewhere) -> None:
+        """Say which further writes storage holds: of a store that was not filled with all of them."""
+        self._elsewhere = others
 
     def fits(self, key: K, value: V) -> bool:
         """Whether this value may stand under this key: nothing or the same is there."""
-        there = self._written.get(key)
+        there = self.get(key)
         return there is None or there == value
 
     def put(self, key: K, value: V) -> bool:
         """Write, unless something else was written before; whether the value stands now."""
-        there = self._written.setdefault(key, value)
-        return there is value or there == value
+        there = self.get(key)
+        if there is None:
+            self._written[key] = value
+        return there is None or there == value
 
     def __getitem__(self, key: K) -> V:
-        return self._written[key]
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def get(self, key: K) -> V | None:
         """What stands under the key, if anything."""
-        return self._written.get(key)
+        found = self._written.get(key)
+        if found is None and (other := self._elsewhere.find(key)) is not None:
+            return other[0]  # type: ignore[no-any-return]  # storage holds what was written here
+        return found
 
     def __contains__(self, key: K) -> bool:
-        return key in self._written
+        return key in self._written or self._elsewhere.find(key) is not None
 
     def __len__(self) -> int:
-        return len(self._written) + self._elsewhere
+        return len(self._written) + self._elsewhere.count
 
     def keys(self) -> list[K]:
-        """Keys in the order of writing."""
-        return list(self._written)
+        """Keys in the order of writing; before them those that are held elsewhere."""
+        return [*self._elsewhere.keys(), *self._written]
 
     def rows(self) -> Iterator[tuple[K, V, bytes]]:
-        """Key, value and acknowledged hash (none here) of every write, for storage."""
+        """Key, value and acknowledged hash (none here) of every write in memory, for storage."""
         return ((key, value, b"") for key, value in self._written.items())
 
     def load(self, key: K, value: V, acknowledged: bytes) -> bool:
@@ -99,25 +120,39 @@ class Acknowledged(WriteOnce[K, Any]):
 
     def fits(self, key: K, value: Any) -> bool:
         """Whether nothing or the same message was acknowledged under this key."""
-        return self._hashes.get(key, wanted := _hash(value)) == wanted
+        return self._given(key) in (None, _hash(value))
 
     def put(self, key: K, value: Any) -> bool:
         """Write, unless another message was acknowledged before; whether this one stands now."""
         wanted = _hash(value)
-        if self._hashes.setdefault(key, wanted) != wanted:
+        if (self._given(key) or wanted) != wanted:
             return False
+        self._hashes[key] = wanted
         if not self._scrubbed:
             self._written[key] = value
         return True
 
     def hash_of(self, key: K) -> bytes:
         """What the sender was given for its message."""
-        return self._hashes[key]
+        given = self._given(key)
+        if given is None:
+            raise KeyError(key)
+        return given
+
+    def _given(self, key: K) -> bytes | None:
+        found = self._hashes.get(key)
+        if found is None and (other := self._elsewhere.find(key)) is not None:
+            return other[1]
+        return found
+
+    def get(self, key: K) -> Any | None:
+        """The message under the key; of a scrubbed store, and if it was deleted, none."""
+        return None if self._scrubbed or (key in self._hashes and key not in self._written) else super().get(key)
 
     def intact(self, key: K) -> Any | None:
         """The message as it was acknowledged; None if there is none, or if its bytes have changed since."""
-        value = self._written.get(key)
-        return None if value is None or _hash(value) != self._hashes[key] else value
+        value = self.get(key)
+        return None if value is None or _hash(value) != self._given(key) else value
 
     def scrub(self, key: K) -> None:
         """Delete a message and keep its hash: the same again is still known, another one still refused."""
@@ -125,7 +160,9 @@ class Acknowledged(WriteOnce[K, Any]):
 
     def scrubbed(self) -> "Acknowledged[K]":
         """The store without the messages: their hashes stay."""
-        return Acknowledged({}, dict(self._hashes), scrubbed=True)
+        left = Acknowledged({}, dict(self._hashes), scrubbed=True)
+        left.held_elsewhere(self._elsewhere)
+        return left
 
     @property
     def is_scrubbed(self) -> bool:
@@ -133,7 +170,7 @@ class Acknowledged(WriteOnce[K, Any]):
         return self._scrubbed
 
     def rows(self) -> Iterator[tuple[K, Any, bytes]]:
-        """Key, message (None if it was deleted) and the hash that its sender was given, for storage."""
+        """Key, message (None if it was deleted) and the hash that its sender was given, of all in memory."""
         return ((key, self._written.get(key), given) for key, given in self._hashes.items())
 
     def load(self, key: K, value: Any, acknowledged: bytes) -> bool:
@@ -148,10 +185,10 @@ class Acknowledged(WriteOnce[K, Any]):
         return Acknowledged(dict(self._written), dict(self._hashes), scrubbed=self._scrubbed)
 
     def __contains__(self, key: K) -> bool:
-        return key in self._hashes
+        return self._given(key) is not None
 
     def __len__(self) -> int:
-        return len(self._hashes) + self._elsewhere
+        return len(self._hashes) + self._elsewhere.count
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Acknowledged) and self._all() == other._all()

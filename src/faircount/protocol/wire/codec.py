@@ -10,7 +10,7 @@ sender is known), so the layout is written once. `parse` raises for bytes of not
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
@@ -23,6 +23,7 @@ from faircount.protocol.wire.field_kinds import (
     FixedBytes,
     Integer,
     ListOf,
+    Packed,
     PackedListOf,
     Record,
     VariableBytes,
@@ -151,6 +152,16 @@ def _layout(kind: type[Any]) -> Record:
     if kind not in _LAYOUTS:
         _LAYOUTS[kind] = Record.of(kind, kind_of)
     return _LAYOUTS[kind]
+
+
+def packed(kind: type[Any], values: Iterable[Any]) -> Packed:
+    """Records of one class, all equally long, as a list that holds their bytes and no objects."""
+    each, data = _layout(kind), bytearray()
+    for value in values:
+        parts: list[bytes] = []
+        each.write(value, parts)
+        data += b"".join(parts)
+    return Packed(each, bytes(data), range(0, len(data), each.width or 1))
 
 
 def kind_of(hint: Any) -> FieldKind:

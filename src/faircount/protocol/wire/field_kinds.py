@@ -193,9 +193,22 @@ class Packed(Sequence[Any]):
     def _at(self, start: int) -> Any:
         return self._each.read(self._data, start)[0]
 
+    def holds(self, each: FieldKind) -> bool:
+        """Whether its values are of this kind."""
+        return self._each == each
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of all values, one after the other."""
+        if not self._starts:
+            return b""
+        return self._data[self._starts[0] : self._each.end(self._data, self._starts[-1])]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, tuple | Packed):
             return NotImplemented
+        if isinstance(other, Packed) and other.holds(self._each):
+            return self.raw == other.raw
         return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
 
     def __hash__(self) -> int:
@@ -204,7 +217,15 @@ class Packed(Sequence[Any]):
 
 @dataclass(frozen=True, slots=True)
 class PackedListOf(ListOf):
-    """A list that is read before its sender is known. Written as any list, and left packed."""
+    """A list that can be long, or is read before its sender is known. Written as any list, and left packed."""
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """As any list; one that is packed is not taken apart."""
+        if not isinstance(value, Packed) or not value.holds(self.each):
+            ListOf.write(self, value, parts)
+            return
+        LENGTH.write(len(value), parts)
+        parts.append(value.raw)
 
     def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
         """As many as the number says, checked and not built; four bytes for each whose place must be remembered."""

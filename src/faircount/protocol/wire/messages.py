@@ -113,7 +113,7 @@ class Batch(Message):
 
     survey: Id
     claim_hash: Hash
-    blobs: tuple[Blob, ...]
+    blobs: Sequence[Blob]
     revealed: Hash = bytes(32)
     answers: Blob = b""  # packed, all of an entry before those of the next
 

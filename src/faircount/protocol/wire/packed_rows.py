@@ -82,11 +82,11 @@ def _every_second(q: int, count: int) -> tuple[int, int, int]:
     return ones * ((1 << bits) - 1), ones * ((1 << bits) - q), ones << bits
 
 
-def sum_packed(packed: Sequence[bytes], q: int, count: int) -> Residues:
-    """The sum of packed vectors that are known to be canonical."""
-    total = np.zeros(count, dtype=dtype_for(q))
-    for start in range(0, len(packed), _AT_ONCE):
-        total = add(total, sum_rows(unpack_rows(packed[start : start + _AT_ONCE], q, count)[0], q), q)
+def sum_packed(packed: Iterable[bytes], q: int, count: int) -> Residues:
+    """The sum of packed vectors that are known to be canonical, as they come."""
+    total, waiting = np.zeros(count, dtype=dtype_for(q)), iter(packed)
+    while block := list(islice(waiting, _AT_ONCE)):
+        total = add(total, sum_rows(unpack_rows(block, q, count)[0], q), q)
     return total
 
 

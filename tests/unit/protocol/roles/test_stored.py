@@ -39,7 +39,7 @@ from faircount.protocol.roles.stored import (
 )
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.budget import Charge, Ledger
-from faircount.protocol.wire import codec
+from faircount.protocol.wire import codec, field_kinds
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import Statement
@@ -75,10 +75,10 @@ def read(kind: type[Any], data: bytes) -> Any:
 
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Any value that a field of this kind may hold."""
-    if isinstance(kind, codec.Record):
+    if isinstance(kind, field_kinds.Record):
         size = 32 if kind.kind is Invitation else None  # the one record that checks its fields
         return st.builds(kind.kind, *(values(part) if size is None else sized(size) for _, part in kind.parts))
-    if isinstance(kind, codec.Integer):
+    if isinstance(kind, field_kinds.Integer):
         bits, signed = 8 * kind.form.size, kind.form.format.endswith("q")
         return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if signed else st.integers(0, (1 << bits) - 1)
     if isinstance(kind, RowStore):
@@ -105,7 +105,7 @@ def store(kind: RowStore) -> st.SearchStrategy[Any]:
 
 def messages(classes: tuple[type[codec.Message], ...]) -> st.SearchStrategy[Any]:
     known = [each for each in codec._CLASSES.values() if issubclass(each, classes)]
-    return st.sampled_from(known).flatmap(lambda each: values(codec.Record.of(each, codec.kind_of)))
+    return st.sampled_from(known).flatmap(lambda each: values(field_kinds.Record.of(each, codec.kind_of)))
 
 
 def states(base: type[StoredState]) -> st.SearchStrategy[Any]:
@@ -134,10 +134,10 @@ OWN = {
     "Text": st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
 }
 MAKERS: dict[type[Any], Any] = {
-    codec.FixedBytes: lambda kind: sized(kind.size),
-    codec.VariableBytes: lambda _: st.binary(max_size=9),
-    codec.ListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
-    codec.PackedListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
+    field_kinds.FixedBytes: lambda kind: sized(kind.size),
+    field_kinds.VariableBytes: lambda _: st.binary(max_size=9),
+    field_kinds.ListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
+    field_kinds.PackedListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
     Flag: lambda _: st.booleans(),
     Choice: lambda kind: st.sampled_from(kind.words),
     OneOf: lambda kind: st.one_of(*(st.none() if each is None else values(each) for each in kind.kinds)),

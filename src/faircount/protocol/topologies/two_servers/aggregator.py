@@ -3,10 +3,12 @@
 Where reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -41,17 +43,35 @@ Holder = tuple[Submitter, bytes]
 """A line of the claim, and the seed that its user sealed to S2."""
 
 
+class Opened(Sequence[Holder]):
+    """Those whose blob has opened, in the order of the claim; lines and seeds stay packed, for there can be many."""
+
+    def __init__(self, entries: Sequence[Submitter], seeds: Iterable[tuple[int, bytes]]) -> None:
+        self._entries, self._seeds, self.places = entries, bytearray(), array("I")
+        for place, seed in seeds:
+            self.places.append(place)
+            self._seeds += seed
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return [self[at] for at in range(*which.indices(len(self)))]
+        return self._entries[self.places[which]], bytes(self._seeds[which * SEED : (which + 1) * SEED])
+
+
 def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
     """Check the frozen list and record it; entries that no invitation vouches for are left out of the set later."""
     known = aggregator.repeated(s, claim)
     if known is not None:
         return known
-    users = [each.user for each in claim.entries]
+    users = (each.user for each in claim.entries)
     if claim.digest != s.params.digest:
         return s, (rejected(Reason.WRONG_DIGEST, "the claim was made for other parameters"),)
     if any(a >= b for a, b in pairwise(users)):
         return s, (rejected(Reason.MALFORMED, "a claim is ascending by user id, each once"),)
-    if len({each.public_key for each in claim.entries}) != len(users):
+    if len({each.public_key for each in claim.entries}) != len(claim.entries):
         return s, (rejected(Reason.MALFORMED, "two users have the same public key"),)
     vouched = sum(aggregator.believed(s, each) for each in claim.entries)
     if s.params.proven and not holds(s.params, Party.S2, s.committed):
@@ -70,13 +90,13 @@ def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
     entries, stored = entries_of(s.claim), s.last(Included)
     if s.state in FINAL or (stored is not None and batch.claim_hash == s.claim_hash):
         return s, ((stored.signed,) if stored is not None and s.state is State.OPENED else s.last_words)
-    problem = aggregator.batch_problem(s, batch, [each.blob_hash for each in entries])
+    problem = aggregator.batch_problem(s, batch, (each.blob_hash for each in entries))
     if problem is not None:
         return s, (problem,)
     if s.params.proven:
         return _on_proven(replace(s, handed_over=True), batch)
     opened = _opened(s, batch)
-    return _fix_set(s, list(opened), lambda members: _sum_expanded(s, [*opened.values()]))
+    return _fix_set(s, opened.places, lambda members: _sum_expanded(s, opened))
 
 
 def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
@@ -89,14 +109,14 @@ def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
         return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
     values, opened = (batch.revealed, s.committed), _opened(s, batch)
     asked = question_of(s.params, form, values)
-    mine, valid, tally = _judged(s, asked, [*opened.values()], told[list(opened)])
-    evidence = bitmap(opened, len(entries)), pack_answers(mine, form)
+    mine, valid, tally = _judged(s, asked, opened, told[opened.places])
+    evidence = bitmap(opened.places, len(entries)), pack_answers(mine, form)
 
     def part(members: bytes) -> Residues:
         release = Release(s.params, proves_reports(s.params.mechanism), values, s.claim_hash, members)
         return release.part(Party.S2, s.noise_secret, tally)
 
-    return _fix_set(s, [at for at, fine in zip(opened, valid, strict=True) if fine], part, *evidence)
+    return _fix_set(s, [at for at, fine in zip(opened.places, valid, strict=True) if fine], part, *evidence)
 
 
 def _fix_set(
@@ -106,16 +126,17 @@ def _fix_set(
     entries = entries_of(s.claim)
     if not aggregator.still_private(s, len(members)):
         return aggregator.abort(replace(s, handed_over=True), "too few blobs open", spent=True)
-    lines, named = [(entries[i].user, entries[i].public_key) for i in members], bitmap(members, len(entries))
-    stated = Included(s.params.survey, s.claim_hash, named, merkle_root(roster_leaves(lines)), *evidence)
+    lines, named = (entries[i] for i in members), bitmap(members, len(entries))
+    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
+    stated = Included(s.params.survey, s.claim_hash, named, root, *evidence)
     return aggregator.say(s, stated, held=held(named), handed_over=True, state=advance(s.state, State.OPENED))
 
 
-def _opened(s: Aggregator, batch: Batch) -> dict[int, Holder]:
-    """By place in the claim, those whose blob opens, each with its seed."""
-    lines = zip(entries_of(s.claim), batch.blobs, strict=True)
-    found = ((i, each, _open(s, each, blob)) for i, (each, blob) in enumerate(lines))
-    return {i: (each, seed) for i, each, seed in found if seed is not None}
+def _opened(s: Aggregator, batch: Batch) -> Opened:
+    """Those whose blob opens, each with its seed."""
+    entries = entries_of(s.claim)
+    found = ((i, _open(s, each, blob)) for i, (each, blob) in enumerate(zip(entries, batch.blobs, strict=True)))
+    return Opened(entries, ((i, seed) for i, seed in found if seed is not None))
 
 
 def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:

@@ -4,7 +4,7 @@ Where reports are proven, it answers one question about each, once S2's receipt 
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -22,16 +22,16 @@ from faircount.protocol.topologies.two_servers.reports import (
     Release,
     Values,
     answers_of_packed,
-    blocks,
     form_of,
     holds,
+    in_blocks,
     pack_answers,
     question_of,
     unpack_answers,
     vector_size,
 )
 from faircount.protocol.topologies.two_servers.user import SEED
-from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.codec import Message, Party, encode, packed
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import (
     Batch,
@@ -64,8 +64,8 @@ def take(s: Coordinator, message: Submission) -> coordinator.Step:
 
 def close(s: Coordinator) -> coordinator.Step:
     """Close writes and fix the batch: sorted users with the hashes of what they sent. Blobs stay here."""
-    held = [(user, s.bodies.intact(user)) for user in sorted(s.bodies.keys())]
-    entries = tuple(_line(s, user, body) for user, body in held if body is not None)
+    held = ((user, s.bodies.intact(user)) for user in sorted(s.bodies.keys()))
+    entries = packed(Submitter, (_line(s, user, body) for user, body in held if body is not None))
     if len(entries) < s.params.minimum:
         return coordinator.give_up(s, f"{len(entries)} users answered, {s.params.minimum} are needed")
     claim = ServersClaim(s.params.survey, s.params.digest, entries)
@@ -78,8 +78,8 @@ def _line(s: Coordinator, user: bytes, body: Submission) -> Submitter:
     return Submitter(user, body.public_key, body.mac, commitment, sha256(body.blob).digest())
 
 
-def entries_of(claim: Message | None) -> tuple[Submitter, ...]:
-    """The lines of a claim."""
+def entries_of(claim: Message | None) -> Sequence[Submitter]:
+    """The lines of a claim, ascending by user id; whoever goes through them reads bodies in the order of storage."""
     return claim.entries if isinstance(claim, ServersClaim) else ()
 
 
@@ -113,12 +113,21 @@ def _with_answers(s: Coordinator) -> Coordinator:
 
     Whether the shares are those that were claimed is looked at before anything is sent (`complete`), not here again.
     """
-    form, bodies = form_of(s.params.mechanism), [s.bodies.get(each.user) for each in entries_of(s.claim)]
-    shares = [each.share for each in bodies if each is not None]
-    if form is None or len(shares) < len(bodies):
+    form = form_of(s.params.mechanism)
+    if form is None:
         return s
-    answers = answers_of_packed(question_of(s.params, form, _values(s)), shares)
-    return replace(s, own=Answered(pack_answers(answers, form)))
+    answers = answers_of_packed(question_of(s.params, form, _values(s)), (each.share for each in _until_lost(s)))
+    none_lost = len(answers) == len(entries_of(s.claim))
+    return replace(s, own=Answered(pack_answers(answers, form))) if none_lost else s
+
+
+def _until_lost(s: Coordinator) -> Iterator[Submission]:
+    """The claimed bodies in the claim's order, up to the first that is not here."""
+    for each in entries_of(s.claim):
+        body = s.bodies.get(each.user)
+        if body is None:
+            return
+        yield body
 
 
 def _values(s: Coordinator) -> Values:
@@ -140,17 +149,16 @@ def pending(s: Coordinator) -> coordinator.Out:
     return (coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, blobs, *answers)),)
 
 
-def included_entries(s: Coordinator) -> list[Submitter]:
+def included_entries(s: Coordinator) -> Iterator[Submitter]:
     """The claim's entries that S2 included."""
     stated = None if s.included is None else s.included.says
-    return _named(s, stated) or [] if isinstance(stated, Included) else []
+    return _named(s, stated) if isinstance(stated, Included) else iter(())
 
 
-def _named(s: Coordinator, stated: Included) -> list[Submitter] | None:
-    """The claim's entries in a set; None if it is no set of the claim."""
+def _named(s: Coordinator, stated: Included) -> Iterator[Submitter]:
+    """The claim's entries in a set."""
     entries = entries_of(s.claim)
-    members = members_of(stated.members, len(entries))
-    return None if members is None else [entries[i] for i in members]
+    return (entries[i] for i in members_of(stated.members, len(entries)) or ())
 
 
 def on_included(s: Coordinator, message: Included, statement: Statement) -> coordinator.Step:
@@ -168,12 +176,12 @@ def on_included(s: Coordinator, message: Included, statement: Statement) -> coor
 
 def _set_problem(s: Coordinator, stated: Included) -> str | None:
     """Why S1 adds up nothing over this set: a sum over a few people, or one person, is what S2 must not have."""
-    lines, params = _named(s, stated), s.params
-    if lines is None:
+    members, params = members_of(stated.members, len(entries_of(s.claim))), s.params
+    if members is None:
         return "S2 named a set that is none of the claim"
-    if len(lines) < params.minimum or not keeps(params.mechanism, len(lines), params.epsilon, params.delta):
-        return f"S2 named {len(lines)} users to add up, {params.minimum} are needed"
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
+    if len(members) < params.minimum or not keeps(params.mechanism, len(members), params.epsilon, params.delta):
+        return f"S2 named {len(members)} users to add up, {params.minimum} are needed"
+    root = merkle_root(roster_leaves((each.user, each.public_key) for each in _named(s, stated)))
     if stated.root != root:
         return "S2 named one set and signed the root of another"
     return None if _agrees(s, stated) else "S2 judged reports otherwise than the answers of both servers do"
@@ -195,17 +203,17 @@ def _agrees(s: Coordinator, stated: Included) -> bool:
 
 def _with_sum(s: Coordinator, included: Statement) -> Coordinator:
     """With the one sum over the set; of proven reports, with coins placed and S1's noise added."""
-    shares, params = [s.bodies[each.user].share for each in included_entries(s)], s.params
+    shares, params = (s.bodies[each.user].share for each in included_entries(s)), s.params
     total = _released(s, shares, included) if params.proven else sum_packed(shares, params.q, params.N)
     message = ShareSum(params.survey, sha256(included.signed.payload).digest(), pack(total, params.q))
     return replace(s, own=OneSum(message))
 
 
-def _released(s: Coordinator, shares: Sequence[bytes], included: Statement) -> Residues:
+def _released(s: Coordinator, shares: Iterable[bytes], included: Statement) -> Residues:
     """S1's part of the one sum of proven reports."""
     mechanism, members = proves_reports(s.params.mechanism), getattr(included.says, "members", b"")
     q, bits = s.params.q, sum(mechanism.proven_bits)
-    tally = mechanism.tally(first_elements(shares[some], q, bits) for some in blocks(len(shares), bits))
+    tally = mechanism.tally(first_elements(some, q, bits) for some in in_blocks(shares, bits))
     return Release(s.params, mechanism, _values(s), s.claim_hash, members).part(Party.S1, s.noise_secret, tally)
 
 
@@ -217,7 +225,7 @@ def sent_once(s: Coordinator) -> bytes:
 def on_published(s: Coordinator, message: Published, statement: Statement) -> coordinator.Step:
     """S2's result, if it is one over the set that S1 added up."""
     stated = None if s.included is None else s.included.says
-    counted, claimed = len(included_entries(s)), len(entries_of(s.claim))
+    counted, claimed = sum(1 for _ in included_entries(s)), len(entries_of(s.claim))
     wanted = (counted, stated.root, claimed - counted) if isinstance(stated, Included) else None
     if message.claim_hash == s.claim_hash and wanted not in (None, (message.included, message.root, message.refused)):
         return s, (rejected(Reason.WRONG_DIGEST, "this result is over another set than S1 added up"),)
@@ -296,5 +304,6 @@ S1 = Rules(
     complete=complete,
     scrubbed=scrubbed,
     reads=reads,
+    in_order=True,
     sent_once=sent_once,
 )

@@ -1,5 +1,6 @@
 """Messages of the `servers` topology, tags 16-31."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.protocol.wire.codec import Blob, Hash, Id, Message, Party, message
@@ -35,7 +36,7 @@ class ServersClaim(Message):
 
     survey: Id
     digest: Hash
-    entries: tuple[Submitter, ...]
+    entries: Sequence[Submitter]
 
 
 @message(18, Party.S1)

@@ -5,9 +5,11 @@ sum. Question and placement of coins come from the values of both servers, v1 an
 reports are fixed; under different labels, so that one says nothing about the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -37,6 +39,7 @@ from faircount.sharing.packing import pack, unpack
 ELEMENTS_AT_ONCE = 1 << 17
 """So many elements of whole rows are in memory at a time, however many users and items there are."""
 
+T = TypeVar("T")
 Values = tuple[bytes, bytes]
 """v1 and v2, the revealed values of S1 and S2."""
 
@@ -86,6 +89,13 @@ def blocks(count: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, count, step))
 
 
+def in_blocks(values: Iterable[T], width: int) -> Iterator[list[T]]:
+    """The same for rows that come one after the other."""
+    step, waiting = max(1, ELEMENTS_AT_ONCE // width), iter(values)
+    while some := list(islice(waiting, step)):
+        yield some
+
+
 def holds(params: SurveyParameters, server: Party, value: bytes) -> bool:
     """Whether this is the value that a server has committed to."""
     return commitment_of(params, server) == sha256(value).digest()
@@ -109,13 +119,12 @@ def unpack_answers(packed: bytes, form: ReportForm, count: int) -> Residues | No
         return None
 
 
-def answers_of_packed(asked: Question, shares: Sequence[bytes]) -> Residues:
+def answers_of_packed(asked: Question, shares: Iterable[bytes]) -> Residues:
     """S1's answers about its shares, as users sent them."""
     form = asked.form
-    answers = np.empty((len(shares), form.answers), dtype=dtype_for(form.q))
-    for some in blocks(len(shares), form.width):
-        answers[some] = asked.answers(unpack_rows(shares[some], form.q, form.width)[0])
-    return answers
+    rows = (unpack_rows(some, form.q, form.width)[0] for some in in_blocks(shares, form.width))
+    none = np.empty((0, form.answers), dtype=dtype_for(form.q))
+    return np.concatenate([none, *(asked.answers(some) for some in rows)])
 
 
 @dataclass(frozen=True, slots=True)
