@@ -115,6 +115,12 @@ damaged file says more than that, its own words stand below in English, marked a
 printed in the language that the form, or `faircount survey create --language de`, names (`service/owner/printed_words.py`). The page's
 policy is the same as that of the participant's page.
 
+## For everybody
+
+Both pages work with the keyboard alone and with a screen reader. `make test` reads them as one does: from Chromium's accessibility tree every control has a role, a name and a state,
+headings follow each other, every chart is passed over because a table beside it has the same numbers, progress and refusals are announced. axe finds nothing in any view, in light and dark,
+on a phone and on a desktop.
+
 ## Browsers
 
 Chrome and Edge from 137, Firefox from 130, Safari from 17. `make test` runs everything in Chromium, `make firefox` the known answers and a survey in Firefox. The address must begin with `https:` (or be `localhost`): without it browsers have no cryptography. The

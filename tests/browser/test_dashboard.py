@@ -187,7 +187,7 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
     page.get_by_role("button", name="Create and invite").click()
     expect(page.get_by_role("alert").filter(has_text="ask more people")).to_be_visible()
     expect(page.get_by_label("Question")).to_have_value("Why?")
-    page.get_by_label("Language").select_option("de")
+    page.get_by_role("banner").get_by_label("Language").select_option("de")
     expect(page.get_by_label("Frage", exact=True)).to_have_value("Why?")
 
 

@@ -40,7 +40,7 @@ def people_of(given: Given) -> list[str]:
 
 def language_of(given: Given) -> str:
     """In which language invitations are printed."""
-    return printed_words(str(given.get("language", ENGLISH))).language
+    return printed_words(str(given.get("invitation_language", ENGLISH))).language
 
 
 def _users(given: Given) -> int:

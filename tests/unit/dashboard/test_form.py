@@ -60,9 +60,9 @@ def test_weak_promises_are_pointed_out() -> None:
 
 def test_people_are_named_or_numbered() -> None:
     assert people_of({"users": "3"}) == ["person 1", "person 2", "person 3"]
-    assert people_of({"users": "2", "language": "de"}) == ["Person 1", "Person 2"]
+    assert people_of({"users": "2", "invitation_language": "de"}) == ["Person 1", "Person 2"]
     with pytest.raises(ParameterError, match="printed in one of en, de"):
-        people_of({"users": "2", "language": "xx"})
+        people_of({"users": "2", "invitation_language": "xx"})
     named = {**GOOD, "people": " ada@example.org \n\nbo@example.org\n"}
     assert people_of(named) == ["ada@example.org", "bo@example.org"]
     assert wishes_of(named).users == 2  # not the 300 of the field beside it

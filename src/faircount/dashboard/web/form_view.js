@@ -19,7 +19,7 @@ const GROUPS = {
     absent: { type: "number", min: "0", max: "0.9", step: "any" },
     people: { rows: "3" },
     hours: { type: "number", min: "1", value: "72" },
-    language: { options: true },
+    invitation_language: { options: true },
   },
   groupPrivacy: {
     epsilon: { type: "number", min: "0.01", step: "any", value: "1" },
@@ -37,7 +37,9 @@ const HINTS = ["items", "absent", "people", "epsilon", "delta", "population", "n
 
 /** `typed` has what was typed before, where the same form is shown in another language. */
 export function showCreation(typed, actions) {
-  const aside = element("section", { class: "advice", "aria-live": "polite", "aria-label": say("adviceTitle") });
+  const told = element("div", { role: "status" }, sentence("adviceFirst", {}, { class: "quiet" }));
+  const details = element("div");
+  const aside = element("section", { class: "advice" }, element("h2", {}, say("adviceTitle")), told, details);
   const problem = element("div", { role: "alert" });
   const form = element(
     "form",
@@ -58,9 +60,8 @@ export function showCreation(typed, actions) {
     await actions.make(valuesOf(form)).catch((refused) => problem.replaceChildren(refusal(saidBy(refused), { class: "warning" })));
     busy(false);
   };
-  const later = newest(() => actions.advise(valuesOf(form)), (found) => aside.replaceChildren(...adviceOf(found)));
+  const later = newest(() => actions.advise(valuesOf(form)), (found) => (told.replaceChildren(...headlines(found)), details.replaceChildren(...adviceOf(found))));
   show(element("h1", {}, say("newSurvey")), form);
-  aside.replaceChildren(element("h2", {}, say("adviceTitle")), sentence("adviceFirst", {}, { class: "quiet" }));
   changed();
   if (typed.items) later();
 }
@@ -102,19 +103,24 @@ function newest(ask, tell) {
   return () => (clearTimeout(timer), (timer = setTimeout(run, MILLISECONDS_OF_REST)));
 }
 
-function adviceOf(found) {
-  const head = element("h2", {}, say("adviceTitle"));
-  if (found.refused) return [head, refusal(found.refused, { class: "warning" }), ...budgetLines(found)];
-  const values = { ...found, needed: written(found.needed), invited: written(found.invited), error: percent(found.half_width_95) };
+/** What a screen reader says by itself: the error, or why there is none, and what warns. */
+function headlines(found) {
+  if (found.refused) return [refusal(found.refused, { class: "warning" })];
+  const warnings = [["adviceUnproven", !found.proven], ["adviceNot", !found.worthwhile], ["weakEpsilon", found.weak_epsilon], ["weakDelta", found.weak_delta]];
   return [
-    head,
-    foreign("p", say("adviceError", values), { class: "figure" }),
+    foreign("p", say("adviceError", { error: percent(found.half_width_95) }), { class: "figure" }),
+    ...warnings.filter(([, holds]) => holds).map(([name]) => sentence(name, {}, { class: "warning" })),
+  ];
+}
+
+/** The rest, to be read at leisure. */
+function adviceOf(found) {
+  if (found.refused) return budgetLines(found);
+  const values = { ...found, needed: written(found.needed), invited: written(found.invited) };
+  return [
     sentence("adviceWords", values),
     condition(found),
-    sentence(found.proven ? "adviceProven" : "adviceUnproven", {}, { class: found.proven ? "quiet" : "warning" }),
-    found.worthwhile ? null : sentence("adviceNot", {}, { class: "warning" }),
-    found.weak_epsilon ? sentence("weakEpsilon", {}, { class: "warning" }) : null,
-    found.weak_delta ? sentence("weakDelta", {}, { class: "warning" }) : null,
+    found.proven ? sentence("adviceProven", {}, { class: "quiet" }) : null,
     ...budgetLines(found),
     sentence("adviceExample", {}, { class: "quiet" }),
     example(found),

@@ -8,6 +8,7 @@ import { button, buttons, place, refusal, sentence } from "./parts.js";
 export function showList(actions) {
   const list = place((surveys) => listed(surveys, actions));
   const warned = place((surveys) => surveys.flatMap(warnings));
+  warned.box.setAttribute("role", "status");
   list.box.append(sentence("loading", {}, { role: "status" }));
   show(element("h1", {}, say("listTitle")), list.box, warned.box, buttons(button("newSurvey", actions.create, { class: "main" })));
   return (surveys) => (list.bring(surveys), warned.bring(surveys));

@@ -2,7 +2,7 @@
 
 import { element, quoted } from "./dom.js";
 import { moment, say, written } from "./language.js";
-import { refusal, row, section, sentence, table } from "./parts.js";
+import { place, refusal, row, section, sentence, table } from "./parts.js";
 
 /** S1 and S2, with who runs them. */
 export const operators = ({ s1, s2 }) => ({
@@ -10,16 +10,18 @@ export const operators = ({ s1, s2 }) => ({
   s2: s2 ? say("serverOf", { server: "S2", who: s2 }) : "S2",
 });
 
-/** All of it; `second` is what S2 says, or null while it says nothing. */
-export function progressOf(survey, second) {
-  const { status } = survey;
-  return section(
-    "progressTitle",
-    phases(survey),
-    status ? answers(survey) : null,
-    status ? waits(survey, second) : null,
-    status ? refused(status, second) : null,
-  );
+/** A place for all of it: `bring` takes the survey and what S2 says, or null while it says nothing. */
+export function progress() {
+  const steps = place((survey) => [phases(survey), survey.status ? meter(survey.status) : null]);
+  const told = place(answered); // stays on the page while its words change: only then a screen reader says them
+  const rest = place((survey, second) => (survey.status ? [missing(survey.status), waits(survey, second), refused(survey.status, second)] : null));
+  told.box.setAttribute("role", "status");
+  const bring = (survey, second) => {
+    steps.bring(survey);
+    told.bring(survey.status && { state: survey.status.state, users: survey.status.users, people: survey.status.people });
+    rest.bring(survey, second);
+  };
+  return { box: section("progressTitle", steps.box, told.box, rest.box), bring };
 }
 
 /** The phases in their order; the one of now is marked in words, not by colour alone. */
@@ -34,20 +36,25 @@ function phases({ phases: all, status }) {
   return element("div", {}, element("ol", { class: "phases", "aria-label": say("phasesLabel") }, made), ended);
 }
 
-function answers({ status }) {
-  const counts = { users: written(status.users), people: written(status.people), minimum: written(status.minimum) };
+function meter(status) {
   const most = status.people || 1;
   const mark = element("span", { class: "minimum" });
   mark.style.insetInlineStart = `${(100 * Math.min(status.minimum, most)) / most}%`;
-  const missing = Math.max(0, status.minimum - status.users);
   const bar = element("progress", { max: most, value: status.users, "aria-label": say("answersLabel") });
-  return element(
-    "div",
-    {},
-    element("div", { class: "meter" }, bar, mark),
-    sentence("answers", counts, { class: "figure", role: "status" }),
-    sentence(missing ? "answersMissing" : "answersEnough", { ...counts, missing: written(missing) }, { class: "quiet" }),
-  );
+  return element("div", { class: "meter" }, bar, mark);
+}
+
+/** How many have answered; who cannot see the phases hears the one of now before it. */
+function answered(status) {
+  if (!status) return null;
+  const state = element("p", { class: "unseen" }, say(`state_${status.state}`));
+  return [state, sentence("answers", { users: written(status.users), people: written(status.people) }, { class: "figure" })];
+}
+
+function missing({ minimum, users }) {
+  const left = Math.max(0, minimum - users);
+  const counts = { minimum: written(minimum), missing: written(left) };
+  return sentence(left ? "answersMissing" : "answersEnough", counts, { class: "quiet" });
 }
 
 /** Whom it waits for, at S1 and at S2. */

@@ -7,7 +7,7 @@ import { budgetOf } from "./budget_view.js";
 import { invitationsOf } from "./invitations_view.js";
 import { say, small, written } from "./language.js";
 import { button, buttons, place, refusal, sentence } from "./parts.js";
-import { operators, progressOf } from "./progress_view.js";
+import { operators, progress } from "./progress_view.js";
 import { resultOf } from "./result_view.js";
 
 const DAY = 86400;
@@ -16,12 +16,12 @@ const DAY = 86400;
 export function showSurvey(name, actions) {
   const about = place(introduction);
   const warning = place(warnings);
-  const progress = place(progressOf);
+  const standing = progress();
   const control = place((status) => (status ? controls(status, actions) : null));
   const result = place((found) => (found ? resultOf(found, actions) : null));
   const budget = place((found, population) => (found ? budgetOf(found, population) : null));
   const invitations = place((survey, over) => invitationsOf(survey, over, actions));
-  const places = [about, warning, result, progress, control, budget, invitations].map(({ box }) => box);
+  const places = [about, warning, result, standing, control, budget, invitations].map(({ box }) => box);
   warning.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
   show(buttons(button("toList", actions.back)), foreign("h1", name), ...places);
@@ -29,7 +29,7 @@ export function showSurvey(name, actions) {
     const { status, too_few: few, problem, ...facts } = survey;
     about.bring(facts);
     warning.bring(few, problem);
-    progress.bring(survey, second);
+    standing.bring(survey, second);
     control.bring(status && { state: status.state, waits_for: status.waits_for, attempt: status.attempt });
     result.bring(found);
     budget.bring(spent, survey.population);

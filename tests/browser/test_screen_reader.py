@@ -1,0 +1,228 @@
+"""Both pages as a screen reader reads them: Chromium's accessibility tree from end to end, and what is announced."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+# What somebody can use, with the state that a reader must be told besides role and name.
+STATES = {
+    "button": None, "link": None, "textbox": None, "spinbutton": None, "radio": "checked", "checkbox": "checked",
+    "combobox": "value", "DisclosureTriangle": "expanded", "progressbar": "value",
+}  # fmt: skip
+NAMED = {*STATES, "heading", "image", "img", "table", "region", "radiogroup", "group", "dialog", "form", "list"}
+"""Of these a reader says the name."""
+
+MAY_BE_UNNAMED = {"group", "list", "form"}
+"""Where a name is a help, and what is inside has names of its own."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One stop on the way through the page."""
+
+    role: str
+    name: str
+    states: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = [f"{name} {value}" for name, value in self.states.items() if name not in ("focusable", "editable")]
+        return ", ".join([self.role, self.name, *said])
+
+
+def read(page: Page) -> list[Spoken]:
+    """Everything that a screen reader comes by, in its order."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    by_id = {each["nodeId"]: each for each in nodes}
+    return list(_walk(nodes[0], by_id))
+
+
+def _walk(node: dict[str, Any], by_id: dict[str, dict[str, Any]]) -> Iterator[Spoken]:
+    if not node.get("ignored"):
+        states = {each["name"]: each["value"].get("value") for each in node.get("properties", ())}
+        value = {"value": node["value"].get("value")} if "value" in node else {}
+        yield Spoken(_text(node, "role"), _text(node, "name"), {**states, **value})
+    for child in node.get("childIds", ()):
+        if child in by_id:
+            yield from _walk(by_id[child], by_id)
+
+
+def _text(node: dict[str, Any], key: str) -> str:
+    return str(node.get(key, {}).get("value", "")).strip()
+
+
+def complaints(spoken: list[Spoken]) -> list[str]:
+    """What somebody who listens would miss: names, states, headings in their order, the language of the page."""
+    found = [f"no name: {each}" for each in spoken if each.role in NAMED - MAY_BE_UNNAMED and not each.name]
+    for each in spoken:
+        state = STATES.get(each.role)
+        if state and each.states.get(state) is None:
+            found.append(f"no {state}: {each}")
+    levels = [int(each.states["level"]) for each in spoken if each.role == "heading"]
+    if levels[:1] != [1] or levels.count(1) != 1:
+        found.append(f"not one first heading: {levels}")
+    found += [f"a heading of level {b} after {a}" for a, b in pairwise(levels) if b > a + 1]
+    return found
+
+
+LISTEN = """() => {
+  const LIVE = "[role=status], [role=alert], [aria-live]";
+  const known = new WeakSet(document.querySelectorAll(LIVE));
+  const alertsIn = (node) => [node, ...(node.querySelectorAll?.("*") ?? [])].filter((each) => each.role === "alert");
+  window.announced = [];
+  new MutationObserver((changes) => {
+    const targets = changes.map(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest(LIVE));
+    const alerts = changes.flatMap(({ addedNodes }) => [...addedNodes].flatMap(alertsIn));
+    const changed = new Set([...targets.filter((each) => known.has(each)), ...alerts]);
+    changed.forEach((each) => window.announced.push(each.textContent.trim()));
+    document.querySelectorAll(LIVE).forEach((each) => known.add(each));
+  }).observe(document.body, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+def listen(page: Page) -> None:
+    """Note from now on what changes in a live region that was there before, and every alert that comes.
+
+    A status that is filled in the moment in which it comes is not noted: screen readers say nothing then.
+    """
+    page.evaluate(LISTEN)
+
+
+def heard(page: Page, words: str) -> None:
+    """Wait until this was announced."""
+    page.wait_for_function("(words) => announced.some((each) => each.includes(words))", arg=words)
+
+
+WIDE = {"viewport": {"width": 1200, "height": 900}}
+
+
+def said(page: Page) -> str:
+    """All of it in lines, after nothing is found that is missing."""
+    spoken = read(page)
+    assert complaints(spoken) == []
+    return "\n".join(str(each) for each in spoken if each.role not in ("InlineTextBox", "none", "generic"))
+
+
+def drawings_are_told(page: Page) -> None:
+    """Charts are passed over; every number that one shows stands as text in the row above, or in its own line."""
+    told = page.locator("svg.chart").evaluate_all(
+        """all => all.map((each) => {
+          const row = each.closest("tr")?.previousElementSibling ?? each.closest("li");
+          return each.getAttribute("aria-hidden") === "true" && /\\d/.test(row.textContent);
+        })"""
+    )
+    assert told
+    assert all(told)
+
+
+def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
+    links = trial.create(6)
+    trial.answers(links[1:5], "Brackwater")
+    page = visitor(**WIDE).new_page()
+    page.goto(links[0])
+    page.get_by_role("radio", name="Aldmoor").check()
+    words = said(page)
+    assert re.search(r"radio, Aldmoor.*checked true", words)
+    assert re.search(r"radio, Carrow.*checked false", words)
+    assert "heading, What is promised" in words
+    listen(page)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Send").wait_for()
+    assert "heading, This is what will leave your device" in said(page)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # that is how a new view is announced
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("progressbar").wait_for()
+    assert re.search(r"progressbar, .*5 of 6.*value", said(page))
+    page.get_by_role("button", name="Was I counted?").click()
+    heard(page, "There is no result yet.")
+    page.get_by_role("button", name="Take my answer back").click()
+    asked = [each for each in read(page) if each.role in ("dialog", "button")]  # a question hides what is behind it
+    assert [(each.role, bool(each.name)) for each in asked] == [("dialog", True), ("button", True), ("button", True)]
+    page.get_by_role("button", name="No, keep it").click()
+    trial.close()
+    page.get_by_role("button", name="Was I counted?").click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    words = said(page)
+    assert re.search(r"rowheader, Brackwater", words)
+    assert re.search(r"cell, 80\u00a0%", words)
+    drawings_are_told(page)
+
+
+def test_a_refusal_is_announced(trial, visitor) -> None:
+    page = visitor().new_page()
+    page.goto(trial.address)
+    page.get_by_role("textbox", name="Invitation code or link").fill("AAAA")
+    listen(page)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("alert").wait_for()
+    heard(page, page.get_by_role("alert").inner_text())
+    said(page)
+
+
+def test_the_dashboard_from_the_form_to_the_result(trial, owner, owner_page) -> None:
+    page = owner_page()
+    page.get_by_role("button", name="New survey").click()
+    listen(page)
+    page.get_by_label("Possible answers").fill("Tea")
+    heard(page, "Write at least two answers")
+    page.get_by_label("Possible answers").fill("Tea\nCoffee")
+    heard(page, "95\u00a0% error: ±")
+    drawings_are_told(page)
+    assert re.search(r"textbox, Possible answers.*required True", said(page), re.IGNORECASE)
+    page.get_by_role("button", name="Back").click()
+    links = owner.creates("spoken")
+    page.get_by_role("button", name="spoken").click()
+    page.get_by_text("0 of 8 people have answered").wait_for()
+    said(page)
+    trial.answers(links[:4], "By bus")
+    heard(page, "4 of 8 people have answered")
+    page.get_by_text("Show one invitation").click()
+    page.get_by_label("Whose").select_option("person 3")
+    heard(page, "It works once")
+    assert re.search(r"image, QR code with the link of person 3", said(page))
+    owner.ends("spoken")
+    heard(page, "Result published4 of 8")
+    page.get_by_role("heading", name="Result").wait_for()
+    assert re.search(r"rowheader, By bus.*\n(?:.*\n)*?(?:grid)?cell, 100\u00a0%", said(page))
+    drawings_are_told(page)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        ("document.querySelector('label[for=code]').remove()", "no name: textbox"),
+        ("document.querySelector('main button').textContent = ''", "no name: button"),
+        ("document.querySelector('h1').remove()", "not one first heading"),
+        ("document.querySelector('main').append(document.createElement('h4'))", "no name: heading"),
+        ("document.querySelector('main').insertAdjacentElement('beforeend', new Image()).src = 'icon.svg'", "no name"),
+    ],
+)
+def test_what_is_missing_is_noticed(trial, visitor, spoil, complaint) -> None:
+    page = visitor().new_page()
+    page.goto(trial.address)
+    page.get_by_role("button", name="Open").wait_for()
+    assert complaints(read(page)) == []
+    page.evaluate(spoil)
+    assert complaint in complaints(read(page))[0]
+
+
+def test_a_status_that_comes_with_its_words_is_not_heard(trial, visitor) -> None:
+    """The ear of these tests is no better than a screen reader's."""
+    page = visitor().new_page()
+    page.goto(trial.address)
+    page.get_by_role("button", name="Open").wait_for()
+    listen(page)
+    page.evaluate("""() => {
+      const made = Object.assign(document.createElement("p"), { role: "status" });
+      document.querySelector("main").append(made);
+      made.append("too early");
+    }""")
+    page.evaluate("document.querySelector('main [role=status]').replaceChildren('in time')")
+    heard(page, "in time")
+    assert page.evaluate("announced") == ["in time"]
