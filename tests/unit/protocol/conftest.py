@@ -32,16 +32,18 @@ from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
+from faircount.protocol.topologies.peers.messages import Total
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_servers import user as servers_user
+from faircount.protocol.topologies.two_servers.messages import ShareSum
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.calls import Called
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SlotSums, SumCall
 from faircount.protocol.topologies.two_stage.relay import ballot_of, slots_of
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.messages import Inquiry, Published, Visit
+from faircount.protocol.wire.messages import Inquiry, Published, Signed, Visit
 from faircount.protocol.wire.sealing import IdealSealing, Sealing
-from faircount.protocol.wire.signing import sign, verified
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign, verified
 from faircount.sharing.packing import packed_size
 
 
@@ -153,8 +155,23 @@ class Stage:
         made_for = wanted.attempt, wanted.set_digest
         self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, *garbage))
 
+    # what a server says that lies
+
     def by_s1(self, what: Message) -> Message:
         return sign(self.s1.key, Party.S1, what)
+
+    def by_s2(self, what: Message, link: Link = UNCHAINED) -> Signed:
+        return sign(self.s2.key, Party.S2, what, link)
+
+    def instead(self, what: Message) -> Signed:
+        """A word of S2 where its newest one stands."""
+        before = link_to(self.s2.statements[-2].signed)
+        return self.by_s2(what, Link(before.number + 1, before.hash))
+
+    def sums(self, out: tuple[Message, ...]) -> list[Any]:
+        """The sums among what S1 sends."""
+        said = [decode(each.payload) for each in out if isinstance(each, Signed)]
+        return [each for each in said if isinstance(each, (Total, ShareSum))]
 
 
 @pytest.fixture

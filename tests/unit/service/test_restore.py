@@ -123,18 +123,23 @@ def test_a_step_that_was_half_done_in_the_backup_hinders_nobody(
         assert database.execute("SELECT count(*) FROM begun").fetchone()[0] == 0
 
 
+def ended_after_the_backup(serving: Serving, made: Any, folder: Path) -> tuple[Survey, Any, Restored]:
+    """A survey that everybody had answered when S2 was copied, and that ended then; its end, and what S2 restored."""
+    copy = folder / "copy.sqlite"
+    with serving(folder):
+        survey = made(folder, SERVERS, 6)
+        begun(survey, folder / "devices", 6)
+        back_up(url(folder, "s2"), copy)
+        end_phase(survey)
+        end = survey.result(wait=True)
+    return survey, end, restored(folder, "s2", copy)
+
+
 def test_s2_restored_to_before_a_result_does_not_give_another(
     serving: Serving, almost_noiseless: Any, tmp_path: Path
 ) -> None:
     """The survey's key was destroyed with its last word: nothing of it can be read again, and it stays charged."""
-    copy = tmp_path / "copy.sqlite"
-    with serving(tmp_path):
-        survey = almost_noiseless(tmp_path, SERVERS, 6)
-        begun(survey, tmp_path / "devices", 6)
-        back_up(url(tmp_path, "s2"), copy)
-        end_phase(survey)
-        first = survey.result(wait=True)
-    done = restored(tmp_path, "s2", copy)
+    survey, first, done = ended_after_the_backup(serving, almost_noiseless, tmp_path)
     assert done == Restored(lost=(survey.params.survey,), closed=("people",))
     with serving(tmp_path):
         assert survey.result(wait=True) == first
@@ -165,14 +170,7 @@ def test_receipts_shown_over_http_open_the_population_again(
     serving: Serving, almost_noiseless: Any, tmp_path: Path
 ) -> None:
     """What S1 has kept is what S2 signed: shown by the operator, and only by the operator, it is counted again."""
-    copy = tmp_path / "copy.sqlite"
-    with serving(tmp_path):
-        survey = almost_noiseless(tmp_path, SERVERS, 6)
-        begun(survey, tmp_path / "devices", 6)
-        back_up(url(tmp_path, "s2"), copy)
-        end_phase(survey)
-        survey.result(wait=True)
-    restored(tmp_path, "s2", copy)
+    survey, _, _ = ended_after_the_backup(serving, almost_noiseless, tmp_path)
     asyncio.run(with_operator(tmp_path, OPERATOR))
     with serving(tmp_path):
         kept, path = survey.servers.receipts(survey.params), "/v1/populations/people/receipts"

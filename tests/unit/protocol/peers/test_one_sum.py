@@ -13,10 +13,10 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import SumUpload
 from faircount.protocol.topologies.masked.messages import MaskedSum, Ready
 from faircount.protocol.topologies.peers import one_sum
-from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
+from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap
-from faircount.protocol.wire.messages import Reason, Receipt, Signed, SyncState, decode
+from faircount.protocol.wire.messages import Reason, Receipt, SyncState
 from faircount.protocol.wire.signing import Link, link_to, sign
 
 N, MINIMUM = 8, 5
@@ -43,23 +43,12 @@ def named(play, places, **change) -> Any:
     stated = PeersIncluded(
         s1.params.survey, s1.claim_hash, s1.claim.set_digest, bitmap(places, N), one_sum.root_of(s1, places)
     )
-    return by_s2(play, replace(stated, **change))
-
-
-def by_s2(play, says) -> Any:
-    before = play.s2.statements[-2].signed
-    return sign(play.s2.key, Party.S2, says, Link(before.number + 1, link_to(before).hash))
-
-
-def sums(out) -> list[Total]:
-    """The sums that S1 sends."""
-    found = [decode(each.payload) for each in out if isinstance(each, Signed)]
-    return [each for each in found if isinstance(each, Total)]
+    return play.instead(replace(stated, **change))
 
 
 def test_the_true_set_brings_one_sum_and_asking_again_the_same(claimed) -> None:
-    (first,) = sums(claimed.tell_s1(claimed.true_set))
-    assert sums(resume(claimed.s1)) == [first]
+    (first,) = claimed.sums(claimed.tell_s1(claimed.true_set))
+    assert claimed.sums(resume(claimed.s1)) == [first]
     assert claimed.tell_s1(claimed.true_set) == ()
     claimed.settle(resume(claimed.s1))
     assert claimed.counts() == [1] * N
@@ -68,14 +57,14 @@ def test_the_true_set_brings_one_sum_and_asking_again_the_same(claimed) -> None:
 @pytest.mark.parametrize("few", [(0,), (0, 1), range(MINIMUM - 1)])
 def test_no_sum_over_fewer_than_the_minimum(claimed, few) -> None:
     out = claimed.tell_s1(named(claimed, few))
-    assert sums(out) == sums(resume(claimed.s1)) == []
+    assert claimed.sums(out) == claimed.sums(resume(claimed.s1)) == []
     assert b"are needed" in claimed.s1.final.says.reason or claimed.s1.attempt == 2
 
 
 def test_calling_good_seeds_bad_leaves_their_senders_out_and_tells_nothing(claimed) -> None:
     """Both attacks of version 0.1 began so: a false bad blob, then a second sum, or a key."""
     out = claimed.tell_s1(named(claimed, range(N - 1)))
-    assert sums(out) == []
+    assert claimed.sums(out) == []
     assert claimed.s1.state is (State.RECOVERING if claimed.params.topology is MASKED else State.SUBMITTING)
     kind = MaskedSum if claimed.params.topology is MASKED else SumUpload
     assert (kind.tag, claimed.s1.claim.set_digest, N - 1) not in claimed.s1.uploads._written  # its vector is gone
@@ -86,7 +75,7 @@ def test_calling_good_seeds_bad_leaves_their_senders_out_and_tells_nothing(claim
     [{"members": b""}, {"members": b"\xff\xff"}, {"set_digest": bytes(32)}, {"root": bytes(32)}],
 )
 def test_a_set_that_is_none_of_the_claim_ends_the_survey(claimed, change) -> None:
-    assert sums(claimed.tell_s1(named(claimed, range(N), **change))) == []
+    assert claimed.sums(claimed.tell_s1(named(claimed, range(N), **change))) == []
     assert claimed.s1.state is State.ABORTED
     assert claimed.s1.uploads.is_scrubbed
     assert claimed.tell_s1(claimed.true_set) == ()
@@ -94,22 +83,22 @@ def test_a_set_that_is_none_of_the_claim_ends_the_survey(claimed, change) -> Non
 
 @pytest.mark.parametrize("second", [range(MINIMUM), range(1, N), (0,)])
 def test_a_second_set_ends_the_survey(claimed, second) -> None:
-    (first,) = sums(claimed.tell_s1(claimed.true_set))
+    (first,) = claimed.sums(claimed.tell_s1(claimed.true_set))
     out = claimed.tell_s1(named(claimed, second))
-    assert sums(out) == []
+    assert claimed.sums(out) == []
     assert claimed.s1.state is State.ABORTED
     assert first.total
 
 
 def test_a_second_set_after_a_smaller_one_ends_the_survey_without_a_sum(claimed) -> None:
     claimed.tell_s1(named(claimed, range(N - 1)))
-    assert sums(claimed.tell_s1(named(claimed, range(1, N)))) == []
+    assert claimed.sums(claimed.tell_s1(named(claimed, range(1, N)))) == []
     assert claimed.s1.state is State.ABORTED
 
 
 def test_no_set_is_heard_before_the_receipt(claimed) -> None:
     claimed.s1 = replace(claimed.s1, receipt=None)
-    assert sums(claimed.tell_s1(claimed.true_set)) == []
+    assert claimed.sums(claimed.tell_s1(claimed.true_set)) == []
     assert claimed.s1.included is None
 
 
@@ -126,7 +115,7 @@ def test_another_claim_after_the_sum_ends_the_survey(claimed) -> None:
         chain.append(sign(claimed.s2.key, Party.S2, says, Link(before.number + 1, before.hash)))
     state = SyncState(claim.survey, encode(claimed.s2.roster), encode(other), tuple(chain))
     out = claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))
-    assert sums(out) == []
+    assert claimed.sums(out) == []
     assert b"another claim" in claimed.s1.final.says.reason
 
 
@@ -134,7 +123,7 @@ def test_a_set_with_somebody_who_was_not_claimed_ends_the_survey(masked) -> None
     play = masked("shared", n=N, k=N - 1, t=3, minimum=MINIMUM)
     receipt, _ = play.tell_s2(play.sum_all(skip=(3,))[0])
     play.tell_s1(receipt)
-    assert sums(play.tell_s1(named(play, range(N)))) == []
+    assert play.sums(play.tell_s1(named(play, range(N)))) == []
     assert b"none of the claim" in play.s1.final.says.reason
 
 
@@ -176,5 +165,5 @@ def test_an_abort_before_s2_is_ready_costs_nothing_and_after_it_everything(claim
 def test_ready_is_heard_only_while_keys_are_recovered(claimed) -> None:
     if claimed.params.topology is MASKED:
         claimed.tell_s1(named(claimed, range(MINIMUM - 1)))
-    out = claimed.tell_s1(by_s2(claimed, Ready(claimed.params.survey, claimed.s1.claim_hash)))
-    assert sums(out) == []
+    out = claimed.tell_s1(claimed.instead(Ready(claimed.params.survey, claimed.s1.claim_hash)))
+    assert claimed.sums(out) == []

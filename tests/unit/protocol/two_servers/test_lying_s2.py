@@ -8,11 +8,11 @@ import pytest
 from faircount.protocol import SERVERS, Message, resume
 from faircount.protocol.roles.coordinator import backup
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum
-from faircount.protocol.wire.codec import Party, encode, parse
+from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim
+from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Aborted, Accepted, Published, Reason, Receipt, Signed, SyncState
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.protocol.wire.signing import UNCHAINED, Link, link_to
 
 
 def claimed(stage, n: int = 6):
@@ -34,23 +34,13 @@ def named_set(claim: ServersClaim, places) -> Included:
     return Included(claim.survey, sha256(encode(claim)).digest(), bits, merkle_root(roster_leaves(lines)))
 
 
-def by_s2(play, what: Message, link: Link = UNCHAINED) -> Signed:
-    return sign(play.s2.key, Party.S2, what, link)
-
-
-def sums(out) -> list[ShareSum]:
-    """The sums of shares among what S1 sends."""
-    said = [parse(each.payload) for each in out if isinstance(each, Signed)]
-    return [each for each in said if isinstance(each, ShareSum)]
-
-
 def told(play, *says: Message, claim: bytes = b"", roster: bytes = b"") -> Signed:
     """A sync state with these statements, properly chained."""
     statements: list[Signed] = []
     for each in says:
         before = link_to(statements[-1]) if statements else UNCHAINED
-        statements.append(by_s2(play, each, Link(before.number + 1, before.hash)))
-    return by_s2(play, SyncState(play.params.survey, roster, claim, tuple(statements)))
+        statements.append(play.by_s2(each, Link(before.number + 1, before.hash)))
+    return play.by_s2(SyncState(play.params.survey, roster, claim, tuple(statements)))
 
 
 # --- one sum, over enough people ----------------------------------------------------------------------------------
@@ -71,37 +61,37 @@ def told(play, *says: Message, claim: bytes = b"", roster: bytes = b"") -> Signe
 def test_a_set_that_s1_must_not_add_up_ends_the_survey_without_a_sum(stage, members, change, words) -> None:
     """S2 named one user, minimum 3, and was handed that user's share: with the seed that is the answer."""
     play = claimed(stage)
-    out = play.tell_s1(by_s2(play, included(play, members, **change)))
-    assert sums(out) == sums(resume(play.s1)) == []
+    out = play.tell_s1(play.by_s2(included(play, members, **change)))
+    assert play.sums(out) == play.sums(resume(play.s1)) == []
     wish = parse(out[0].payload)
     assert isinstance(wish, Aborted)
     assert wish.spent == 1
     assert words in wish.reason.decode()
-    assert sums(play.tell_s1(by_s2(play, included(play, range(6))))) == []
+    assert play.sums(play.tell_s1(play.by_s2(included(play, range(6))))) == []
 
 
 def test_a_second_set_ends_the_survey(stage) -> None:
     play = claimed(stage)
-    first = by_s2(play, included(play, range(6)))
+    first = play.by_s2(included(play, range(6)))
     out = play.tell_s1(first)
-    assert len(sums(out)) == 1
+    assert len(play.sums(out)) == 1
     assert play.tell_s1(first) == ()  # the same again is a repeated message
     assert resume(play.s1) == out
-    assert sums(play.tell_s1(by_s2(play, included(play, range(5))))) == []
-    assert sums(resume(play.s1)) == []
+    assert play.sums(play.tell_s1(play.by_s2(included(play, range(5))))) == []
+    assert play.sums(resume(play.s1)) == []
 
 
 def test_another_claim_in_a_sync_state_never_leads_to_another_sum(stage) -> None:
     """S2 said that smaller and smaller claims stand: 11 of 11 further sums were handed over, each less one person."""
     play = claimed(stage, n=15)
-    handed_over = sums(play.tell_s1(by_s2(play, included(play, range(15)))))
+    handed_over = play.sums(play.tell_s1(play.by_s2(included(play, range(15)))))
     receipt = next(each.says for each in play.s2.statements if isinstance(each.says, Receipt))
     for left_out in range(1, 12):
         claim = replace(play.s2.claim, entries=play.s2.claim.entries[left_out:])
         named = named_set(claim, range(len(claim.entries)))
         for statements in ((replace(receipt, claim_hash=named.claim_hash), named), (receipt, named)):
-            handed_over += sums(play.tell_s1(told(play, *statements, claim=encode(claim))))
-        handed_over += sums(resume(play.s1))
+            handed_over += play.sums(play.tell_s1(told(play, *statements, claim=encode(claim))))
+        handed_over += play.sums(resume(play.s1))
     assert len(set(handed_over)) == 1
     assert isinstance(play.s1.final.says, Aborted)
 
@@ -111,12 +101,12 @@ def test_a_further_claim_ends_the_survey_even_if_its_chain_is_the_one_that_s1_ha
     """S2 says that after its first receipt it gave another one: in `servers` there is no further claim."""
     play = claimed(stage)
     receipt = play.s2.statements[0].says
-    handed_over = sums(play.tell_s1(by_s2(play, included(play, range(6))))) if summed else []
+    handed_over = play.sums(play.tell_s1(play.by_s2(included(play, range(6))))) if summed else []
     claim = replace(play.s2.claim, entries=play.s2.claim.entries[1:])
     named = named_set(claim, range(5))
     second = replace(receipt, claim_hash=named.claim_hash)
     out = play.tell_s1(told(play, receipt, second, named, claim=encode(claim)))
-    assert sums(out) == sums(resume(play.s1)) == []
+    assert play.sums(out) == play.sums(resume(play.s1)) == []
     assert len(handed_over) == summed
     assert play.s1.state is State.ABORTED
 
@@ -124,11 +114,11 @@ def test_a_further_claim_ends_the_survey_even_if_its_chain_is_the_one_that_s1_ha
 def test_the_sum_is_recorded_before_it_is_sent(stage) -> None:
     """What S1 says again is what it recorded: its bodies are not added up a second time."""
     play = claimed(stage)
-    (first,) = sums(play.tell_s1(by_s2(play, included(play, range(6)))))
+    (first,) = play.sums(play.tell_s1(play.by_s2(included(play, range(6)))))
     play.s1 = backup(play.s1)
     for user in play.s1.bodies.keys():  # noqa: SIM118 - it is no dict
         play.s1.bodies._written[user] = replace(play.s1.bodies[user], share=bytes(len(play.s1.bodies[user].share)))
-    assert sums(resume(play.s1)) == [first]
+    assert play.sums(resume(play.s1)) == [first]
 
 
 def test_a_set_before_the_receipt_is_not_answered(stage) -> None:
@@ -136,7 +126,7 @@ def test_a_set_before_the_receipt_is_not_answered(stage) -> None:
     play.answer_all()
     play.deadline()
     before = play.s1
-    assert play.tell_s1(by_s2(play, included(play, range(6)))) == ()
+    assert play.tell_s1(play.by_s2(included(play, range(6)))) == ()
     assert play.s1 is before
 
 
@@ -147,12 +137,12 @@ def test_a_result_over_another_set_is_refused(stage, change) -> None:
     result = play.s2.statements[-1].says
     assert isinstance(result, Published)
     play = claimed(stage)
-    play.tell_s1(by_s2(play, included(play, range(6))))
+    play.tell_s1(play.by_s2(included(play, range(6))))
     before = play.s1
-    (answer,) = play.tell_s1(by_s2(play, replace(result, **change)))
+    (answer,) = play.tell_s1(play.by_s2(replace(result, **change)))
     assert answer.why is Reason.WRONG_DIGEST
     assert play.s1 is before
-    assert play.tell_s1(by_s2(play, result)) == ()
+    assert play.tell_s1(play.by_s2(result)) == ()
     assert play.s1.state is State.PUBLISHED
 
 

@@ -11,7 +11,6 @@ import pytest
 from faircount.protocol import resume
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers.messages import Total
 from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.blame import blamed
@@ -187,20 +186,9 @@ def claimed(two_stage):
     return play
 
 
-def by_s2(play, says) -> Signed:
-    """What S2 says instead of its newest statement."""
-    before = play.s2.statements[-2].signed
-    return sign(play.s2.key, Party.S2, says, Link(before.number + 1, link_to(before).hash))
-
-
-def sums(out) -> list[Total]:
-    found = [decode(each.payload) for each in out if isinstance(each, Signed)]
-    return [each for each in found if isinstance(each, Total)]
-
-
 def test_s1_hands_over_one_sum_of_each_item_and_no_sum_of_a_slot(claimed) -> None:
-    (first,) = sums(claimed.tell_s1(claimed.true_set))
-    assert sums(resume(claimed.s1)) == [first]
+    (first,) = claimed.sums(claimed.tell_s1(claimed.true_set))
+    assert claimed.sums(resume(claimed.s1)) == [first]
     assert len(first.total) == packed_size(claimed.params.q, claimed.params.N)
     sent = [b"".join(each.signed.payload for each in claimed.s2.statements), encode(claimed.s2.claim)]
     vectors = [claimed.s1.uploads[SlotSums.tag, part.digest, part.holder].vector for part in parts_now(claimed.s1)]
@@ -216,7 +204,7 @@ def test_calling_good_seeds_bad_replaces_helpers_and_tells_nothing(claimed) -> N
     true, holder = claimed.said_by_s2(claimed.true_set), claimed.holders()[0]
     part = next(each for each in parts_now(claimed.s1) if each.holder == holder)
     fewer = bitmap([i for i in claimed.holders() if i != holder], 8)
-    assert sums(claimed.tell_s1(by_s2(claimed, replace(true, members=fewer)))) == []
+    assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, members=fewer)))) == []
     assert (claimed.s1.state, claimed.s1.attempt) == (State.SHARING, 2)
     assert len(claimed.s1.members) == 8  # a helper is replaced; its own answer still counts
     assert (SlotSums.tag, part.digest, holder) not in claimed.s1.uploads._written  # its sums are gone
@@ -227,7 +215,7 @@ def test_calling_good_seeds_bad_replaces_helpers_and_tells_nothing(claimed) -> N
 )
 def test_a_set_that_is_none_of_the_claim_ends_the_survey(claimed, change) -> None:
     true = claimed.said_by_s2(claimed.true_set)
-    assert sums(claimed.tell_s1(by_s2(claimed, replace(true, **change)))) == []
+    assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, **change)))) == []
     assert claimed.s1.state is State.ABORTED
     assert claimed.s1.uploads.is_scrubbed
 
@@ -236,7 +224,7 @@ def test_a_second_set_or_another_claim_after_the_sum_ends_the_survey(claimed) ->
     """Two sums over two sets would differ by somebody's bits."""
     claimed.tell_s1(claimed.true_set)
     before, said, true = claimed.s1, claimed.s2.statements, claimed.said_by_s2(claimed.true_set)
-    assert sums(claimed.tell_s1(by_s2(claimed, replace(true, members=b"\x01")))) == []
+    assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, members=b"\x01")))) == []
     assert b"two sets" in claimed.s1.final.says.reason
     claimed.s1, other = before, replace(before.claim, members=b"\x7f", attempt=2, formed=2)
     hashed = sha256(encode(other)).digest()
@@ -246,7 +234,7 @@ def test_a_second_set_or_another_claim_after_the_sum_ends_the_survey(claimed) ->
         chained.append(sign(claimed.s2.key, Party.S2, says, Link(link.number + 1, link.hash)))
         link = link_to(chained[-1])
     state = SyncState(other.survey, encode(claimed.s2.roster), encode(other), tuple(chained))
-    assert sums(claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))) == []
+    assert claimed.sums(claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))) == []
     assert b"another claim" in claimed.s1.final.says.reason
 
 
