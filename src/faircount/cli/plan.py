@@ -135,6 +135,8 @@ def _show(out: "Console", made: "Plan", with_all: bool) -> None:
     _ends(out, made)
     if made.room is not None:
         out.print(f"\n[bold]Room[/bold]: {made.room.words}")
+    if made.bears:
+        out.print(made.bears[0].upper() + made.bears[1:])
     notes(out, made.notes)
 
 
@@ -157,8 +159,6 @@ def _ends(out: "Console", made: "Plan") -> None:
             f"\n[bold]Chance to finish[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
         )
         out.print(pairs((str(each.topology), _chance(each) + each.words) for each in made.endings))
-        borne = ", ".join(f"{each.topology} {each.liars:,}" for each in made.endings)
-        out.print(f"Lying clients who cannot stop it: {borne}")
 
 
 def _chance(each: "Ending") -> str:

@@ -172,6 +172,13 @@ class Plan:
         """What room for missing users costs the recommended option; None where no shares travel."""
         return None if self.recommended is None else room_of(self.recommended, self.question)
 
+    @property
+    def bears(self) -> str:
+        """How many lying clients cannot stop the survey, topology by topology; empty where no users may be missing."""
+        known = self.room.liars if self.room else {str(each.topology): each.liars for each in self.endings}
+        numbers = ", ".join(f"{topology} {liars:,}" for topology, liars in known.items())
+        return f"lying clients who cannot stop it: {numbers}" if known else ""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         best, asked = self.recommended, self.question
@@ -204,6 +211,7 @@ class Plan:
         for name, half, error in self._errors():
             lines.append(f"  {name:<9}  95% error {half}, standard error {error}")
         lines += [f"supposed: {self.supposed}", self.otherwise, *([self.room.words] if self.room else [])]
+        lines += [self.bears] if self.bears else []
         return "\n".join([*lines, *(f"note: {each}" for each in self.notes)])
 
     def _errors(self) -> list[tuple[str, str, str]]:

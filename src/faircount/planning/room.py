@@ -11,7 +11,9 @@ from faircount.core.validation import share_of_users
 from faircount.planning.calibrate import families
 from faircount.planning.option import Option, option, percent
 from faircount.planning.question import Question
+from faircount.protocol import known_topologies
 from faircount.protocol.survey.parameters import room_for_absent
+from faircount.protocol.survey.topology import Attendance
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Room:
     missing: how many of them may be missing
     standard_error, half_width_95: with the room, if all these are missing; None where the budget is not met then
     standard_error_without, half_width_95_without: without the room, if nobody is missing
+    liars: of each topology, how many lying clients cannot stop a survey with this room
     """
 
     users: int
@@ -30,6 +33,7 @@ class Room:
     half_width_95: float | None
     standard_error_without: float | None
     half_width_95_without: float | None
+    liars: dict[str, int]
 
     @property
     def words(self) -> str:
@@ -57,7 +61,9 @@ def room_of(best: Option, asked: Question) -> Room | None:
     missing = share_of_users("dropout", share, asked.users)
     if best.topology is None or not missing:
         return None
-    return Room(asked.users, missing, *_errors(best, asked, share), *_errors(best, asked, 0.0))
+    who = Attendance(asked.users, asked.users - missing, 0.0, insiders=asked.insiders)
+    liars = {str(topology): topology.liars(who) for topology in known_topologies()}
+    return Room(asked.users, missing, *_errors(best, asked, share), *_errors(best, asked, 0.0), liars)
 
 
 def _errors(best: Option, asked: Question, dropout: float) -> tuple[float | None, float | None]:

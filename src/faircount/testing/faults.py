@@ -6,13 +6,14 @@ declared set, or aborted. Everything is repeatable: the same schedule gives the 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from faircount.protocol import Device, Topology, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
+from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers import user as two_servers_user
@@ -75,10 +76,11 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a schedule ended, and everything that should not have happened."""
+    """How a schedule ended, everything that should not have happened, and where S1 stood when a server lied."""
 
     ending: str
     problems: tuple[str, ...]
+    lies: tuple[State, ...] = field(default=(), compare=False)
 
 
 # --- operations
@@ -253,12 +255,13 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
 
 def play(topology: Topology, schedule: Iterable[Op], users: int = 6, seed: int = 0, *, real: bool = False) -> Outcome:
     """Play a survey of `users` through a schedule, looking after every step; `real`: with real cryptography."""
-    world = World(topology, users, seed, real=real)
+    world, lies = World(topology, users, seed, real=real), list[State]()
     for op in schedule:
+        lies += [world.s1.state] if op.kind in (Kind.LIE_S1, Kind.LIE_S2) else []
         step(world, op)
     world.finish()
     world.watch.look(world.s1, world.s2)
-    return Outcome(str(world.s1.state), tuple(dict.fromkeys(world.watch.problems)))
+    return Outcome(str(world.s1.state), tuple(dict.fromkeys(world.watch.problems)), tuple(lies))
 
 
 def step(world: World, op: Op) -> None:

@@ -1,20 +1,27 @@
 """Dishonest servers for the fault simulation: what either may sign against the other. Here those of `servers`.
 
 A lying S2 wants a sum over few people, or two sums; a lying S1 wants two results. The other server is the real one.
-What no protocol prevents is left out: a server that changes its own sum.
+What no protocol prevents is left out: a server that changes its own sum. Which lie it is follows from the numbers of a
+step: `who` has people in its bits, and so many bits of `how` choose that a lie is believed now and then, and the
+survey goes on: a chained statement that S2 has forgotten again ends it.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 from faircount.protocol import TWO_STAGE, Message
+from faircount.protocol.roles.coordinator import seal_request
+from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import PeersClaim
 from faircount.protocol.topologies.masked.messages import MaskedClaim
+from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch, Receipt, Signed, SyncState
+from faircount.protocol.wire.roster_messages import BadEntries
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
 from faircount.testing.world import World
 
@@ -26,9 +33,11 @@ def lie_of_s2(world: World, who: int, how: int) -> None:
 
     claim, message = world.s1.claim, None
     if how % 5 == 4:
-        message = _old_statement(world, who)
+        message = _old_statement(world, who, how)
+    elif world.s1.state is State.ENROLLING:
+        message = _bad_lines(world, who, how)
     elif isinstance(claim, ServersClaim):
-        message = (_foreign_set, _another_claim)[how % 2](world, claim, who)
+        message = (_foreign_set, _another_claim)[how % 2](world, claim, who, how)
     elif isinstance(claim, (PeersClaim, MaskedClaim)):
         message = lies_of_s2(world, claim, who, how)
     elif world.setup.params.topology is TWO_STAGE:
@@ -51,7 +60,7 @@ def lie_of_s1(world: World, who: int, how: int) -> None:
         lie = lies_two_stage.lies_of_s1(world, who, how)
     if lie is None:
         return
-    ahead = Link(99, bytes(32)) if how % 7 == 6 else world.s1.newest
+    ahead = Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest  # S2 takes itself for restored, and stops
     world.watch.claims[hash_of(lie)] = lie
     world.tell_s2(sign(world.s1.key, Party.S1, lie, ahead))
 
@@ -76,36 +85,68 @@ def _set(claim: ServersClaim, bits: int) -> Included:
     return Included(claim.survey, sha256(encode(claim)).digest(), named, merkle_root(roster_leaves(lines)))
 
 
-def _foreign_set(world: World, claim: ServersClaim, who: int) -> Signed:
-    stated = _set(claim, who)
+def _foreign_set(world: World, claim: ServersClaim, who: int, how: int) -> Signed:
+    everybody = (1 << len(claim.entries)) - 1
+    stated = _set(claim, who if how >> 8 & 1 else everybody & ~(1 << who % len(claim.entries)))
     world.watch.sets[hash_of(stated)] = stated
-    return sign(world.s2.key, Party.S2, stated, next_link(world))
+    return said_by_s2(world, stated, how)
 
 
-def _another_claim(world: World, claim: ServersClaim, who: int) -> Signed | None:
-    """What S2 says that stands: a smaller claim, a receipt for it, and a set to add up."""
+def _another_claim(world: World, claim: ServersClaim, who: int, how: int) -> Signed | None:
     other = replace(claim, entries=_some(claim.entries, who))
-    world.watch.claims[hash_of(other)] = other
-    receipt = next((each.says for each in world.s2.statements if isinstance(each.says, Receipt)), None)
-    if not isinstance(receipt, Receipt):
-        return None
-    stated = _set(other, (1 << len(other.entries)) - 1)
-    world.watch.sets[hash_of(stated)] = stated
-    first = sign(world.s2.key, Party.S2, replace(receipt, claim_hash=hash_of(other)), Link(1, UNCHAINED.hash))
-    second = sign(world.s2.key, Party.S2, stated, Link(2, link_to(first).hash))
-    return sign(world.s2.key, Party.S2, SyncState(claim.survey, b"", encode(other), (first, second)))
+    return what_stands(world, other, _set(other, (1 << len(other.entries)) - 1), how)
 
 
-def _old_statement(world: World, who: int) -> Signed | None:
-    """A statement from before, under a new number."""
+def _old_statement(world: World, who: int, how: int) -> Signed | None:
+    """A statement from before, under a new number or none."""
     said = world.s2.statements
-    return sign(world.s2.key, Party.S2, said[who % len(said)].says, next_link(world)) if said else None
+    return said_by_s2(world, said[who % len(said)].says, how) if said else None
 
 
-def next_link(world: World) -> Link:
-    """Where the next statement of S2 would stand."""
+def _bad_lines(world: World, who: int, how: int) -> Signed | None:
+    """Good lines of the roster called bad."""
+    asked = seal_request(world.s1)
+    if not asked.entries:
+        return None
+    return said_by_s2(world, BadEntries(asked.survey, hash_of(asked), left_out(who, how, len(asked.entries))), how)
+
+
+# --- for every topology
+
+
+def said_by_s2(world: World, what: Message, how: int) -> Signed:
+    """A lie where the next statement of S2 would stand, or in no chain."""
     newest = world.s2.newest
-    return Link(newest.number + 1, newest.hash)
+    return sign(world.s2.key, Party.S2, what, Link(newest.number + 1, newest.hash) if how >> 6 & 1 else UNCHAINED)
+
+
+def left_out(who: int, how: int, n: int) -> tuple[int, ...]:
+    """Whom of n people a lie leaves out: one of them, or all those in the bits."""
+    return tuple(i for i in range(n) if who >> i & 1) if how >> 8 & 1 else (who % n,)
+
+
+def what_stands(world: World, other: Any, stated: Included | PeersIncluded, how: int) -> Signed | None:
+    """What S2 says that stands: another claim, a receipt for it, and a set to add up.
+
+    They come instead of its newest receipt and what it has said since, or after all that.
+    """
+    said = [each.says for each in world.s2.statements]
+    given = [i for i, each in enumerate(said) if isinstance(each, Receipt)]
+    if not given:
+        return None
+    world.watch.claims[hash_of(other)], world.watch.sets[hash_of(stated)] = other, stated
+    receipt: Any = said[given[-1]]
+    words = [*(said if how >> 7 & 1 else said[: given[-1]]), replace(receipt, claim_hash=hash_of(other)), stated]
+    roster = b"" if world.s2.roster is None else encode(world.s2.roster)
+    return sign(world.s2.key, Party.S2, SyncState(other.survey, roster, encode(other), _chained(world, words)))
+
+
+def _chained(world: World, words: Sequence[Message]) -> tuple[Signed, ...]:
+    chain, before = list[Signed](), UNCHAINED
+    for number, says in enumerate(words, 1):
+        chain.append(sign(world.s2.key, Party.S2, says, Link(number, before.hash)))
+        before = link_to(chain[-1])
+    return tuple(chain)
 
 
 def hash_of(what: Message) -> bytes:

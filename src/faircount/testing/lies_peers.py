@@ -11,12 +11,11 @@ from faircount.protocol.topologies.explicit.messages import PeersClaim
 from faircount.protocol.topologies.masked.messages import HelpBatch, MaskedClaim, Ready, Unrecoverable
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
 from faircount.protocol.topologies.peers.peer_set import PeerSet
-from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Receipt, Signed, SyncState
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.protocol.wire.messages import Signed
 from faircount.sharing.packing import packed_size
-from faircount.testing.lies import hash_of, next_link
+from faircount.testing.lies import hash_of, said_by_s2, what_stands
 from faircount.testing.world import World
 
 Claim = PeersClaim | MaskedClaim
@@ -26,13 +25,13 @@ def lies_of_s2(world: World, claim: Claim, who: int, how: int) -> Signed | None:
     """A set that is not the true one, a false word on keys, or another claim; `who` has the users in its bits."""
     claim_hash, n = world.s1.claim_hash, world.s1.n
     words = (
-        named(world, claim, who),
+        named(world, claim, who, how),
         Ready(claim.survey, claim_hash),
         Unrecoverable(claim.survey, claim_hash, bitmap(_bits(who, n), n)),
     )
     if how % 4 == 3:
-        return _another_claim(world, claim, who)
-    return sign(world.s2.key, Party.S2, words[how % 4], next_link(world))
+        return _another_claim(world, claim, who, how)
+    return said_by_s2(world, words[how % 4], how)
 
 
 def lies_of_s1(world: World, claim: Claim, who: int, how: int) -> Message:
@@ -45,9 +44,10 @@ def lies_of_s1(world: World, claim: Claim, who: int, how: int) -> Message:
     return (_fewer(world, claim, who), zeros, garbage)[how % 3]
 
 
-def named(world: World, claim: Claim, who: int) -> PeersIncluded:
-    """The set of those in the bits, as S2 would name it; with a high bit, under another set's root."""
-    s1, places = world.s1, _bits(who, world.s1.n)
+def named(world: World, claim: Claim, who: int, how: int) -> PeersIncluded:
+    """The set of those in the bits, or of all but one, as S2 would name it; with a high bit, under another root."""
+    s1, sent = world.s1, members_of(claim.included if isinstance(claim, MaskedClaim) else claim.members, world.s1.n)
+    places = _bits(who, s1.n) if how >> 8 & 1 else [i for i in sent or () if i != who % s1.n]
     lines = ((s1.roster[i].user, s1.roster[i].public_key) for i in (places if who < 32 else ()))
     stated = PeersIncluded(
         claim.survey, s1.claim_hash, claim.set_digest, bitmap(places, s1.n), merkle_root(roster_leaves(lines))
@@ -71,22 +71,11 @@ def _fewer(world: World, claim: Claim, who: int) -> Claim:
     return replace(claim, **changed, included=wanted.bits, mask_keys=mask_keys, blobs=blobs)
 
 
-def _another_claim(world: World, claim: Claim, who: int) -> Signed | None:
-    """What S2 says that stands: its seal, a smaller claim, a receipt for it, and a set to add up."""
-    other, said = _fewer(world, claim, who), world.s2.statements
-    world.watch.claims[hash_of(other)] = other
-    receipt = next((each.says for each in said if isinstance(each.says, Receipt)), None)
-    if not isinstance(receipt, Receipt) or world.s2.roster is None:
-        return None
-    stated = replace(named(world, claim, who & 31), claim_hash=hash_of(other), set_digest=other.set_digest)
-    world.watch.sets[hash_of(stated)] = stated
-    words = [said[0].says, replace(receipt, claim_hash=hash_of(other)), stated]
-    chain, before = list[Signed](), UNCHAINED
-    for number, says in enumerate(words, 1):
-        chain.append(sign(world.s2.key, Party.S2, says, Link(number, before.hash)))
-        before = link_to(chain[-1])
-    state = SyncState(claim.survey, encode(world.s2.roster), encode(other), tuple(chain))
-    return sign(world.s2.key, Party.S2, state)
+def _another_claim(world: World, claim: Claim, who: int, how: int) -> Signed | None:
+    """A smaller claim, and a set of it."""
+    other = _fewer(world, claim, who)
+    stated = replace(named(world, claim, who & 31, how), claim_hash=hash_of(other), set_digest=other.set_digest)
+    return what_stands(world, other, stated, how)
 
 
 def _bits(who: int, n: int) -> list[int]:

@@ -4,9 +4,7 @@ A lying S2 wants sums over few reporters, two sums, or an election of its own; a
 over few reporters, or reporters of its own making. What S1 may show to users is in `world.tampered`.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
@@ -14,13 +12,12 @@ from faircount.protocol.topologies.two_stage.aggregator import ballot_of
 from faircount.protocol.topologies.two_stage.calls import Called
 from faircount.protocol.topologies.two_stage.messages import Announcement, Election, ElectionRequest, TwoStageClaim
 from faircount.protocol.topologies.two_stage.relay import rounds
-from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of
-from faircount.protocol.wire.messages import Receipt, Signed, SyncState
+from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.roster_messages import BadEntries
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
 from faircount.sharing.packing import packed_size
-from faircount.testing.lies import hash_of, next_link
+from faircount.testing.lies import hash_of, left_out, said_by_s2, what_stands
 from faircount.testing.world import World
 
 
@@ -29,13 +26,16 @@ def lies_of_s2(world: World, who: int, how: int) -> Signed | None:
     claim, held = world.s1.claim, world.s2.last(Election)
     first = rounds(world.s1).announcement
     if isinstance(claim, TwoStageClaim):
-        return _another_claim(world, claim, who) if how % 3 == 2 else _said(world, _set(world, claim, who))
+        another = how % 3 == 2
+        return _another_claim(world, claim, who, how) if another else said_by_s2(world, _set(world, claim, who), how)
     if held is not None and isinstance(held.says, Election):
         other = (
             replace(held.says, lists=held.says.lists[::-1]) if how % 2 else replace(held.says, keys=held.says.keys[1:])
         )
-        return _said(world, other)
-    return None if first is None else _said(world, BadEntries(first.survey, hash_of(first), _bits(who, world.s1.n)))
+        return said_by_s2(world, other, how)
+    if first is None:
+        return None
+    return said_by_s2(world, BadEntries(first.survey, hash_of(first), left_out(who, how, len(first.entries))), how)
 
 
 def lies_of_s1(world: World, who: int, how: int) -> Message | None:
@@ -54,10 +54,6 @@ def lies_of_s1(world: World, who: int, how: int) -> Message | None:
         if how % 2
         else ElectionRequest(params.survey, world.s1.digest, (who,) * params.N, (bytes(32),) * params.N)
     )
-
-
-def _said(world: World, what: Message) -> Signed:
-    return sign(world.s2.key, Party.S2, what, next_link(world))
 
 
 def _set(world: World, claim: TwoStageClaim, who: int) -> PeersIncluded:
@@ -81,26 +77,11 @@ def _fewer(s2: Aggregator, claim: TwoStageClaim, who: int) -> TwoStageClaim:
     return replace(smaller, set_digest=Called.by(smaller).digest(ballot))
 
 
-def _another_claim(world: World, claim: TwoStageClaim, who: int) -> Signed | None:
-    """What S2 says that stands: all up to its receipt, then that for a smaller claim, and a set to add up."""
-    other, said = _fewer(world.s2, claim, who), [each.says for each in world.s2.statements]
-    receipts = [each for each in said if isinstance(each, Receipt)]
-    if world.s2.roster is None or len(receipts) < 2:
-        return None
-    world.watch.claims[hash_of(other)] = other
+def _another_claim(world: World, claim: TwoStageClaim, who: int, how: int) -> Signed | None:
+    """A smaller claim, and a set of helpers for it."""
+    other = _fewer(world.s2, claim, who)
     stated = replace(_set(world, claim, who & 31), claim_hash=hash_of(other), set_digest=other.set_digest)
-    world.watch.sets[hash_of(stated)] = stated
-    words = [*said[: said.index(receipts[1])], replace(receipts[-1], claim_hash=hash_of(other)), stated]
-    state = SyncState(claim.survey, encode(world.s2.roster), encode(other), _chained(world, words))
-    return sign(world.s2.key, Party.S2, state)
-
-
-def _chained(world: World, words: Sequence[Any]) -> tuple[Signed, ...]:
-    chain, before = list[Signed](), UNCHAINED
-    for number, says in enumerate(words, 1):
-        chain.append(sign(world.s2.key, Party.S2, says, Link(number, before.hash)))
-        before = link_to(chain[-1])
-    return tuple(chain)
+    return what_stands(world, other, stated, how)
 
 
 def _bits(who: int, n: int) -> tuple[int, ...]:

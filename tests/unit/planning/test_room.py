@@ -38,6 +38,9 @@ def test_text_and_json_say_it() -> None:
     said = json.loads(CliRunner().invoke(main, [*options, "--json"]).stdout)["room"]
     assert said == fc.plan(*ASKED).room.to_dict()
     assert said["standard_error"] > said["standard_error_without"] > 0
+    assert said["liars"] == {"servers": 40, "masked": 9, "explicit": 8, "two-stage": 1}
+    assert "Lying clients who cannot stop it: servers 40, masked 9, explicit 8, two-stage 1" in shown
+    assert "lying clients who cannot stop it: servers 40, masked 9" in str(fc.plan(*ASKED))
 
 
 def test_there_is_no_room_where_no_shares_travel_or_nobody_may_be_missing() -> None:

@@ -1,8 +1,9 @@
 """What honest and lying servers learn in `two-stage`, exactly: sums of reporters' bits, found by linear algebra.
 
-Noise is off, cryptography ideal, and everybody's set is fixed and known: a server may learn each item's sum over ONE
-set of at least the minimum, and nothing else. The lies are those of `testing.lies_two_stage`, what S1 may show to users
-(`testing.world.tampered`), and two attempts over different sets whose claims and sums S1 sends in every order.
+Noise is off, cryptography ideal, and everybody's set is fixed and known (several sets are tried, and as many helpers as
+reporters): a server may learn each item's sum over ONE set of at least the minimum, and nothing else. The lies are
+those of `testing.lies_two_stage`, what S1 may show to users (`testing.world.tampered`), and two attempts over different
+sets whose claims and sums S1 sends in every order.
 """
 
 from dataclasses import dataclass, replace
@@ -58,19 +59,27 @@ class Tiny(TSSPrime):
         return np.asarray(total.sums, dtype=np.int64)
 
 
+ALTERNATING = (0, 1, 0, 1, 0)
+"""Which of two items the user at each place reports, unless told: one set A_i each."""
+
+
+@dataclass(frozen=True)
 class FixedSets(two_stage_user.TwoStageClient):
-    """The user at an even place reports the first item, the others the second: the bits alone depend on answers."""
+    """The users at these places report these items: the bits alone depend on answers."""
+
+    items: tuple[int, ...] = ALTERNATING
 
     def drawn(self, device, placed, entropy):
-        item = placed.index % 2
+        item = self.items[placed.index]
         bits = np.array([device.answer == item], dtype=dtype_for(Q))
         return two_stage_user.prepare(placed, device.invitation, (item,), bits, entropy)
 
 
-def theatre() -> ViewEnumerator:
+def theatre(items: tuple[int, ...] = ALTERNATING, k: int = 2) -> ViewEnumerator:
+    """With k = 0 an item has as many helpers as reporters, if they are more than two."""
     mechanism = Tiny(items=2, users=USERS, p=1.0, alpha=0.5, phi=1, insiders=1)
-    play = ViewEnumerator(mechanism, TWO_STAGE, minimum=MINIMUM, attempts=3, k=2)
-    play.client = FixedSets()
+    play = ViewEnumerator(mechanism, TWO_STAGE, minimum=MINIMUM, attempts=3, k=k)
+    play.client = FixedSets(items)
     return play
 
 
@@ -81,8 +90,8 @@ def places(play: ViewEnumerator) -> list[int]:
 
 def declared(play: ViewEnumerator, chosen) -> list[list[int]]:
     """Each item's sum over the users at these places, as rows."""
-    of = places(play)
-    return [[int(i in {of[at] for at in chosen if at % 2 == item}) for i in range(USERS)] for item in range(2)]
+    of, items = places(play), play.client.items
+    return [[int(i in {of[at] for at in chosen if items[at] == item}) for i in range(USERS)] for item in range(2)]
 
 
 def sets_that_explain(play: ViewEnumerator, found) -> list[tuple[int, ...]]:
@@ -208,6 +217,10 @@ FOREIGN = [0b00001, 0b11110, 0b11111]
 """Sets with somebody who is no helper."""
 
 
+BITS = 256
+"""Of `how`: a lie leaves out all those in the bits."""
+
+
 def without(*left: int) -> tuple[int, ...]:
     return tuple(at for at in EVERYBODY if at not in left)
 
@@ -234,7 +247,7 @@ def test_two_false_sets_or_a_false_root_tell_a_lying_s2_no_more(bits) -> None:
 def test_a_lying_s2_that_doubts_good_keys_learns_the_sums_over_the_others(bits) -> None:
     """By number: the survey goes on without those whom it doubts, if enough are left."""
     play = theatre()
-    known = sums_learned(play, lying_s2(Announcement, bits, 0), Party.S2)
+    known = sums_learned(play, lying_s2(Announcement, bits, BITS), Party.S2)
     order = relay.shuffled(play.s1.state, EVERYBODY)
     left = without(*(place for number, place in enumerate(order) if bits >> number & 1))
     assert known == ({left} if len(left) >= MINIMUM else set())
@@ -245,10 +258,12 @@ def test_another_election_tells_a_lying_s2_nothing(how) -> None:
     assert not sums_learned(theatre(), lying_s2(Election, 0, how), Party.S2)
 
 
-def test_a_smaller_claim_made_up_by_s2_tells_it_nothing() -> None:
+@pytest.mark.parametrize("how", [2, 128])
+def test_a_smaller_claim_made_up_by_s2_tells_it_nothing(how) -> None:
+    """Instead of its receipt, or after all that it has said."""
     play = theatre()
-    for bits in (*HELPED[4:], *FOREIGN):
-        assert not sums_learned(play, lying_s2(Receipt, bits, 2), Party.S2)
+    for bits in (*HELPED[5 - how % 4 :: 2], *FOREIGN):
+        assert not sums_learned(play, lying_s2(Receipt, bits, how), Party.S2)
 
 
 def test_a_total_over_another_set_that_is_answered_is_found(monkeypatch) -> None:
@@ -373,3 +388,27 @@ def test_false_calls_and_assignments_tell_a_lying_s1_no_more(kind, how) -> None:
     play = theatre()
     known = sums_learned(play, shown_to_one(kind, how), Party.S1)
     assert known == {play.s1.state.members}
+
+
+# --- other sets, and as many helpers as reporters
+
+
+OTHERS = {
+    "as many helpers as reporters": (ALTERNATING, 0),
+    "an item that one user reports": ((0, 1, 1, 1, 1), 2),
+    "the same, as many helpers as reporters": ((0, 1, 1, 1, 1), 0),
+    "an item that nobody reports": ((0, 0, 0, 0, 0), 0),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_with_other_sets_and_helpers_lying_servers_learn_the_sums_over_one_set(name) -> None:
+    """A helper's good seed called bad, a good key called bad; a smaller claim, two claims."""
+    play = theatre(*OTHERS[name])
+    assert sums_learned(play, everybody, Party.S2) >= {EVERYBODY}
+    helpers = {*relay.slots_of(play.s1.state, 1).holder.tolist()}
+    doubted = sum(1 << at for at in helpers - {min(helpers)})
+    sums_learned(play, lying_s2(PeersIncluded, doubted, 0, absent=0), Party.S2)  # fails where no one set explains it
+    sums_learned(play, lying_s1(TwoStageClaim, 30, 0, silent=False), Party.S1)
+    assert sums_learned(play, lying_s2(Announcement, 0b00001, BITS), Party.S2)
+    assert sums_learned(play, two_sets(0, (1, 0), 1), Party.S1) >= {without(0)}

@@ -105,9 +105,13 @@ def _handled(s: Coordinator, statement: Statement) -> Step:
 
 def _out_of_step(s: Coordinator, why: Refused) -> bool:
     """Whether S2 refuses what S1 says now because another claim stands: S1 must ask what does."""
-    asked = [sha256(each.payload).digest() for each in resume(s) if isinstance(each, Signed)]
     stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
-    return stands and s.receipt is not None and why.request_hash in asked
+    return stands and s.receipt is not None and why.request_hash in _asked(s)
+
+
+def _asked(s: Coordinator) -> list[bytes]:
+    """What S1 says to S2 now, by hash."""
+    return [sha256(each.payload).digest() for each in resume(s) if isinstance(each, Signed)]
 
 
 def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> Step:
@@ -123,7 +127,13 @@ _FOR_GOOD = (Reason.TOO_FEW, Reason.FULL, Reason.WRONG_DIGEST, Reason.MALFORMED,
 
 
 def on_refused(s: Coordinator, message: Refused, _: Statement) -> Step:
-    """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own."""
+    """S2 will never grant what we ask for now: give up. What it holds instead comes as a statement of its own.
+
+    An S2 that has named a set, and then has not come so far, lies: it would wait for ever.
+    """
+    if s.state not in FINAL and s.included is not None and message.reason == Reason.EARLY:
+        lies = message.request_hash in _asked(s)
+        return end_alone(s, "S2 named a set to add up before it had come so far") if lies else (s, ())
     asked = seal_request(s) if s.state is State.ENROLLING else s.rules.request(s)
     if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
         return s, ()

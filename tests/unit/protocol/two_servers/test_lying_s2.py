@@ -11,7 +11,7 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Aborted, Accepted, Published, Reason, Receipt, Signed, SyncState
+from faircount.protocol.wire.messages import Aborted, Accepted, Published, Reason, Receipt, Refused, Signed, SyncState
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to
 
 
@@ -144,6 +144,18 @@ def test_a_result_over_another_set_is_refused(stage, change) -> None:
     assert play.s1 is before
     assert play.tell_s1(play.by_s2(result)) == ()
     assert play.s1.state is State.PUBLISHED
+
+
+@pytest.mark.parametrize("of_the_sum", [True, False])
+def test_an_s2_that_names_a_set_and_then_wants_the_blobs_first_ends_the_survey(stage, of_the_sum) -> None:
+    """S1 said its one sum again and again, and the survey never ended."""
+    play = claimed(stage)
+    (asked,) = play.tell_s1(play.by_s2(included(play, range(5))))
+    about = sha256(asked.payload).digest() if of_the_sum else bytes(32)
+    out = play.tell_s1(play.by_s2(Refused(play.params.survey, about, int(Reason.EARLY))))
+    assert play.s1.state is (State.ABORTED if of_the_sum else State.CLAIMED)
+    assert play.sums(out) == []
+    assert play.sums(resume(play.s1)) == ([] if of_the_sum else play.sums((asked,)))
 
 
 # --- S2 rolled back -----------------------------------------------------------------------------------------------
