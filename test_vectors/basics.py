@@ -100,9 +100,12 @@ def expansion() -> list[Case]:
 
 
 def packing() -> list[Case]:
-    """Elements to bytes."""
+    """Elements to bytes: less than one group, one group, and more; powers of two, and the largest moduli."""
     rows = [(2, [1, 0, 0, 1, 1, 1, 0, 1, 1]), (7, [6, 5, 4, 3, 2, 1, 0]), (1009, [1008, 0, 1, 512]), (256, [255, 1])]
     rows += [((1 << 61) - 1, [(1 << 61) - 2, 1 << 60, 3]), (5, [])]
+    rows += [(1009, [1008, 0, 1, 512, 7]), (1009, [5, 4, 3, 2, 1, 0, 1008]), (100237, [100236, 1, 2, 3, 100235, 0, 9])]
+    rows += [(7, [each % 7 for each in range(40)]), (2, [each % 3 // 2 for each in range(110)])]
+    rows += [((1 << 31) - 1, [(1 << 31) - 2, 5]), (94906265, [94906264, 0, 7]), ((1 << 53) + 5, [1 << 53, 9])]
     return [{"q": str(q), "elements": _text(row), "packed": pack(np.array(row, dtype=np.uint64), q)} for q, row in rows]
 
 
@@ -110,18 +113,16 @@ def bad_packing() -> list[Case]:
     """Bytes that are the packed form of nothing."""
     fine = pack([1008, 0, 1], 1009)  # 30 bits in 4 bytes
     cases = [
-        ("one byte too many", fine + b"\0"),
-        ("one byte missing", fine[:-1]),
-        ("padding", bytes([*fine[:-1], fine[-1] | 0x80])),
-        ("element q", _raw([1009, 0, 1], 10)),
-        ("element 1023", _raw([1, 0, 1023], 10)),
+        ("one byte too many", 3, fine + b"\0"),
+        ("one byte missing", 3, fine[:-1]),
+        ("padding", 3, bytes([*fine[:-1], fine[-1] | 0x80])),
+        ("a last group of q^3", 3, (1009**3).to_bytes(4, "little")),
+        ("a last group with all bits", 3, ((1 << 30) - 1).to_bytes(4, "little")),
+        ("a full group of q^5", 5, (1009**5).to_bytes(7, "little")),
+        ("a full group of q^5 before another", 6, (1009**5 + (1 << 50)).to_bytes(8, "little")),
+        ("a last group of q", 6, (1009 << 50).to_bytes(8, "little")),
     ]
-    return [{"why": why, "q": "1009", "count": 3, "packed": data} for why, data in cases]
-
-
-def _raw(elements: list[int], bits: int) -> bytes:
-    whole = sum(each << bits * at for at, each in enumerate(elements))
-    return whole.to_bytes((bits * len(elements) + 7) // 8, "little")
+    return [{"why": why, "q": "1009", "count": count, "packed": data} for why, count, data in cases]
 
 
 def sealing() -> list[Case]:

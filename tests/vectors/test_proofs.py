@@ -36,8 +36,10 @@ def expanded(key: bytes, q: int, wanted: int) -> list[int]:
 
 
 def unpacked(data: bytes, q: int, wanted: int) -> list[int]:
-    bits, whole = (q - 1).bit_length(), int.from_bytes(data, "little")
-    return [whole >> at * bits & ((1 << bits) - 1) for at in range(wanted)]
+    together = next(g for g in range(1, 54) if q ** (g + 1) > 1 << 53)
+    bits, whole = (q**together - 1).bit_length(), int.from_bytes(data, "little")
+    groups = [whole >> at * bits & ((1 << bits) - 1) for at in range(-(-wanted // together))]
+    return [group // q**at % q for group in groups for at in range(together)][:wanted]
 
 
 # polynomials over F_q are lists, lowest coefficient first

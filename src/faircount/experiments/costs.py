@@ -26,6 +26,7 @@ from faircount.experiments.cost_counters import (
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.sharing.expand import KEY_BYTES
+from faircount.sharing.packing import packed_bits
 
 P = 0.5  # the sampling probability of the counted runs; what they cost does not depend on it where sets are uniform
 MOST_SHARES = 2 * 10**7  # n n N: more shares than this are not laid out to be counted
@@ -253,9 +254,9 @@ class CostTable:
     counted: dict[str, dict[str, float]]
 
     def bytes_sent(self, protocol: str) -> float:
-        """Payload that a user sends, elements packed: what the forms differ in."""
+        """Payload that a user sends, elements packed one by one: what the forms differ in."""
         found = self.counted[protocol]
-        bits = found["user: field elements sent"] * (self.modulus - 1).bit_length() + found.get("user: bits sent", 0)
+        bits = found["user: field elements sent"] * packed_bits(self.modulus, 1) + found.get("user: bits sent", 0)
         return bits / 8 + found.get("user: seeds sent", 0) * KEY_BYTES
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import check, dtype_for, from_signed, sum_rows, to_signed
+from faircount.sharing.packing import packed_bits
 from faircount.sharing.primes import smallest_prime_above
 
 OVERFLOW_PROBABILITY = 2.0**-60
@@ -183,7 +184,7 @@ class SharedMechanism(FieldMechanism):
     @property
     def response_bits(self) -> int:
         """A vector of N packed field elements."""
-        return self.N * element_bits(self.modulus)
+        return packed_bits(self.modulus, self.N)
 
     def opened(self, total: Residues) -> Residues:
         """An opened sum, refused unless it is one canonical residue per item."""
@@ -347,11 +348,6 @@ def makes_shares(mechanism: Mechanism) -> FieldMechanism:
     if not isinstance(mechanism, FieldMechanism):
         raise ParameterError(f"{mechanism.name} makes no shares, so no protocol runs it: choose one that does")
     return mechanism
-
-
-def element_bits(modulus: int) -> int:
-    """Bits of one packed field element."""
-    return (modulus - 1).bit_length()
 
 
 def share_holders(users: int, parties: int | None) -> int:

@@ -37,8 +37,9 @@ from faircount.mechanisms.decoys import (
     coins_delta,
     coins_for_releases,
 )
-from faircount.mechanisms.secret_shared import SharedMechanism, element_bits, one_hot
+from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows, to_signed
+from faircount.sharing.packing import packed_bits
 
 _BLOCK = 1 << 17  # entries made at a time
 
@@ -112,7 +113,7 @@ class VerifiedMechanism(SharedMechanism):
     @property
     def response_bits(self) -> int:
         """N + m packed field elements, without the proof."""
-        return sum(self.proven_bits) * element_bits(self.modulus)
+        return packed_bits(self.modulus, sum(self.proven_bits))
 
     def accounted(self, adversary: object) -> Adversary:
         """Those that it states guarantees against, besides all that are usual."""

@@ -123,13 +123,18 @@ def _in_message(value: Any, name: tuple[Hashable, ...], q: int, count: int) -> I
         for part in fields(value):
             content = getattr(value, part.name)
             if part.name in VECTORS:
-                size = len(content) * 8 // (q - 1).bit_length() if len(content) != packed_size(q, count) else count
-                unpacked = unpack(content, q, size)
+                unpacked = unpack(content, q, _elements_in(content, q, count))
                 yield from (((*name, part.name, i), int(each)) for i, each in enumerate(unpacked))
             elif part.name not in UNTOLD:
                 yield from _in_message(content, (*name, part.name), q, count)
     else:
         yield (*name, value), 0
+
+
+def _elements_in(content: bytes, q: int, usual: int) -> int:
+    """How many elements these bytes hold: as many as usual, else the most that fit; those behind the last one are 0."""
+    fitting = [each for each in range(8 * len(content) + 1) if packed_size(q, each) == len(content)]
+    return usual if usual in fitting else max(fitting)
 
 
 # --- linear algebra over F_q, q prime -----------------------------------------------------------------------------

@@ -61,7 +61,7 @@ from faircount.protocol.wire.stored import Rows, StoredState
 class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
-    stored_version = 4
+    stored_version = 5
     params: SurveyParameters
     key: SigningKey
     box: KeyPair

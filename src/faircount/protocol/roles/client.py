@@ -35,7 +35,7 @@ class Device(StoredState):
     and `counted` whether the result counts this device.
     """
 
-    stored_version = 1
+    stored_version = 2
     invitation: Invitation
     answer: int
     state: UserState | None = None

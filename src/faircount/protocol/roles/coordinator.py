@@ -65,7 +65,7 @@ class TopologyState(StoredState):
 class Coordinator(StoredState):
     """All that S1 keeps of one survey. `bodies`, `keys`, `uploads` and `withdrawn` are its own, filled in place."""
 
-    stored_version = 2
+    stored_version = 3
     params: SurveyParameters
     key: SigningKey
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation

@@ -1,10 +1,11 @@
 // Vectors over F_q as arrays of BigInt from 0 to q - 1: expanded from a key, packed to bytes.
 
-import { bigEndian, littleEndian } from "./bytes.js";
+import { bigEndian, littleEndian, same } from "./bytes.js";
 import { insist } from "./refusal.js";
 import { keyStream } from "./sealing.js";
 
 const SPARE_WORDS = 8;
+const LARGEST_GROUP = 1n << 53n;
 const WITNESSES = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n]; // they decide every number below 2^64
 
 /** `count` elements: the t-th accepted little-endian word of the key stream, modulo q, is element t. */
@@ -33,31 +34,41 @@ export const subtract = (a, b, q) => a.map((value, at) => residue(value - b[at],
 /** A whole number of either sign modulo q. */
 export const residue = (value, q) => ((value % q) + q) % q;
 
-/** Bits of one packed element. */
-const elementBits = (q) => (q - 1n).toString(2).length;
+/** How many elements are one number in base q, and the bits that it takes. */
+function groupOf(q) {
+  let [elements, limit] = [1, q];
+  for (; limit * q <= LARGEST_GROUP; limit *= q) elements += 1;
+  return { elements, bits: BigInt(bitLength(limit - 1n)) };
+}
 
-/** Bytes that `count` elements take. */
-export const packedSize = (q, count) => Math.ceil((elementBits(q) * count) / 8);
+const bitLength = (value) => (value === 0n ? 0 : value.toString(2).length);
 
-/** The bytes of a vector: element t at bits [t b, (t+1) b), least significant first, zeros at the end. */
+/** Bytes that `count` elements take; the last group takes the bits that its own elements need. */
+export function packedSize(q, count) {
+  const { elements, bits } = groupOf(q);
+  const last = bitLength(q ** BigInt(count % elements) - 1n);
+  return Math.ceil((Math.floor(count / elements) * Number(bits) + last) / 8);
+}
+
+/** The bytes of a vector: group t at bits [t b, (t+1) b), least significant first, zeros at the end. */
 export function pack(vector, q) {
-  const bits = BigInt(elementBits(q));
-  const whole = vector.reduceRight((sum, value) => (sum << bits) | value, 0n);
+  const { elements, bits } = groupOf(q);
+  const groups = Array.from({ length: Math.ceil(vector.length / elements) }, (_, at) =>
+    vector.slice(at * elements, (at + 1) * elements).reduceRight((sum, value) => sum * q + value, 0n));
+  const whole = groups.reduceRight((sum, value) => (sum << bits) | value, 0n);
   return littleEndianBytes(whole, packedSize(q, vector.length));
 }
 
 /** The vector of `count` elements behind packed bytes; refused unless it is their one packed form. */
 export function unpack(bytes, q, count) {
   insist(bytes.length === packedSize(q, count), "malformed", "a packed vector has another length");
-  const bits = BigInt(elementBits(q));
-  let whole = littleEndian(bytes);
-  const vector = Array.from({ length: count }, () => {
-    const value = whole & ((1n << bits) - 1n);
-    whole >>= bits;
-    return value;
+  const { elements, bits } = groupOf(q);
+  const whole = littleEndian(bytes);
+  const vector = Array.from({ length: count }, (_, at) => {
+    const group = (whole >> (bits * BigInt(Math.floor(at / elements)))) & ((1n << bits) - 1n);
+    return (group / q ** BigInt(at % elements)) % q;
   });
-  insist(whole === 0n, "malformed", "the unused bits of a packed vector are not zero");
-  insist(vector.every((value) => value < q), "malformed", "an element of a packed vector is too large");
+  insist(same(pack(vector, q), bytes), "malformed", "an element of a packed vector is too large, or bytes were changed");
   return vector;
 }
 

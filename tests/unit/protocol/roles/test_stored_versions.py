@@ -35,10 +35,10 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 LAYOUTS = {
-    "Aggregator": (4, "4d6d45647f37f7f7"),
+    "Aggregator": (5, "4d6d45647f37f7f7"),
     "Answered": (1, "a90f2bbbe3bdec2d"),
-    "Coordinator": (2, "37183699f053c887"),
-    "Device": (1, "e3c840e60da93b52"),
+    "Coordinator": (3, "37183699f053c887"),
+    "Device": (2, "e3c840e60da93b52"),
     "MaskedState": (2, "e3037672f0b0eca7"),
     "Masker": (2, "df42cc1f2ae73a3a"),
     "Member": (1, "3a29f552258ea2af"),
