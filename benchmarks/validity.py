@@ -31,13 +31,13 @@ from faircount.protocol.topologies.two_servers.user import respond
 from faircount.protocol.topologies.two_servers.validity import point_of, question, report_form
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
+from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import pack
 from table import Row, best_of, markdown
 
 PRIO3 = "Prio3Histogram, VDAF reference code"
 USERS = 1_000
 REPORTS = 4_096
-SEED = 32
 GROUP = 100  # bodies that S1 writes and acknowledges together
 TURNS = 5  # with proofs, without, with, ...: a machine that gets slower meanwhile does so for both
 
@@ -65,19 +65,19 @@ def timed(work: Callable[[], object]) -> float:
 def verification(mechanism: ServerLaplace) -> tuple[float, int]:
     """Seconds per report, of many at once, and bytes of one report."""
     form = report_form(mechanism.modulus, *mechanism.proven_bits, USERS)
-    seeds = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
-    second = expand_rows(seeds, form.q, form.width)
+    keys = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
+    second = expand_rows(keys, form.q, form.width)
     row = vector_of(mechanism, 7, SystemEntropy())
     shares = [pack(subtract(row, each, form.q), form.q) for each in second]
     asked = question(form, point_of(form, bytes(32)))
 
     def verify() -> None:
         mine = answers_of_packed(asked, shares)
-        theirs = asked.answers(expand_rows(seeds, form.q, form.width))
+        theirs = asked.answers(expand_rows(keys, form.q, form.width))
         if not asked.accepts(mine, theirs).all():
             raise RuntimeError("a valid report was refused")
 
-    return timed(verify) / REPORTS, len(shares[0]) + SEED
+    return timed(verify) / REPORTS, len(shares[0]) + SEED_BYTES
 
 
 class Prio3:

@@ -36,7 +36,7 @@ from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, r
 from faircount.protocol.wire.messages import Published, Signed, Visit, Withdraw
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
-from faircount.sharing.keys import public_key
+from faircount.sharing.keys import SEED_BYTES, public_key
 
 ITEMS = ("tea", "coffee", "water")
 
@@ -194,10 +194,10 @@ def servers_upload() -> list[Case]:
 
 def _upload(params: SurveyParameters, response: Residues) -> Case:
     guest = Invitation(secret(10), params.digest)
-    made = servers_user.prepare(params, guest, response, secret(12), pair(11), Listed(), RealSealing())
-    body = made.body
+    seed = secret(12)[:SEED_BYTES]
+    body = servers_user.prepare(params, guest, response, seed, pair(11), Listed(), RealSealing()).body
     return (
-        {"published": params.published.decode(), "token": secret(10), "secret": secret(11), "seed": secret(12)}
+        {"published": params.published.decode(), "token": secret(10), "secret": secret(11), "seed": seed}
         | {"response": response.tolist(), "salt": body.salt, "share": body.share, "blob": body.blob}
         | {"body": encode(body), "commitment": RealSealing().commit(body.salt, body.share), "s2_secret": secret(102)}
     )

@@ -71,7 +71,9 @@ SEEDED = "the randomness was seeded, so that anybody can repeat it"
 """Why the guarantee of a simulation is void."""
 
 GENERATOR = "nobody can tell the output of AES-256-CTR from random bits"
-"""What every guarantee supposes: all noise and all shares come from that generator, keyed by the operating system."""
+"""What every guarantee supposes: all noise and all shares come from that generator, keyed by the operating system.
+
+A key has 32 bytes, or is made of a seed with 16 (`sharing.keys.SEED_BYTES`)."""
 
 SMALLEST_STATED = 1e-30
 """A delta below this is not stated in digits: what `GENERATOR` supposes is not known to so many."""

@@ -13,7 +13,7 @@ TITLES = {
     "dpds": "DPDS (Algorithm 2): everybody shares with everybody",
     "tss": "TSS (Algorithm 3): reporters share among elected helpers",
     "tss_prime": "TSS' (Algorithm 4), what it adds: d_j = phi + 1 - m_j helpers for an item of m_j < phi + 1 reporters",
-    "seeded": "DPDS with seeded shares: a share is sent as the 32-byte seed that expands to it",
+    "seeded": "DPDS with seeded shares: a share is sent as the 16-byte seed that expands to it",
     "servers": "DPDS between two servers: one row to S1, one seed to S2",
 }
 
@@ -73,4 +73,4 @@ def _show(made: "CostTable") -> None:
         out.print(grid(["cost", "paper", "", "corrected", "", "counted"], cells, left=(0, 1, 3)))
     sent = ", ".join(f"{name} {value:,.0f}" for name, value in said["bytes_sent_per_user"].items())
     out.print(f"\nBytes that a user sends, elements packed: {sent}.")
-    out.print("Seeds pay off where a row of N elements is longer than 32 bytes; two servers, from a few users on.")
+    out.print("Seeds pay off where a row of N elements is longer than 16 bytes; two servers, from a few users on.")

@@ -14,8 +14,9 @@ from faircount.core.errors import CorruptSumError
 from faircount.mechanisms.secret_shared import SharedMechanism
 from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse
 from faircount.sharing.additive import combine, split
-from faircount.sharing.expand import KEY_BYTES, expand
+from faircount.sharing.expand import expand
 from faircount.sharing.field import subtract
+from faircount.sharing.keys import SEED_BYTES, derive_key
 
 USER, SERVER, S1, S2 = "user", "server", "S1", "S2"
 
@@ -59,17 +60,17 @@ class Tally:
         self.note(party, "field additions", rows[1:].size)
         return combine(rows, q)
 
-    def expand(self, party: str, key: bytes, q: int, count: int) -> Residues:
-        """A share from the key that stands for it."""
+    def expand(self, party: str, seed: bytes, q: int, count: int) -> Residues:
+        """A share from the seed that stands for it."""
         self.note(party, "field elements expanded", count)
-        return expand(key, q, count)
+        return expand(derive_key(seed, b"", b"costs"), q, count)
 
-    def hide(self, row: Residues, keys: list[bytes], q: int) -> Residues:
-        """A user's row minus the shares that its keys stand for."""
-        for key in keys:
-            row = subtract(row, self.expand(USER, key, q, row.size), q)
+    def hide(self, row: Residues, seeds: list[bytes], q: int) -> Residues:
+        """A user's row minus the shares that its seeds stand for."""
+        for seed in seeds:
+            row = subtract(row, self.expand(USER, seed, q, row.size), q)
             self.note(USER, "field additions", row.size)
-        self.note(USER, "seeds drawn", len(keys))
+        self.note(USER, "seeds drawn", len(seeds))
         return row
 
     def send(self, party: str, elements: Residues) -> None:
@@ -102,17 +103,17 @@ def distributed_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Ent
 
 
 def seeded_sampling(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> dict[str, float]:
-    """Algorithm 2 with seeds: a share is sent as the key that expands to it; the one that is not stays at home."""
+    """Algorithm 2 with seeds: a share is sent as the seed that expands to it; the one that is not stays at home."""
     n, q, tally = mechanism.n, mechanism.modulus, Tally()
     responses = mechanism.respond(answers, entropy)
     tally.note(USER, "Bernoulli draws", n)
-    keys = [[entropy.bytes(KEY_BYTES) for _ in range(n - 1)] for _ in range(n)]
-    held = [[tally.hide(row, mine, q)] for row, mine in zip(responses, keys, strict=True)]
+    seeds = [[entropy.bytes(SEED_BYTES) for _ in range(n - 1)] for _ in range(n)]
+    held = [[tally.hide(row, mine, q)] for row, mine in zip(responses, seeds, strict=True)]
     tally.begin_round(USER)
-    for sender, mine in enumerate(keys):
+    for sender, mine in enumerate(seeds):
         tally.note(USER, "seeds sent", len(mine))
-        for receiver, key in zip((each for each in range(n) if each != sender), mine, strict=True):
-            held[receiver].append(tally.expand(USER, key, q, mechanism.N))
+        for receiver, seed in zip((each for each in range(n) if each != sender), mine, strict=True):
+            held[receiver].append(tally.expand(USER, seed, q, mechanism.N))
     sums = np.array([tally.add(USER, np.array(mine), q) for mine in held])
     tally.begin_round(USER)
     tally.send(USER, sums)
@@ -127,15 +128,15 @@ def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> 
     n, q, tally = mechanism.n, mechanism.modulus, Tally()
     responses = mechanism.respond(answers, entropy)
     tally.note(USER, "Bernoulli draws", n)
-    keys = [entropy.bytes(KEY_BYTES) for _ in range(n)]
-    hidden = np.array([tally.hide(row, [key], q) for row, key in zip(responses, keys, strict=True)])
+    seeds = [entropy.bytes(SEED_BYTES) for _ in range(n)]
+    hidden = np.array([tally.hide(row, [seed], q) for row, seed in zip(responses, seeds, strict=True)])
     tally.begin_round(USER)
     tally.send(USER, hidden)
-    tally.note(USER, "seeds sent", len(keys))
+    tally.note(USER, "seeds sent", len(seeds))
     first = tally.add(S1, hidden, q)
     tally.begin_round(S1)
     tally.send(S1, first)
-    second = tally.add(S2, np.array([tally.expand(S2, key, q, mechanism.N) for key in keys]), q)
+    second = tally.add(S2, np.array([tally.expand(S2, seed, q, mechanism.N) for seed in seeds]), q)
     opened = tally.add(S2, np.array([first, second]), q)
     _check(opened, mechanism.total(responses))
     tally.note(S2, "real multiplications", opened.size)

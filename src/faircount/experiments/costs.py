@@ -25,7 +25,7 @@ from faircount.experiments.cost_counters import (
 )
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
-from faircount.sharing.expand import KEY_BYTES
+from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import packed_bits
 
 P = 0.5  # the sampling probability of the counted runs; what they cost does not depend on it where sets are uniform
@@ -257,7 +257,7 @@ class CostTable:
         """Payload that a user sends, elements packed one by one: what the forms differ in."""
         found = self.counted[protocol]
         bits = found["user: field elements sent"] * packed_bits(self.modulus, 1) + found.get("user: bits sent", 0)
-        return bits / 8 + found.get("user: seeds sent", 0) * KEY_BYTES
+        return bits / 8 + found.get("user: seeds sent", 0) * SEED_BYTES
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -21,6 +21,12 @@ S2_INDEX = 0xFFFFFFFF
 
 KEY_BYTES = 32
 SURVEY_BYTES = 16
+SEED_BYTES = 16
+"""A seed from which a share or a mask is made, sealed to S2.
+
+It is as hard to guess as X25519, under which it travels, is to break: 2^128 tries, each for one user alone, because the
+key that is made of a seed is bound to survey and user (`key_info`).
+"""
 
 _LABEL = b"faircount/1\x00"
 _INFO = struct.Struct(">12sB16sIII32s")

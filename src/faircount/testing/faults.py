@@ -19,9 +19,9 @@ from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers import user as two_servers_user
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import form_of
-from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejected, addressee, decode
+from faircount.sharing.keys import SEED_BYTES
 from faircount.testing.invalid_reports import invalid_kinds
 from faircount.testing.lies import lie_of_s1, lie_of_s2
 from faircount.testing.world import Trouble, World, corrupted, rotten
@@ -222,7 +222,7 @@ def _invalid(world: World, op: Op) -> None:
         return
     kinds = list(invalid_kinds(form).values())
     row, invitation = kinds[op.how % len(kinds)](form, world.entropy), device.invitation
-    secrets = world.entropy.bytes(SEED), world.sealing.keypair(world.entropy)
+    secrets = world.entropy.bytes(SEED_BYTES), world.sealing.keypair(world.entropy)
     made = two_servers_user.prepare(params, invitation, row, *secrets, world.entropy, world.sealing)
     world.watch.invalid.add(made.public_key)
     world.watch.items[invitation.user] = at

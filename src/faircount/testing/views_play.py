@@ -35,6 +35,7 @@ from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Rejected, addressee
 from faircount.protocol.wire.sealing import KeyPair, Sealing
 from faircount.sharing.field import dtype_for
+from faircount.sharing.keys import SEED_BYTES
 from faircount.testing.views import Chance, Eyes, Ideal, Law, Node, Scripted, every_run
 
 Outcomes = list[tuple[tuple[int, ...], int]]
@@ -85,7 +86,7 @@ def _vector(params: SurveyParameters, answer: int, entropy: Entropy) -> Residues
 class _Servers(TwoServersClient):
     def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
         vector = _vector(params, blank.answer, entropy)
-        keys, seed = sealing.keypair(entropy), entropy.bytes(two_servers_user.SEED)
+        keys, seed = sealing.keypair(entropy), entropy.bytes(SEED_BYTES)
         made = two_servers_user.prepare(params, blank.invitation, vector, seed, keys, entropy, sealing)
         return Device(blank.invitation, blank.answer, made, (made.body,))
 

@@ -94,7 +94,7 @@ def test_uniform_sets_have_the_closed_form() -> None:
 def test_bytes_favour_two_servers(table: CostTable) -> None:
     sent = {name: table.bytes_sent(name) for name in CELLS if name != "tss_prime"}
     assert sent["servers"] < sent["dpds"] < sent["seeded"]  # a row of 6 elements is shorter than a seed
-    assert sent["servers"] == 6 * 5 / 8 + 32
+    assert sent["servers"] == 6 * 5 / 8 + 16
     assert sent["dpds"] == 24 * 6 * 5 / 8
 
 

@@ -33,7 +33,6 @@ from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Total
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import ShareSum
 from faircount.protocol.topologies.two_stage import user as two_stage_user
@@ -42,8 +41,9 @@ from faircount.protocol.topologies.two_stage.messages import SlotComplaint, Slot
 from faircount.protocol.topologies.two_stage.relay import ballot_of, slots_of
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Inquiry, Published, Signed, Visit
-from faircount.protocol.wire.sealing import IdealSealing, Sealing
+from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing, Sealing
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign, verified
+from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import packed_size
 
 
@@ -202,7 +202,7 @@ class ProvenStage(BytesStage):
 
     def sends(self, i: int, row: Any) -> None:
         """User i splits this row between the servers instead of a report."""
-        mine, seed = self.s2.sealing.keypair(self.entropy), self.entropy.bytes(32)
+        mine, seed = self.s2.sealing.keypair(self.entropy), self.entropy.bytes(SEED_BYTES)
         terms = self.params, self.invitations[i], row, seed, mine, self.entropy, self.s2.sealing
         self.people[i] = servers_user.prepare(*terms)
         self.tell_s1(self.people[i].body)

@@ -11,17 +11,14 @@ from faircount.protocol.roles.coordinate import FROM_USERS
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party, class_of, most_bytes
 from faircount.protocol.wire.messages import Reason, Rejected, Signed, decode, rejected
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.sharing.packing import packed_size
-
-SEED = 32
-"""Bytes of the seed that a user seals where a share is expanded from one: more than a short vector has."""
 
 
 def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
     """Bytes of the longest message of this kind that a user of this survey sends."""
     vector = packed_size(params.q, params.topology.vector_size(params.mechanism))
-    usual = params.n_max, max(vector, SEED) + OVERHEAD
+    usual = params.n_max, max(vector + OVERHEAD, SEALED_SEED)
     return most_bytes(kind, *params.topology.sizes(params).get(kind, usual))
 
 

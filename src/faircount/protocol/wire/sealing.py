@@ -23,11 +23,13 @@ from faircount.core.errors import ProtocolError, ShareError
 from faircount.protocol.wire.digests import labelled
 from faircount.sharing.expand import expand, expand_rows
 from faircount.sharing.field import dtype_for
-from faircount.sharing.keys import agree, derive_key
+from faircount.sharing.keys import SEED_BYTES, agree, derive_key
 
 NONCE = 12
 OVERHEAD = NONCE + 16
 """Bytes by which a blob is longer than what is in it."""
+SEALED_SEED = SEED_BYTES + OVERHEAD
+"""Bytes of the blob that holds a seed."""
 
 
 @dataclass(frozen=True)

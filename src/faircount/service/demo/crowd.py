@@ -18,11 +18,12 @@ from faircount.core.errors import ProtocolError, UnreachableError
 from faircount.protocol import Device
 from faircount.protocol.survey.states import FINAL
 from faircount.protocol.topologies.two_servers.reports import form_of
-from faircount.protocol.topologies.two_servers.user import SEED, prepare
+from faircount.protocol.topologies.two_servers.user import prepare
 from faircount.protocol.wire.sealing import RealSealing
 from faircount.service.calls import Patience, RemoteServer, Reply
 from faircount.service.client import Participation, connect
 from faircount.service.device_file import Kept
+from faircount.sharing.keys import SEED_BYTES
 
 PAUSE = 0.1
 """Seconds between two rounds."""
@@ -136,7 +137,7 @@ def lie(part: Participation, item: str) -> None:
     if form is None:
         raise ProtocolError("where reports are not proven, a lie is not noticed: choose another mechanism")
     row = INVALID["fifty votes and minus forty-nine"](form, entropy)
-    made = prepare(params, invitation, row, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)
+    made = prepare(params, invitation, row, entropy.bytes(SEED_BYTES), crypto.keypair(entropy), entropy, crypto)
     position = [str(each) for each in part.items].index(item)
     device = Device(invitation, position, state=made, waiting=(made.body,))
     part.file.save(Kept(part.server.address, params.published, device))

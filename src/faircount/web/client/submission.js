@@ -8,7 +8,7 @@ import { entryMac } from "./invitation.js";
 import { respond } from "./parameters.js";
 import { agree, deriveKey, freshKeyPair, keyInfo, PURPOSE, S2_INDEX, seal } from "./sealing.js";
 
-const SEED = 32;
+const SEED = 16;
 const SALT = 16;
 
 /** The body for the item at this position, and the parts of it that the page shows. */

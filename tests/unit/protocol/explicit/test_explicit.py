@@ -24,7 +24,7 @@ from faircount.protocol.wire.messages import (
     Reason,
     Wait,
 )
-from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing
 from faircount.sharing.field import subtract
 from faircount.sharing.packing import packed_size, unpack
 
@@ -166,7 +166,11 @@ def test_forms_are_checked_at_the_door(stage) -> None:
     assert play.tell_s1(replace(bundle, blobs=(b"", *bundle.blobs[1:])))[0].why is Reason.MALFORMED
     play.share_all()
     size = packed_size(play.setup.params.q, play.setup.params.N)
-    for vector, seed in ((bytes(size), b"x"), (bytes(size + 1), bytes(60)), (b"\xff" * size, bytes(60))):
+    for vector, seed in (
+        (bytes(size), b"x"),
+        (bytes(size + 1), bytes(SEALED_SEED)),
+        (b"\xff" * size, bytes(SEALED_SEED)),
+    ):
         short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), vector, seed)
         assert play.tell_s1(short)[0].why is Reason.MALFORMED
     accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
@@ -210,7 +214,7 @@ def test_costs_are_those_of_the_paper(stage) -> None:
     call = play.visit(0)
     assert [len(blob) for blob in call.blobs] == [one] * (n - 1)
     _, body = explicit_user.answer_call(play.people[0], call, play.entropy)
-    assert (len(body.vector), len(body.blob)) == (one - 28, 60)
+    assert (len(body.vector), len(body.blob)) == (one - 28, SEALED_SEED)
 
 
 def test_it_runs_on_ideal_sealing_too(stage) -> None:

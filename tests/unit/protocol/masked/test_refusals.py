@@ -22,6 +22,7 @@ from faircount.protocol.wire.messages import (
     Refused,
     Rejected,
 )
+from faircount.protocol.wire.sealing import SEALED_SEED
 
 
 def without(n, *gone):
@@ -154,7 +155,7 @@ def test_who_is_cut_off_while_sharing_is_not_in_the_set(masked) -> None:
 
 def altered(play, everybody, part, **change):
     wanted = PeerSet(play.s1.digest, 1, 20, tuple(sorted(everybody)))
-    hashes = tuple(bytes(60) for _ in part)
+    hashes = tuple(bytes(SEALED_SEED) for _ in part)
     keys = tuple(play.people[i].mask.public for i in wanted.members)
     bits = bitmap(part, 20)
     claim = MaskedClaim(play.setup.params.survey, play.s1.digest, 1, wanted.bits, bits, wanted.set_digest, keys, hashes)

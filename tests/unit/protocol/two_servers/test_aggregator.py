@@ -20,6 +20,7 @@ from faircount.protocol.wire.messages import (
     Refused,
     SyncRequest,
 )
+from faircount.protocol.wire.sealing import SEALED_SEED
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack
 
@@ -82,7 +83,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     (claim,) = play.deadline()
     (batch,) = play.tell_s1(play.tell_s2(claim)[0])
     blobs = [play.s1.bodies[line.user].blob for line in play.s1.claim.entries]
-    wrong = Batch(play.setup.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(60)))
+    wrong = Batch(play.setup.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(SEALED_SEED)))
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_BLOBS
     play.settle((batch,))
     assert play.counts() == [1] * 6
@@ -91,7 +92,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
 def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    spoiled = replace(play.people[3].body, blob=bytes(60))
+    spoiled = replace(play.people[3].body, blob=bytes(SEALED_SEED))
     assert isinstance(play.tell_s1(spoiled)[0], Accepted)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
@@ -129,7 +130,7 @@ def test_too_many_blobs_that_do_not_open_abort_and_charge(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
-        play.tell_s1(replace(play.people[i].body, blob=bytes(60)))
+        play.tell_s1(replace(play.people[i].body, blob=bytes(SEALED_SEED)))
     play.settle(play.deadline())
     assert play.s1.state is play.s2.state is State.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT

@@ -18,6 +18,7 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import ServersClaim
+from faircount.protocol.topologies.two_servers.user import expansion_info
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Accepted,
@@ -30,8 +31,9 @@ from faircount.protocol.wire.messages import (
     SyncRequest,
     Wait,
 )
-from faircount.protocol.wire.sealing import IdealSealing
+from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing, RealSealing
 from faircount.protocol.wire.signing import sign
+from faircount.sharing.keys import SEED_BYTES
 
 S = SERVERS
 
@@ -96,7 +98,8 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
         ({"access": bytes(32)}, Reason.UNKNOWN),
         ({"share": b""}, Reason.MALFORMED),
         ({"share": b"\xff" * 3}, Reason.MALFORMED),
-        ({"blob": bytes(59)}, Reason.MALFORMED),
+        ({"blob": bytes(SEALED_SEED - 1)}, Reason.MALFORMED),
+        ({"blob": bytes(SEALED_SEED + 16)}, Reason.MALFORMED),
         ({"public_key": b"\xff" * 32}, Reason.MALFORMED),
         ({"survey": bytes(16)}, Reason.MALFORMED),
     ],
@@ -174,6 +177,17 @@ def test_it_runs_on_ideal_sealing_too(stage) -> None:
     assert play.counts() == [1, 0, 1, 1, 1, 1]
 
 
+def test_a_guessed_seed_fits_one_user_of_one_survey(stage) -> None:
+    """A seed has 16 bytes: were its expansion the same for everybody, one guess could be tried on all users at once."""
+    params, other = stage(S).params, stage(S, seed=2).params
+    users, keys, seed = (bytes(16), b"u" * 16), (bytes(32), b"k" * 32), bytes(SEED_BYTES)
+    uses = [(survey, user, key) for survey in (params, other) for user in users for key in keys]
+    long = [
+        RealSealing().stretch(seed, survey.digest, expansion_info(survey, *whose), 1009, 50) for survey, *whose in uses
+    ]
+    assert len({tuple(row.tolist()) for row in long}) == len(uses)
+
+
 def test_under_300_bytes_for_30_items_and_1000_users() -> None:
     sizes = {}
     for mechanism in (
@@ -185,7 +199,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
         person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
         sizes[mechanism.name] = len(encode(person.body))
     assert all(size < 300 for size in sizes.values()), sizes
-    assert sizes == {"laplace": 245, "decoys": 248}
+    assert sizes == {"laplace": 229, "decoys": 232}
 
 
 def test_a_played_survey_carries_its_guarantee() -> None:

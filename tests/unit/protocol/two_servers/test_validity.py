@@ -11,7 +11,8 @@ import pytest
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.estimation.validity import FAILURE_BITS
-from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, blocks
+from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, blocks, form_of
 from faircount.protocol.topologies.two_servers.validity import (
     ReportForm,
     point_of,
@@ -21,6 +22,8 @@ from faircount.protocol.topologies.two_servers.validity import (
 )
 from faircount.sharing.additive import split
 from faircount.sharing.expand import expand
+from faircount.sharing.keys import SEED_BYTES
+from faircount.sharing.packing import packed_size
 from faircount.sharing.products import matrix_product
 
 KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json").read_bytes())["cases"]
@@ -133,6 +136,16 @@ def test_the_degree_is_chosen_for_the_whole_survey():
         form = report_form(q, items, coins, users)
         failing = users * 2 * (form.bits + form.degree - 1) / (q**form.degree - q)
         assert failing <= 2.0**-FAILURE_BITS
+
+
+@pytest.mark.parametrize(
+    ("users", "items", "size", "prio3", "part"),
+    [(1000, 30, 120, 1040, 6), (1000, 300, 822, 6512, 6), (100_000, 30, 171, 1040, 5), (100_000, 300, 1296, 6512, 5)],
+)
+def test_row_and_seed_are_a_small_part_of_prio3s_shares(users, items, size, prio3, part):
+    """`prio3` is what benchmarks/validity.py finds for Prio3Histogram of the VDAF reference code."""
+    form = form_of(ServerLaplace(items=items, users=users, epsilon=1.0))
+    assert packed_size(form.q, form.width) + SEED_BYTES == size <= prio3 / part
 
 
 # zero knowledge

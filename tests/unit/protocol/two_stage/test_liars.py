@@ -11,7 +11,6 @@ import pytest
 from faircount.protocol import resume
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.blame import blamed
 from faircount.protocol.topologies.two_stage.lists import is_listed, item_salt, list_root, prove_listed
@@ -27,6 +26,7 @@ from faircount.protocol.topologies.two_stage.relay import (
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Published, Reason, Signed, SyncState, decode
+from faircount.protocol.wire.sealing import SEALED_SEED
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
 from faircount.sharing.packing import packed_size
 

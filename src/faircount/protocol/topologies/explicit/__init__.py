@@ -21,10 +21,9 @@ from faircount.protocol.topologies.explicit.coordinator import S1
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle, SumUpload
 from faircount.protocol.topologies.explicit.user import ExplicitClient
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import Message, encode, size_with_blobs
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.sharing.packing import packed_size
 
 

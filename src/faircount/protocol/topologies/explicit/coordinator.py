@@ -10,11 +10,10 @@ from faircount.protocol.topologies.explicit.messages import Call, Complaint, Pee
 from faircount.protocol.topologies.peers import one_sum, roster
 from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set, shrunk
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.messages import Published, Reason, Visit, rejected
 from faircount.protocol.wire.packed_rows import is_vector
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import packed_size
 

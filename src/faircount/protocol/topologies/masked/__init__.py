@@ -32,10 +32,9 @@ from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, 
 from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
 from faircount.protocol.topologies.masked.user import MaskedClient
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES

@@ -30,13 +30,12 @@ from faircount.protocol.topologies.peers import one_sum, roster
 from faircount.protocol.topologies.peers.messages import Peer, PeersIncluded
 from faircount.protocol.topologies.peers.one_sum import PeersState
 from faircount.protocol.topologies.peers.peer_set import PeerSet
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import beside, bitmap, members_of
 from faircount.protocol.wire.messages import Inquiry, Published, Reason, Visit, Wait, rejected
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.roster_messages import Seal
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.keys import KEY_BYTES, canonical_key
 from faircount.sharing.shamir import SHARE_BYTES

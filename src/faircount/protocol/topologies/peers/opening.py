@@ -17,11 +17,12 @@ from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
-from faircount.protocol.topologies.peers.self_mask import SEED, Round
+from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, rejected
 from faircount.protocol.wire.packed_rows import sum_vectors
 from faircount.sharing.field import check, subtract, sum_rows
+from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
 
 AT_ONCE = 1000
@@ -82,7 +83,7 @@ def admitted(s: Aggregator, claim: Any, included: int, places: Sequence[int] | N
 def open_seeds(s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence[bytes]) -> dict[int, bytes]:
     """The seeds that open, by place."""
     found = {j: opened(s, j, now.seed_info(j), blob) for j, blob in zip(places, blobs, strict=True)}
-    return {j: seed for j, seed in found.items() if len(seed) == SEED}
+    return {j: seed for j, seed in found.items() if len(seed) == SEED_BYTES}
 
 
 def self_masks(s: Aggregator, now: Round, seeds: Mapping[int, bytes]) -> Residues:

@@ -14,13 +14,10 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.wire.sealing import OVERHEAD, Sealing
+from faircount.protocol.wire.sealing import Sealing
 from faircount.sharing.field import add
-from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
 from faircount.sharing.packing import pack
-
-SEED = 32
-SEALED_SEED = SEED + OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def hidden(member: Member, now: Round, vector: Residues, entropy: Entropy) -> tu
     secret = member.sealing.agree(member.keys, member.params.keys.box)
     if secret is None:
         raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
-    seed, q = entropy.bytes(SEED), member.params.q
+    seed, q = entropy.bytes(SEED_BYTES), member.params.q
     masked = add(vector, now.self_mask(member.sealing, member.index, seed, len(vector)), q)
     blob = member.sealing.seal(secret, member.digest, now.seed_info(member.index), seed, entropy)
     return pack(masked, q), blob

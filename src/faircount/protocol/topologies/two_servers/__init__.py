@@ -25,9 +25,9 @@ from faircount.protocol.topologies.two_servers.aggregator import S2
 from faircount.protocol.topologies.two_servers.coordinator import S1
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import derived, form_of, vector_size
-from faircount.protocol.topologies.two_servers.user import SALT, SEED, TwoServersClient
+from faircount.protocol.topologies.two_servers.user import SALT, TwoServersClient
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import SEALED_SEED
 from faircount.sharing.packing import packed_size
 
 
@@ -49,7 +49,7 @@ def check(params: SurveyParameters) -> None:
 
 def bytes_sent(mechanism: FieldMechanism) -> int:
     """One submission, as it is encoded."""
-    share, blob = bytes(packed_size(mechanism.modulus, vector_size(mechanism))), bytes(SEED + OVERHEAD)
+    share, blob = bytes(packed_size(mechanism.modulus, vector_size(mechanism))), bytes(SEALED_SEED)
     return len(encode(Submission(bytes(16), bytes(32), bytes(32), bytes(32), bytes(SALT), share, blob)))
 
 

@@ -30,13 +30,14 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_answers,
     vector_size,
 )
-from faircount.protocol.topologies.two_servers.user import SEED, expansion_info, seal_info
+from faircount.protocol.topologies.two_servers.user import expansion_info, seal_info
 from faircount.protocol.topologies.two_servers.validity import Question
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch, Reason, rejected
 from faircount.protocol.wire.roster_messages import SealRequest
 from faircount.sharing.field import add, check, dtype_for, sum_rows
+from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
 
 Holder = tuple[Submitter, bytes]
@@ -145,7 +146,7 @@ def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:
     secret = s.sealing.agree(s.box, each.public_key)
     info = seal_info(s.params, each.user, each.public_key, each.commitment)
     seed = None if secret is None else s.sealing.open(secret, s.params.digest, info, blob)
-    return seed if seed is not None and len(seed) == SEED else None
+    return seed if seed is not None and len(seed) == SEED_BYTES else None
 
 
 def _expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:

@@ -30,7 +30,6 @@ from faircount.protocol.topologies.two_servers.reports import (
     unpack_answers,
     vector_size,
 )
-from faircount.protocol.topologies.two_servers.user import SEED
 from faircount.protocol.wire.codec import Message, Party, encode, packed
 from faircount.protocol.wire.digests import members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import (
@@ -46,7 +45,7 @@ from faircount.protocol.wire.messages import (
     rejected,
 )
 from faircount.protocol.wire.packed_rows import first_elements, is_vector, sum_packed
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import SEALED_SEED
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import pack
 
@@ -57,7 +56,7 @@ def take(s: Coordinator, message: Submission) -> coordinator.Step:
     if isinstance(user, Rejected):
         return s, (user,)
     size = vector_size(s.params.mechanism)
-    if len(message.blob) != SEED + OVERHEAD or not is_vector(message.share, s.params.q, size):
+    if len(message.blob) != SEALED_SEED or not is_vector(message.share, s.params.q, size):
         return s, (rejected(Reason.MALFORMED, "the share or the blob does not have the form of this survey"),)
     return coordinator.write_body(s, user, message, open_=s.state is State.SUBMITTING)
 

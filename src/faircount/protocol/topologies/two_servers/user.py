@@ -17,10 +17,9 @@ from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
 from faircount.sharing.field import subtract
-from faircount.sharing.keys import S2_INDEX, Purpose, key_info
+from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
 from faircount.sharing.packing import pack
 
-SEED = 32
 SALT = 16
 
 
@@ -46,7 +45,7 @@ def respond(
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
     crypto = RealSealing() if sealing is None else sealing
     response = vector_of(params.mechanism, answer, entropy)
-    return prepare(params, invitation, response, entropy.bytes(SEED), crypto.keypair(entropy), entropy, crypto)
+    return prepare(params, invitation, response, entropy.bytes(SEED_BYTES), crypto.keypair(entropy), entropy, crypto)
 
 
 def prepare(

@@ -23,13 +23,12 @@ from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import Attendance, Completion, Size, Topology
 from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage.aggregator import S2
 from faircount.protocol.topologies.two_stage.coordinator import S1
 from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotComplaint, SlotSums
 from faircount.protocol.topologies.two_stage.user import TwoStageClient
 from faircount.protocol.wire.codec import Message, encode, size_with_blobs
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.sharing.packing import packed_size
 
 FRAGILE = (

@@ -8,7 +8,6 @@ from faircount.protocol.roles.coordinator import Coordinator, Rules
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.peers import one_sum, roster
 from faircount.protocol.topologies.peers.messages import PeersIncluded
-from faircount.protocol.topologies.peers.self_mask import SEALED_SEED
 from faircount.protocol.topologies.two_stage import announcing
 from faircount.protocol.topologies.two_stage.blame import blamed
 from faircount.protocol.topologies.two_stage.messages import (
@@ -43,7 +42,7 @@ from faircount.protocol.wire.digests import merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Published, Reason, Receipt, Visit, rejected
 from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.roster_messages import BadEntries
-from faircount.protocol.wire.sealing import OVERHEAD
+from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import packed_size
 
