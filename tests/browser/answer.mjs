@@ -41,5 +41,5 @@ async function lie(params, guest, numbers) {
   const bits = numbers.map((value) => Number(residue(BigInt(value), params.q)));
   const blind = uniformElements(params.q, form.degree, systemRandom).map(Number);
   const row = prove(form, bits, blind).map(BigInt);
-  return prepared(params, guest, row, systemRandom(32), await freshKeyPair(), systemRandom);
+  return prepared(params, guest, row, systemRandom(16), await freshKeyPair(), systemRandom);
 }
