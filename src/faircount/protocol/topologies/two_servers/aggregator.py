@@ -59,7 +59,8 @@ class Opened(Sequence[Holder]):
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
             return [self[at] for at in range(*which.indices(len(self)))]
-        return self._entries[self.places[which]], bytes(self._seeds[which * SEED : (which + 1) * SEED])
+        seed = self._seeds[which * SEED_BYTES : (which + 1) * SEED_BYTES]
+        return self._entries[self.places[which]], bytes(seed)
 
 
 def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
