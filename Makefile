@@ -56,7 +56,7 @@ kills: $(STAMP)  ## 100 surveys of all topologies on each database while both se
 	FAIRCOUNT_KILLS=100 FAIRCOUNT_SEED=$(SEED) $(BIN)/python -m pytest -n 4 --dist worksteal tests/service/test_kills.py
 
 load: $(STAMP)  ## submissions per second beside an empty handler, and a survey end to end (make load USERS=100000 POSTGRESQL=1)
-	$(BIN)/python benchmarks/service_load.py --users $(USERS) $(if $(POSTGRESQL),--postgresql)
+	PYTHONPATH=tests/support $(BIN)/python benchmarks/service_load.py --users $(USERS) $(if $(POSTGRESQL),--postgresql)
 
 mutants: $(STAMP)  ## remove one security check after the other: a test must notice each (ONLY=word)
 	$(BIN)/python tests/mutants.py $(ONLY)

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from trial_survey import TrialSurvey, begun, done, set_up
 
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, encode
 from faircount.service.processes import Process, free_port
-from faircount.service.trial_survey import TrialSurvey, begun, done, set_up
 
 HERE = Path(__file__)
 ITEMS = [f"item {at}" for at in range(30)]

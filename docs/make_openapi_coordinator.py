@@ -2,8 +2,7 @@
 
 import json
 
+from openapi_calls import descriptions
 from page import write
-
-from faircount.service.descriptions import descriptions
 
 write("openapi-coordinator.json", json.dumps(descriptions()["coordinator"], indent=1) + "\n")

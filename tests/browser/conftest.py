@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
+from in_process import Pair, in_process
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from faircount.core.entropy import SystemEntropy
@@ -27,7 +28,6 @@ from faircount.service.aggregator_app import aggregator_app
 from faircount.service.client import connect
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
-from faircount.service.in_process import Pair, in_process
 from faircount.storage import states
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no type information
+from make_settings import settings_table
 
 from faircount.cli import main
-from faircount.service.settings import AggregatorSettings, CoordinatorSettings, settings_table
+from faircount.service.settings import AggregatorSettings, CoordinatorSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROLES = {"coordinator": CoordinatorSettings, "aggregator": AggregatorSettings}

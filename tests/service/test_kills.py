@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from trial_survey import TrialSurvey, done, set_up
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.files import private_folder
@@ -31,7 +32,6 @@ from faircount.protocol.survey.states import FINAL
 from faircount.service.codes import Code
 from faircount.service.demo.crowd import CrowdPlan, Person
 from faircount.service.processes import free_port
-from faircount.service.trial_survey import TrialSurvey, done, set_up
 from faircount.testing.forked import Forked, load_first
 
 Fresh = Callable[[], str]

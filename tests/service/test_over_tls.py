@@ -15,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from in_process import server_in
+from trial_survey import TrialSurvey, done, set_up, told
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import UnreachableError
@@ -27,13 +29,11 @@ from faircount.service.calls import Patience, RemoteServer
 from faircount.service.client import connect
 from faircount.service.codes import Code
 from faircount.service.coordinator import CoordinatorService
-from faircount.service.in_process import server_in
 from faircount.service.processes import Process, free_port
 from faircount.service.run import _trust
 from faircount.service.s2_link import S2Link
 from faircount.service.settings import CoordinatorSettings
 from faircount.service.standing import Stage
-from faircount.service.trial_survey import TrialSurvey, done, set_up, told
 
 BURST = 150
 MOST = 1024

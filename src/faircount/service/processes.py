@@ -1,6 +1,5 @@
 """Processes that we start, watch and stop: each by its own id, and none of them outlives us, even if we are killed."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -106,14 +105,3 @@ def free_port() -> int:
         held.bind(("127.0.0.1", 0))
         port: int = held.getsockname()[1]
         return port
-
-
-def process_exists(number: int) -> bool:
-    """Whether a process of this id runs."""
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,7 +1,7 @@
 """Settings of the servers: from a file (TOML), from the environment, from the command line; the last one wins.
 
 The environment's name of a setting is FAIRCOUNT_COORDINATOR_ or FAIRCOUNT_AGGREGATOR_ and the setting in capitals.
-`settings_table` lists them all, for the documentation.
+docs/settings.md lists them all.
 """
 
 import os
@@ -148,16 +148,3 @@ def _from_environment(kind: type[ServerSettings], environment: Mapping[str, str]
 def environment_name(kind: type[ServerSettings], setting: str) -> str:
     """What a setting is called in the environment."""
     return f"FAIRCOUNT_{kind.role.upper()}_{setting.upper()}"
-
-
-def settings_table(kind: type[ServerSettings]) -> list[tuple[str, str, str, str]]:
-    """Name, name in the environment, usual value and meaning of every setting."""
-    described = {each.name: each for each in msgspec.inspect.type_info(kind).fields}  # type: ignore[attr-defined]  # a struct has them
-    return [
-        (name, environment_name(kind, name), str(field.default), _meaning(field.type))
-        for name, field in described.items()
-    ]
-
-
-def _meaning(of: Any) -> str:
-    return str((of.extra_json_schema or {}).get("description", ""))

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from in_process import Pair, in_process
 from starlette.applications import Starlette
 
 from faircount.core.entropy import SystemEntropy
@@ -25,7 +26,6 @@ from faircount.service.aggregator_app import aggregator_app
 from faircount.service.calls import Patience, RemoteServer
 from faircount.service.codes import Code
 from faircount.service.coordinator_app import coordinator_app
-from faircount.service.in_process import Pair, in_process
 from faircount.service.owner.folder import OwnerFile, SurveyFolder, read_servers
 from faircount.service.owner.invitations import numbered
 from faircount.service.owner.remote import BothServers

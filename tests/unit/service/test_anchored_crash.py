@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, set_up, visited
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
-from faircount.service.in_process import Pair, in_process
-from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 
 TOKENS = "owner-at-s1", "owner-at-s2"
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
+from in_process import Pair, in_process
 from starlette.routing import Route
+from trial_survey import TrialSurvey, done, set_up
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
@@ -16,9 +18,7 @@ from faircount.protocol import SERVERS, propose
 from faircount.service import offers
 from faircount.service.aggregator_app import aggregator_app
 from faircount.service.coordinator_app import coordinator_app
-from faircount.service.in_process import Pair, in_process
 from faircount.service.tokens import Scope, add_token
-from faircount.service.trial_survey import TrialSurvey, done, set_up
 from faircount.storage.keys import KeyFolder
 
 TAKE = offers.take

@@ -19,15 +19,15 @@ from typing import Any
 
 import httpx
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, encode
-from faircount.service.in_process import Pair, in_process
 from faircount.service.metrics import Metrics, private_app
 from faircount.service.s2_link import S2Link
-from faircount.service.trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
 
 Trouble = Callable[[Pair], AbstractAsyncContextManager[None]]
 """A block in which neither server can use its database."""

@@ -12,6 +12,9 @@ import schemathesis
 from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from in_process import Pair, in_process
+from openapi_calls import AGGREGATOR, COORDINATOR, descriptions
+from trial_survey import TrialSurvey, begun, done, set_up, visited
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
@@ -30,11 +33,8 @@ from faircount.protocol.wire.codec import (
     kind_of,
 )
 from faircount.protocol.wire.signing import Link, SigningKey, sign
-from faircount.service.descriptions import AGGREGATOR, COORDINATOR, descriptions
-from faircount.service.in_process import Pair, in_process
 from faircount.service.signed_requests import signed_headers
 from faircount.service.tokens import Scope, add_token
-from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 
 FEW = settings(max_examples=60, suppress_health_check=list(HealthCheck), derandomize=True)
 

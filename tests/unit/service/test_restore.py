@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from in_process import in_process, server_in
+from trial_survey import done, set_up, told
 
 from faircount.cli import main
 from faircount.core.entropy import SystemEntropy
@@ -22,12 +24,10 @@ from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, Withdraw
 from faircount.service.calls import RemoteServer
 from faircount.service.client import Participation, connect
-from faircount.service.in_process import in_process, server_in
 from faircount.service.owner.survey import Survey
 from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
 from faircount.service.standing import Stage
 from faircount.service.tokens import Scope, add_token
-from faircount.service.trial_survey import done, set_up, told
 from faircount.storage.sqlite import opened
 
 Serving = Callable[..., Any]

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, set_up, visited
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Device, Ledger
-from faircount.service.in_process import Pair, in_process
 from faircount.service.logs import JsonLines
 from faircount.service.restore import back_up
-from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 from faircount.storage import states
 
 Fresh = Callable[[], str]

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from make_settings import settings_table
 
 from faircount.core.errors import ParameterError
-from faircount.service.settings import AggregatorSettings, CoordinatorSettings, read_settings, settings_table
+from faircount.service.settings import AggregatorSettings, CoordinatorSettings, read_settings
 
 
 def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:

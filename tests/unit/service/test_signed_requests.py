@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, done, set_up
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
@@ -15,10 +17,8 @@ from faircount.protocol.wire.roster_messages import BadEntries, SealRequest
 from faircount.protocol.wire.signing import SigningKey, sign, unwrap
 from faircount.service import aggregator_steps
 from faircount.service.aggregator_steps import ledger_of
-from faircount.service.in_process import Pair, in_process
 from faircount.service.s2_link import LinkError, S2Link, joined, split
 from faircount.service.signed_requests import TIME, WINDOW, signed_headers
-from faircount.service.trial_survey import TrialSurvey, done, set_up
 from faircount.storage import states
 
 

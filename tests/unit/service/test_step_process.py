@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, set_up, visited
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
 from faircount.service import aggregator, aggregator_app, long_messages, s2_link
-from faircount.service.in_process import Pair, in_process
 from faircount.service.step_cluster import StepCluster
 from faircount.service.step_process import StepBytes, StepProcesses, stepped
-from faircount.service.trial_survey import TrialSurvey, begun, done, set_up, visited
 
 
 async def claimed(pair: Pair) -> TrialSurvey:

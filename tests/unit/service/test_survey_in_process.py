@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, inquired, set_up, told, visited
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Device, Invitation, encode
 from faircount.protocol.wire.messages import Accepted, Reason, Rejected
-from faircount.service.in_process import Pair, in_process
 from faircount.service.outbox import Scheduler
 from faircount.service.s2_link import LinkError, S2Link
-from faircount.service.trial_survey import TrialSurvey, begun, done, inquired, set_up, told, visited
 from faircount.storage.database import Database, Transaction
 
 Fresh = Callable[[], str]

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from in_process import Pair, in_process
+from trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import SchemaError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
-from faircount.service.in_process import Pair, in_process
-from faircount.service.trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
 from faircount.storage.database import connect
 from faircount.storage.migrate import REVISIONS
 

@@ -2,12 +2,13 @@
 
 from typing import Any, cast
 
+from openapi_description import ANYBODY, JSON, OPERATOR, SIGNED, Call, description
+
 from faircount import __version__
 from faircount.service import aggregator_app as s2
 from faircount.service import coordinator_app as s1
 from faircount.service.aggregator import AggregatorService
 from faircount.service.coordinator import CoordinatorService
-from faircount.service.openapi import ANYBODY, JSON, OPERATOR, SIGNED, Call, description
 from faircount.service.web import BYTES
 
 SURVEY, POPULATION = "/v1/surveys/{survey}", "/v1/populations/{population}"
