@@ -13,6 +13,7 @@ import numpy as np
 from faircount.core.arrays import Floats
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
+from faircount.core.search import last_real
 from faircount.core.validation import fraction, integer, positive, real
 from faircount.estimation.intervals import COVERS, normal_quantile, one_of
 from faircount.estimation.weighted_law import Complex, Laws, frequencies_of, power
@@ -63,12 +64,9 @@ def _half_width(mechanism: LocalMean, square: float, spread: float, n: int, erro
     u = frequencies_of(length) / n
     noise = power(_noise_spectrum(mechanism, x, u), (n + 1) // 2) * power(_noise_spectrum(mechanism, -x, u), n // 2)
     law = Laws((noise * power(np.cos(u * math.sqrt(spread)) + 0j, n))[None, :], length, 0.0)
-    low, high = 0.0, length / 2
-    for _ in range(30):
-        middle = (low + high) / 2
-        beyond = max(law.above(middle)[0], law.below(-middle)[0])
-        low, high = (middle, high) if beyond > tail else (low, middle)
-    return high * _student_quantile(max(n - 1, 1), 1 - tail) / normal_quantile(1 - tail)
+    fine = length * 1e-9
+    too_near = last_real(lambda at: max(law.above(at)[0], law.below(-at)[0]) > tail, 0.0, length / 2, fine)
+    return (too_near + fine) * _student_quantile(max(n - 1, 1), 1 - tail) / normal_quantile(1 - tail)
 
 
 def _noise_spectrum(mechanism: LocalMean, x: float, frequencies: Floats) -> Complex:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
-from faircount.core.search import last_whole
+from faircount.core.search import last_real, last_whole
 from faircount.core.validation import fraction, numbers
 from faircount.estimation.intervals import (
     COVERS,
@@ -155,11 +155,11 @@ def _widest_shares(total: WeightedSum, theta: float) -> Floats:
     weights = np.array([part.weight for part in total.parts])
     slopes = np.array([part.per_holder for part in total.parts]) * total.users**2
     low, high = float(slopes.min()) - 1, float(slopes.max()) + 1
-    for _ in range(60):  # every group's slope + 1 - 2 share equals the same number, unless it is at an end
-        middle = (low + high) / 2
-        shares = np.clip((slopes + 1 - middle) / 2, 0, 1)
-        low, high = (middle, high) if weights @ shares > theta else (low, middle)
-    return shares
+
+    def shares(level: float) -> Floats:  # a group's slope + 1 - 2 share is this level, unless its share is at an end
+        return np.clip((slopes + 1 - level) / 2, 0, 1)
+
+    return shares(last_real(lambda level: bool(weights @ shares(level) > theta), low, high, 1e-12 * (high - low)))
 
 
 def _bounds(estimate: float, search: Search, total: WeightedSum, error: float) -> tuple[int, int]:

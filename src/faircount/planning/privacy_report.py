@@ -7,6 +7,8 @@ delta is computed, or delta and epsilon is. Several releases are composed by the
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from typing import Any
 
 from faircount.accounting import exact, gaussian, paper
@@ -102,14 +104,14 @@ def _theorems(p: float, floor: int, epsilon: float, users: int | None, items: in
     return {"theorem1_delta": first, "theorem2_delta": second}
 
 
-def decoys(coins: int, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1) -> Statement:
+def decoys(decoys: int, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1) -> Statement:
     """Fair coins per item that the adversary knows nothing about, whatever the data."""
     if integer("releases", releases, least=1) > 1:
-        found = _composed(exact.shift_pair(binomial_window(coins, 0.5)[1]), releases, epsilon, delta)
+        found = _composed(exact.shift_pair(binomial_window(decoys, 0.5)[1]), releases, epsilon, delta)
     else:
-        eps, value = _solved(lambda each: exact.decoys_delta(coins, each), epsilon, delta)
-        found = eps, value, exact.decoys_delta(coins, eps, Relation.ZERO_OUT)
-    return Statement("decoys", *found, OUTSIDER, releases=releases, more={"decoys": coins})
+        eps, value = _solved(lambda each: exact.decoys_delta(decoys, each), epsilon, delta)
+        found = eps, value, exact.decoys_delta(decoys, eps, Relation.ZERO_OUT)
+    return Statement("decoys", *found, OUTSIDER, releases=releases, more={"decoys": decoys})
 
 
 def laplace(
@@ -250,24 +252,24 @@ def local(name: str, epsilon: float, *, items: int = 2, delta: float | None = No
     return Statement(name, total, value, None, COLLECTOR, releases=count, more={"epsilon_each": epsilon, **about})
 
 
-NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "dpds": (("p", "floor"), ("epsilon", "delta", "users", "items", "insiders", "dropouts")),
-    "dpcs": (("p", "floor"), ("epsilon", "delta", "users", "items", "insiders", "dropouts")),
-    "tss": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
-    "tss-prime": (("p", "alpha"), ("gamma", "floor", "items", "epsilon", "delta", "dropouts")),
-    "decoys": (("decoys",), ("epsilon", "delta")),
-    "laplace": (("epsilon",), ("delta", "users", "insiders", "dropouts")),
-    "gaussian": (("sigma",), ("epsilon", "delta")),
-    "dpdg": (("users", "epsilon", "delta"), ("insiders", "dropouts")),
-    "grr": (("epsilon",), ("delta", "items")),
-    "oue": (("epsilon",), ("delta", "items")),
-    "duchi": (("epsilon",), ("delta",)),
-    "pm": (("epsilon",), ("delta",)),
-}
-"""Mechanisms that the paper has something to say about: parameters that each must have, and those it may have.
+def local_mean(name: str, epsilon: float, *, delta: float | None = None, releases: int = 1) -> Statement:
+    """The same where there are no items."""
+    return local(name, epsilon, delta=delta, releases=releases)
 
-All others say everything of themselves, and take their own fields. `releases` goes with every mechanism.
-"""
+
+MAKERS: Mapping[str, Callable[..., Statement]] = {
+    "dpds": sampling,
+    "dpcs": sampling,
+    "tss": two_stage,
+    "tss-prime": two_stage,
+    "decoys": decoys,
+    "laplace": laplace,
+    "gaussian": gaussian_noise,
+    "dpdg": dpdg,
+    **{name: partial(local, name) for name in ("grr", "oue")},
+    **{name: partial(local_mean, name) for name in ("duchi", "pm")},
+}
+"""Mechanisms that the paper has something to say about; all others say everything of themselves."""
 
 
 def privacy(mechanism: str, **parameters: Any) -> Statement:
@@ -280,36 +282,24 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     parameters: those that `faircount privacy --help` lists for it; the error says which one is missing. A mechanism
         that the paper does not have, also one of your own (`register`), takes its own fields
     """
-    if mechanism not in NEEDS and mechanism in names():
+    if mechanism not in MAKERS and mechanism in names():
         return registered(mechanism, parameters)
-    known = _checked(mechanism, parameters)
-    if mechanism in LOCAL:
-        return local(mechanism, known.pop("epsilon"), **known)
-    if mechanism == "decoys":
-        return decoys(known.pop("decoys"), **known)
-    makers: dict[str, Callable[..., Statement]] = {
-        "dpds": sampling,
-        "dpcs": sampling,
-        "tss": two_stage,
-        "tss-prime": two_stage,
-        "laplace": laplace,
-        "gaussian": gaussian_noise,
-        "dpdg": dpdg,
-    }
-    return replace(makers[mechanism](**known), mechanism=mechanism)
+    _check(mechanism, parameters)
+    return replace(MAKERS[mechanism](**parameters), mechanism=mechanism)
 
 
 statement = privacy
 """The name until 0.1."""
 
 
-def _checked(mechanism: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    if mechanism not in NEEDS:
+def _check(mechanism: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse a mechanism without its parameters, or with those of another."""
+    if mechanism not in MAKERS:
         raise ParameterError(f"mechanism must be one of {', '.join((*names(), 'gaussian'))}")
-    must, may = NEEDS[mechanism]
-    lacking = [name for name in must if name not in parameters]
-    strange = [name for name in parameters if name not in (*must, *may, "releases")]
+    takes = {**signature(MAKERS[mechanism]).parameters}
+    takes["releases"] = takes.pop("releases")  # goes with every mechanism, and is named last
+    lacking = [name for name, each in takes.items() if each.default is each.empty and name not in parameters]
+    strange = [name for name in parameters if name not in takes]
     if lacking or strange:
         need = f"needs {', '.join(lacking)}" if lacking else f"has no {', '.join(strange)}"
-        raise ParameterError(f"privacy of {mechanism} {need}; it takes {', '.join((*must, *may, 'releases'))}")
-    return dict(parameters)
+        raise ParameterError(f"privacy of {mechanism} {need}; it takes {', '.join(takes)}")

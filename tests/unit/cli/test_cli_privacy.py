@@ -10,7 +10,7 @@ import pytest
 from faircount.accounting import exact
 from faircount.accounting.exact import decoys_delta
 from faircount.cli.privacy import MECHANISMS
-from faircount.planning.privacy_report import NEEDS
+from faircount.planning.privacy_report import MAKERS
 
 Call = Callable[..., Any]
 
@@ -34,7 +34,7 @@ EXAMPLES = {
 
 
 def test_the_command_knows_every_mechanism() -> None:
-    assert set(NEEDS) < set(MECHANISMS) == set(EXAMPLES)
+    assert set(MAKERS) < set(MECHANISMS) == set(EXAMPLES)
 
 
 def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None:
