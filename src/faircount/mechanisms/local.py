@@ -17,15 +17,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses, compose_randomized_response, randomized_response
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import epsilon as checked_epsilon
 from faircount.core.validation import positive
 from faircount.mechanisms.base import Collected, Mechanism, keep
@@ -157,6 +158,34 @@ class LocalMechanism(Mechanism):
                 f"ask for the {Relation.REPLACE_ONE} guarantee"
             )
         return rounded_up(self.divergence(exp_below(checked_epsilon(epsilon))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowMechanism(LocalMechanism):
+    """A mechanism whose report is one cell of a window's law."""
+
+    @cached_property
+    @abstractmethod
+    def window(self) -> Window:
+        """The exact law of a report given where the own window starts."""
+
+    @property
+    def informed(self) -> Fraction:
+        """A report inside one of the two windows that overlap least, and not inside the other."""
+        return self.window.informed
+
+    def divergence(self, growth: Fraction) -> Fraction:
+        """That of the two windows that overlap least."""
+        return self.window.divergence(growth)
+
+    def reported_cells(self, responses: NDArray[Any]) -> Ints:
+        """The reports, one cell per user; refused if they are anything else."""
+        reports, last = np.asarray(responses), self.window.cells - 1
+        if reports.ndim != 1 or reports.size == 0 or reports.dtype.kind not in "iu":
+            raise AnswerError("reports must be a non-empty list of whole numbers, one per user")
+        if int(reports.min()) < 0 or int(reports.max()) > last:
+            raise AnswerError(f"reports must be whole numbers from 0 to {last}")
+        return reports.astype(np.int64)
 
 
 def rounded_up(share: Fraction) -> float:

@@ -23,7 +23,7 @@ from faircount.mechanisms.base import FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, flips
-from faircount.mechanisms.local import LocalMechanism, Window, exp_below, logs
+from faircount.mechanisms.local import LocalMechanism, Window, WindowMechanism, exp_below, logs
 from faircount.mechanisms.worst_pair import Part, WorstPair
 
 Bits = NDArray[np.uint8]
@@ -70,7 +70,7 @@ def _epsilon_each(kind: type[LocalFrequency], items: int, epsilon: float, delta:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GRR(LocalFrequency):
+class GRR(WindowMechanism, LocalFrequency):
     """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one.
 
     users: number of users who take part; may be left out until the survey runs
@@ -102,12 +102,7 @@ class GRR(LocalFrequency):
 
     def total(self, responses: NDArray[Any]) -> Ints:
         """How often each item was reported."""
-        reports = np.asarray(responses)
-        if reports.ndim != 1 or reports.size == 0 or reports.dtype.kind not in "iu":
-            raise AnswerError("reports must be a non-empty list of positions, one whole number per user")
-        if int(reports.min()) < 0 or int(reports.max()) >= self.N:
-            raise AnswerError(f"reports must be positions from 0 to {self.N - 1}")
-        return np.bincount(reports, minlength=self.N).astype(np.int64)
+        return np.bincount(self.reported_cells(responses), minlength=self.N).astype(np.int64)
 
     def decode(self, total: NDArray[Any], included: int) -> Ints:
         """The counts, checked: every user reported exactly one item."""
@@ -123,15 +118,6 @@ class GRR(LocalFrequency):
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, e^epsilon / (e^epsilon + N - 1)) + Bin(n - Pi_j, 1 / (e^epsilon + N - 1)), dependent."""
         return Channel(float(self.window.own), float(self.window.other), independent=False)
-
-    @property
-    def informed(self) -> Fraction:
-        """A report of one of the two items in question; any other item is equally likely for both."""
-        return self.window.informed
-
-    def divergence(self, growth: Fraction) -> Fraction:
-        """max(0, hit - growth * miss)."""
-        return self.window.divergence(growth)
 
 
 @dataclass(frozen=True, kw_only=True)

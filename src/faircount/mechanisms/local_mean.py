@@ -10,7 +10,6 @@ With K = 2, w = 1 this is Duchi's method to the letter (y = +-(e^epsilon+1)/(e^e
 The rounding comes before the window, so privacy does not depend on it.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +24,7 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
 from faircount.core.validation import integer, real
 from faircount.mechanisms.base import keep
-from faircount.mechanisms.local import LocalMechanism, Window, exp_below, logs
+from faircount.mechanisms.local import Window, WindowMechanism, exp_below, logs
 from faircount.mechanisms.worst_pair import Part, WorstPair
 
 MOST_CELLS = 1 << 16  # squares of 2^31 reports still add up below 2^63
@@ -40,13 +39,8 @@ class ReportSums:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalMean(LocalMechanism):
+class LocalMean(WindowMechanism):
     """A local randomizer for the mean of one number per user, each in [-1, 1]."""
-
-    @cached_property
-    @abstractmethod
-    def window(self) -> Window:
-        """The exact law of a report given where the own window starts."""
 
     @cached_property
     def steps(self) -> int:
@@ -68,15 +62,6 @@ class LocalMean(LocalMechanism):
         """A: cells by which the mean report moves when x moves by 1, exactly."""
         return self.window.excess * self.window.width * self.steps / 2
 
-    @property
-    def informed(self) -> Fraction:
-        """A report inside one of the two windows that overlap least, and not inside the other."""
-        return self.window.informed
-
-    def divergence(self, growth: Fraction) -> Fraction:
-        """That of the two windows that overlap least."""
-        return self.window.divergence(growth)
-
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
         """One cell for each user's value in [-1, 1]."""
         return self.window.draw(round_randomly(self._checked(answers), self.steps, entropy), entropy)
@@ -95,12 +80,7 @@ class LocalMean(LocalMechanism):
 
     def total(self, responses: NDArray[Any]) -> ReportSums:
         """Sum of the reports and of their squares."""
-        reports = np.asarray(responses)
-        if reports.ndim != 1 or reports.size == 0 or reports.dtype.kind not in "iu":
-            raise AnswerError("reports must be a non-empty list of cells, one whole number per user")
-        if int(reports.min()) < 0 or int(reports.max()) >= self.window.cells:
-            raise AnswerError(f"reports must be cells from 0 to {self.window.cells - 1}")
-        cells = reports.astype(np.int64)
+        cells = self.reported_cells(responses)
         return ReportSums(int(cells.sum()), int(cells @ cells))
 
     def decode(self, total: ReportSums, included: int) -> ReportSums:
