@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
+from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,10 +60,19 @@ class Mechanism(ABC):
     needs: ClassVar[tuple[str, ...]] = ("epsilon",)
     """Parameters that must be given before its privacy can be tested; epsilon may be that of the claim."""
 
+    means: ClassVar[dict[str, str]] = {"users": "number of users who take part; may be left out until the survey runs"}
+    """What its parameters mean, each where it is a field; the docstring of every mechanism lists all of them."""
+
     proven: ClassVar[bool] = False
     """Whether a report comes with a proof that it is one vote, as those of every `VerifiedMechanism` do."""
 
     users: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        means = {name: words for base in cls.__mro__[::-1] for name, words in vars(base).get("means", {}).items()}
+        listed = "\n".join(f"{name}: {words}" for name, words in means.items())
+        cls.__doc__ = f"{cleandoc(cls.__doc__ or cls.__name__)}\n\n{listed}"
 
     def __post_init__(self) -> None:
         if self.users is not None:
@@ -257,6 +267,8 @@ class FrequencyMechanism(Mechanism):
 
     error_power: ClassVar[float] = 0.5
     """The error falls about like the number of users to this power: 1/2 for coins of each user, 1 for added noise."""
+
+    means: ClassVar[dict[str, str]] = {"items": "number of items, or the public list of labels"}
 
     items: int | Sequence[object] | Domain
 

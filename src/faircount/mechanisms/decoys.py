@@ -38,6 +38,13 @@ MANY_COINS = 10**5
 
 coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
 
+COIN_TERMS = {
+    "epsilon": "privacy loss it is made for",
+    "delta": "probability with which more than epsilon may be lost",
+    "coins": "D, fair coins per item in all, instead of delta",
+}
+"""What the parameters of coins mean."""
+
 
 @lru_cache(64)
 def coins_delta(coins: int, epsilon: float, releases: int) -> float:
@@ -64,19 +71,11 @@ class Decoys(NoiseMechanism):
     protect enough without those of the insiders and dropouts), or D itself as `coins` (with an epsilon, if the
     guarantee is to be stated there). Variance of a count D'/4 with the D' coins that went in. Fair coins are exact, so
     nothing is lost to a table.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants, whose own noise does not count
-    dropouts: users who may vanish before the sum is opened
-    epsilon: privacy loss it is made for
-    delta: probability with which more than epsilon may be lost
-    coins: D, fair coins per item in all, instead of delta
     """
 
     name: ClassVar[str] = "decoys"
     needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    means: ClassVar[dict[str, str]] = COIN_TERMS
     epsilon: float | None = None
     delta: float | None = None
     coins: int | None = None

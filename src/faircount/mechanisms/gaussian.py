@@ -127,21 +127,17 @@ class DPDG(TableNoise):
     `share`: "corrected" gives each user the variance G^2 sigma^2 / h (G = sqrt(2) in counts), so that h of them add up
     to what was calibrated; "printed" is the paper's N(0, (G sigma / n)^2) per user, whose sum has a variance n times
     too small and protects next to nothing (erratum 3). `scale` is the number of grid steps per count.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants, whose own noise does not count
-    dropouts: users who may vanish before the sum is opened
-    epsilon: privacy loss it is made for
-    delta: probability with which more than epsilon may be lost
-    calibration: "analytic", or "classical" for the paper's standard deviation
-    share: "corrected", or "printed" for the paper's noise per user
-    scale: grid steps per count; chosen if not given
     """
 
     name: ClassVar[str] = "dpdg"
     needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    means: ClassVar[dict[str, str]] = {
+        "epsilon": "privacy loss it is made for",
+        "delta": "probability with which more than epsilon may be lost",
+        "calibration": '"analytic", or "classical" for the paper\'s standard deviation',
+        "share": '"corrected", or "printed" for the paper\'s noise per user',
+        "scale": "grid steps per count; chosen if not given",
+    }
     epsilon: float
     delta: float
     calibration: Calibration = "analytic"

@@ -115,6 +115,7 @@ def total_delta(wanted: Requirements, table_delta: Callable[[float, int], float]
 class LaplaceNoise(BoundedNoise):
     """What all mechanisms with this noise have in common, whoever adds it: calibration and promise."""
 
+    means: ClassVar[dict[str, str]] = {"epsilon": "privacy loss it is made for"}
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -149,13 +150,6 @@ class Laplace(LaplaceNoise, TableNoise):
     Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
     of them add up to noise of law (1-a)/(1+a) a^|z|, which hides a change by one in two entries up to e^epsilon; more
     only help. Variance of a count (n'/h) 2a/(1-a)^2.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants, whose own noise does not count
-    dropouts: users who may vanish before the sum is opened
-    epsilon: privacy loss it is made for
     """
 
     name: ClassVar[str] = "laplace"

@@ -105,6 +105,7 @@ class LocalMechanism(Mechanism):
     """A mechanism whose every report satisfies epsilon local differential privacy."""
 
     collected: ClassVar[Collected] = Collected.REPORTS
+    means: ClassVar[dict[str, str]] = {"epsilon": "privacy loss of one report"}
 
     epsilon: float
 

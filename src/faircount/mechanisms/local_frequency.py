@@ -71,12 +71,7 @@ def _epsilon_each(kind: type[LocalFrequency], items: int, epsilon: float, delta:
 
 @dataclass(frozen=True, kw_only=True)
 class GRR(WindowMechanism, LocalFrequency):
-    """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    epsilon: privacy loss of one report
-    """
+    """Generalized randomized response: the true item with e^epsilon / (e^epsilon + N - 1), else another one."""
 
     name: ClassVar[str] = "grr"
 
@@ -122,12 +117,7 @@ class GRR(WindowMechanism, LocalFrequency):
 
 @dataclass(frozen=True, kw_only=True)
 class OUE(LocalFrequency):
-    """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1).
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    epsilon: privacy loss of one report
-    """
+    """Optimized unary encoding: one bit per item; the own one is a fair coin, any other 1 / (e^epsilon + 1)."""
 
     name: ClassVar[str] = "oue"
 

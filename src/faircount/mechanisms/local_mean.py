@@ -170,11 +170,7 @@ class LocalMean(WindowMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class Duchi(LocalMean):
-    """Duchi's method: a report is 1 or 0, which stand for +-B, B = (e^epsilon + 1) / (e^epsilon - 1).
-
-    users: number of users who take part; may be left out until the survey runs
-    epsilon: privacy loss of one report
-    """
+    """Duchi's method: a report is 1 or 0, which stand for +-B, B = (e^epsilon + 1) / (e^epsilon - 1)."""
 
     name: ClassVar[str] = "duchi"
 
@@ -210,14 +206,10 @@ class Duchi(LocalMean):
 
 @dataclass(frozen=True, kw_only=True)
 class PM(LocalMean):
-    """The piecewise mechanism on `cells` cells: V(x) tends to x^2/(z-1) + (z+3)/(3(z-1)^2), z = e^(epsilon/2).
-
-    users: number of users who take part; may be left out until the survey runs
-    epsilon: privacy loss of one report
-    cells: points of the grid on which a report lies
-    """
+    """The piecewise mechanism on `cells` cells: V(x) tends to x^2/(z-1) + (z+3)/(3(z-1)^2), z = e^(epsilon/2)."""
 
     name: ClassVar[str] = "pm"
+    means: ClassVar[dict[str, str]] = {"cells": "points of the grid on which a report lies"}
     cells: int = 1024
 
     def __post_init__(self) -> None:

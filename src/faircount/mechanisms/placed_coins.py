@@ -30,15 +30,6 @@ class PlacedCoins(VerifiedCoins):
     D = D0 + t: D0 coins protect enough, and t insiders know at most t of an item's coins, wherever they are placed and
     whoever is left out. A user's m = ceil(D N / n_min) coins are enough when n_min = users - dropouts remain; that
     needs n_min >= D. Variance of a count D/4, however many users take part.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants, whose own coins do not count
-    dropouts: users who may be missing in the sum
-    epsilon: privacy loss it is made for
-    delta: probability with which more than epsilon may be lost
-    coins: D, fair coins per item in all, instead of delta
     """
 
     name: ClassVar[str] = "placed-coins"

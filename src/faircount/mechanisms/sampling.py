@@ -83,6 +83,14 @@ class Sampling(FrequencyMechanism):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("p", "epsilon")
+    means: ClassVar[dict[str, str]] = {
+        "p": "probability with which a user is counted; found from epsilon and delta if not given",
+        "epsilon": "privacy loss of the promise, or that p is found from",
+        "delta": "probability with which more than epsilon may be lost",
+        "floor": "other holders that every item has for sure, known without looking at the answers",
+        "insiders": "colluding participants, taken off the floor",
+        "dropouts": "users who may vanish, taken off the floor",
+    }
 
     p: float | None = None
     epsilon: float | None = None
@@ -253,17 +261,7 @@ def _padded(log_pmf: Floats, size: int) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class DPCS(Sampling):
-    """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    p: probability with which a user is counted; found from epsilon and delta if not given
-    epsilon: privacy loss of the promise, or that p is found from
-    delta: probability with which more than epsilon may be lost
-    floor: other holders that every item has for sure, known without looking at the answers
-    insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish, taken off the floor
-    """
+    """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them."""
 
     name: ClassVar[str] = "dpcs"
     collected: ClassVar[Collected] = Collected.ANSWERS
@@ -299,18 +297,7 @@ class DPCS(Sampling):
 
 @dataclass(frozen=True, kw_only=True)
 class DPDS(Sampling, SharedMechanism):
-    """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    p: probability with which a user is counted; found from epsilon and delta if not given
-    epsilon: privacy loss of the promise, or that p is found from
-    delta: probability with which more than epsilon may be lost
-    floor: other holders that every item has for sure, known without looking at the answers
-    insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish, taken off the floor
-    """
+    """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
 
     name: ClassVar[str] = "dpds"
 

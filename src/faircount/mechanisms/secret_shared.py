@@ -61,6 +61,9 @@ class FieldMechanism(FrequencyMechanism):
     most, for each spoiled item. It costs as many bits per share, and nothing else.
     """
 
+    means: ClassVar[dict[str, str]] = {
+        "spare_bits": "bits by which the field is made larger, so that a sum spoiled at random is noticed"
+    }
     spare_bits: int = 0
 
     def __post_init__(self) -> None:
@@ -221,6 +224,10 @@ class NoiseMechanism(SharedMechanism):
     """
 
     error_power: ClassVar[float] = 1.0
+    means: ClassVar[dict[str, str]] = {
+        "insiders": "colluding participants, whose own noise does not count",
+        "dropouts": "users who may vanish before the sum is opened",
+    }
 
     insiders: int = 1
     dropouts: int = 0

@@ -48,6 +48,11 @@ _RELIED_ON = {S1: "S2", S1_AND_USERS: "S2", S2: "S1", S2_AND_USERS: "S1"}
 class ServerNoise(VerifiedMechanism):
     """What both forms have in common: who protects whom, and what an audit looks at."""
 
+    means: ClassVar[dict[str, str]] = {
+        "insiders": "colluding participants; any number leaves the guarantee as it is",
+        "dropouts": "users who may be missing in the sum; any number leaves the guarantee as it is",
+    }
+
     @property
     def adversaries(self) -> tuple[Adversary, ...]:
         """Each server, with any number of users, and who reads the result."""
@@ -109,13 +114,6 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
     """Both servers add discrete Laplace noise: pure epsilon against each of them, up to about 2^-119 of a finite table.
 
     Each adds to every count a draw of law (1-a)/(1+a) a^|z|, a = e^(-epsilon/2). Variance of a count 4a/(1-a)^2.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants; any number leaves the guarantee as it is
-    dropouts: users who may be missing in the sum; any number leaves the guarantee as it is
-    epsilon: privacy loss it is made for
     """
 
     name: ClassVar[str] = "server-laplace"
@@ -183,18 +181,10 @@ class ServerCoins(ServerNoise, VerifiedCoins):
 
     Give epsilon and delta (D is then the smallest number that is enough against one server), or D itself as `coins`
     (with an epsilon, if the guarantee is to be stated there). Variance of a count D/2.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    insiders: colluding participants; any number leaves the guarantee as it is
-    dropouts: users who may be missing in the sum; any number leaves the guarantee as it is
-    epsilon: privacy loss it is made for
-    delta: probability with which more than epsilon may be lost
-    coins: D, fair coins per item of each server, instead of delta
     """
 
     name: ClassVar[str] = "server-coins"
+    means: ClassVar[dict[str, str]] = {"coins": "D, fair coins per item of each server, instead of delta"}
 
     @classmethod
     def made_of(cls, needed: int, insiders: int) -> int:

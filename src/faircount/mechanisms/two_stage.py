@@ -71,23 +71,16 @@ class TSS(Sampling, FieldMechanism):
 
     An item with a single reporter has a single helper, who then sees a bit in the clear. TSS therefore claims nothing
     against participants; `TSSPrime` does.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    p: probability with which a user is counted; found from epsilon and delta if not given
-    epsilon: privacy loss of the promise, or that p is found from
-    delta: probability with which more than epsilon may be lost
-    floor: other holders that every item has for sure, known without looking at the answers
-    insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish or be left out, taken off the floor; against S1 off those who report an item
-    alpha: share of the items that a user reports
-    gamma: how much likelier a reported set holds the own item
     """
 
     name: ClassVar[str] = "tss"
     collected: ClassVar[Collected] = Collected.SETS
     needs: ClassVar[tuple[str, ...]] = ("p", "alpha", "epsilon")
+    means: ClassVar[dict[str, str]] = {
+        "dropouts": "users who may vanish or be left out, taken off the floor; against S1 off those who report an item",
+        "alpha": "share of the items that a user reports",
+        "gamma": "how much likelier a reported set holds the own item",
+    }
     alpha: float
     gamma: float = 1.0
 
@@ -329,23 +322,10 @@ def reports_sets(mechanism: Mechanism) -> TSS:
 
 @dataclass(frozen=True, kw_only=True)
 class TSSPrime(TSS):
-    """Algorithm 4: at least phi + 1 helpers for every item, so that phi colluding users learn no bit.
-
-    users: number of users who take part; may be left out until the survey runs
-    items: number of items, or the public list of labels
-    spare_bits: bits by which the field is made larger, so that a sum spoiled at random is noticed
-    p: probability with which a user is counted; found from epsilon and delta if not given
-    epsilon: privacy loss of the promise, or that p is found from
-    delta: probability with which more than epsilon may be lost
-    floor: other holders that every item has for sure, known without looking at the answers
-    insiders: colluding participants, taken off the floor
-    dropouts: users who may vanish or be left out, taken off the floor; against S1 off those who report an item
-    alpha: share of the items that a user reports
-    gamma: how much likelier a reported set holds the own item
-    phi: colluding users who together learn no bit
-    """
+    """Algorithm 4: at least phi + 1 helpers for every item, so that phi colluding users learn no bit."""
 
     name: ClassVar[str] = "tss-prime"
+    means: ClassVar[dict[str, str]] = {"phi": "colluding users who together learn no bit"}
     phi: int = 1
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ from faircount.mechanisms.base import Mechanism, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, normal_errors
 from faircount.mechanisms.decoys import (
+    COIN_TERMS,
     MANY_COINS,
     check_coins,
     coin_losses,
@@ -82,6 +83,10 @@ class VerifiedMechanism(SharedMechanism):
 
     proven: ClassVar[bool] = True
     error_power: ClassVar[float] = 1.0
+    means: ClassVar[dict[str, str]] = {
+        "insiders": "colluding participants, whose own coins do not count",
+        "dropouts": "users who may be missing in the sum",
+    }
 
     insiders: int = 1
     dropouts: int = 0
@@ -183,6 +188,7 @@ class VerifiedCoins(VerifiedMechanism):
     """Noise of fair coins, given as epsilon and delta or as their number, in a survey whose reports are proven."""
 
     needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    means: ClassVar[dict[str, str]] = COIN_TERMS
     epsilon: float | None = None
     delta: float | None = None
     coins: int | None = None
