@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
@@ -30,32 +30,22 @@ LARGER_DELTAS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.49)
 Progress = Callable[[int], None]
 
 
+class Options(TypedDict, total=False):
+    """What may be given besides answers and mechanism."""
+
+    topology: str | None
+    proofs: bool
+    parties: int | None
+    ledger: str | Path | None
+    population: str | None
+    entropy: Entropy | None
+    progress: Progress | None
+
+
 @overload
-def run(
-    answers: Iterable[object],
-    mechanism: FrequencyMechanism,
-    *,
-    topology: str | None = ...,
-    proofs: bool = ...,
-    parties: int | None = ...,
-    ledger: str | Path | None = ...,
-    population: str | None = ...,
-    entropy: Entropy | None = ...,
-    progress: Progress | None = ...,
-) -> Result: ...
+def run(answers: Iterable[object], mechanism: FrequencyMechanism, **options: Unpack[Options]) -> Result: ...
 @overload
-def run(
-    answers: ArrayLike,
-    mechanism: LocalMean,
-    *,
-    topology: str | None = ...,
-    proofs: bool = ...,
-    parties: int | None = ...,
-    ledger: str | Path | None = ...,
-    population: str | None = ...,
-    entropy: Entropy | None = ...,
-    progress: Progress | None = ...,
-) -> MeanResult: ...
+def run(answers: ArrayLike, mechanism: LocalMean, **options: Unpack[Options]) -> MeanResult: ...
 def run(
     answers: Any,
     mechanism: Mechanism,

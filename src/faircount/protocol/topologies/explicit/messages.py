@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from faircount.protocol.topologies.peers.messages import Edge
+from faircount.protocol.topologies.peers.messages import Edge, FromMember
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
 
 
@@ -20,12 +20,9 @@ class PeersClaim(Message):
 
 
 @message(48, Party.S1)
-class ShareBundle(Message):
+class ShareBundle(FromMember):
     """`explicit`: a user's sealed shares for all others, in roster order without itself."""
 
-    survey: Id
-    index: U32
-    credential: Hash
     blobs: Sequence[Blob]
 
 
@@ -41,15 +38,12 @@ class Call(Message):
 
 
 @message(50, Party.S1)
-class SumUpload(Message):
+class SumUpload(FromMember):
     """A user's sum over one attempt's set under a mask of its own, and the mask's seed, sealed to S2.
 
     S1 takes none that was made for another set.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     set_digest: Hash
     vector: Blob
@@ -57,11 +51,8 @@ class SumUpload(Message):
 
 
 @message(51, Party.S1)
-class Complaint(Message):
+class Complaint(FromMember):
     """Shares from these users do not open: the pairs are to be left out. Heard in the first attempt only."""
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     senders: Sequence[U32]

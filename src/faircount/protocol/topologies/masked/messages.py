@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from faircount.protocol.topologies.peers.messages import Peer
+from faircount.protocol.topologies.peers.messages import FromMember, Peer
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
 from faircount.protocol.wire.messages import Signed
 
@@ -21,12 +21,9 @@ class Neighbourhood(Message):
 
 
 @message(65, Party.S1)
-class KeyBundle(Message):
+class KeyBundle(FromMember):
     """A user's public mask key, and for each neighbour in roster order a sealed share of its secret half."""
 
-    survey: Id
-    index: U32
-    credential: Hash
     mask_key: Hash
     blobs: Sequence[Blob]
 
@@ -43,15 +40,12 @@ class MaskCall(Message):
 
 
 @message(67, Party.S1)
-class MaskedSum(Message):
+class MaskedSum(FromMember):
     """A user's vector under the masks of its pairs and one of its own, and the seed of its own, sealed to S2.
 
     S1 takes none that was made for another set or with other mask keys.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     set_digest: Hash
     keys_digest: Hash
@@ -84,15 +78,12 @@ class HelpCall(Message):
 
 
 @message(71, Party.S1)
-class Help(Message):
+class Help(FromMember):
     """The message keys of the key shares that a user was dealt by its dropped neighbours, in roster order.
 
     Sealed to S2. The shares themselves S1 has from the dealers: a helper can lose one, and cannot change it.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     set_digest: Hash
     blob: Blob
 

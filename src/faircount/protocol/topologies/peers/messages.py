@@ -18,6 +18,15 @@ class Enrolment(Message):
     credential_hash: Hash
 
 
+@dataclass(frozen=True, slots=True)
+class FromMember(Message):
+    """What a user says from its place in the sealed roster; it shows the credential that it enrolled with."""
+
+    survey: Id
+    index: U32
+    credential: Hash
+
+
 ENROLMENT_BYTES = len(encode(Enrolment(bytes(16), bytes(32), bytes(32), bytes(32), bytes(32))))
 
 

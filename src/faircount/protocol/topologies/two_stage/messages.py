@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from faircount.protocol.topologies.peers.messages import FromMember
 from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
 from faircount.protocol.wire.messages import Signed
 
@@ -10,15 +11,12 @@ from faircount.protocol.wire.messages import Signed
 
 
 @message(80, Party.S1)
-class Indicator(Message):
+class Indicator(FromMember):
     """The set A_i of items that a user reports, as a bitmap over the items (Alg. 3, line 9), and the key for it.
 
     The key is made for this survey and says nothing about the user; `mac` is the invitation's seal on it, for S2.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     items: Blob
     public_key: Hash
     mac: Hash
@@ -113,15 +111,12 @@ class Assignment(Message):
 
 
 @message(84, Party.S1)
-class Bundle(Message):
+class Bundle(FromMember):
     """A reporter's sealed shares, under the key that it indicated with.
 
     Attempt 1: one for every slot of every item reported, in that order. Later: for the slots taken over since.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     blobs: Sequence[Blob]
 
@@ -154,15 +149,12 @@ class SumCall(Message):
 
 
 @message(86, Party.S1)
-class SlotSums(Message):
+class SlotSums(FromMember):
     """An elected user's sums, one element for each slot it was called for, under a mask of its own; the seed sealed.
 
     `call` is the digest of what it was called for: S1 takes no sums that were made for another set or other slots.
     """
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     call: Hash
     vector: Blob
@@ -170,12 +162,9 @@ class SlotSums(Message):
 
 
 @message(87, Party.S1)
-class SlotComplaint(Message):
+class SlotComplaint(FromMember):
     """Shares from the reporters with these numbers do not open."""
 
-    survey: Id
-    index: U32
-    credential: Hash
     attempt: U32
     numbers: Sequence[U32]
 
