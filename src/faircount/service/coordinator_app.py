@@ -213,12 +213,12 @@ def coordinator_app(
     """
     calls, survey = CoordinatorCalls(s1), "/v1/surveys/{survey}"
     routes = [
+        Route(f"{survey}/messages", calls.message, methods=["POST"]),  # first: most calls are these
         Route("/v1/offers", calls.offer, methods=["POST"]),
         Route("/v1/receipts", calls.receipts, methods=["GET"]),
         Route(survey, calls.create, methods=["PUT"]),
         Route(survey, calls.delete, methods=["DELETE"]),
         Route(f"{survey}/params", calls.params, methods=["GET"]),
-        Route(f"{survey}/messages", calls.message, methods=["POST"]),
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/events", calls.events, methods=["GET"]),
         Route(f"{survey}/result", calls.result, methods=["GET"]),

@@ -26,7 +26,7 @@ Table("meta", TABLES, _text("name"), _text("value"), PrimaryKeyConstraint("name"
 Table(
     "surveys", TABLES,
     _bytes("id"), _bytes("params"), _bytes("owner"),  # the hash of the token that made it
-    _bytes("sealed", null=True),  # the state's head; none before S1's owner has opened the survey
+    _bytes("sealed", null=True),  # nonce of the state's head in `state_rows`; none before S1's owner opens the survey
     _number("generation"),  # which key its rows are sealed under: 1 once the last word is said
     _number("version"), _number("head_version"),  # changes of anything, and of the head alone
     _text("state"), _number("attempt"), _number("users"),  # users who have sent their first message

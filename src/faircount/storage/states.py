@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
+from faircount.core.errors import StorageError
 from faircount.protocol import Aggregator, Coordinator, Ledger, Row, add_row, decode_head, encode_head
 from faircount.protocol.roles.coordinator import backup
 from faircount.protocol.roles.stored import entries_of, entry_of, held_elsewhere, is_scrubbed, row_of, stores_of
@@ -36,6 +37,9 @@ USERS = "bodies"
 PEOPLE = "mac_keys"
 """The store of S2 with one row per user."""
 
+HEAD = "head"
+"""The one row with the state itself. It can be long, and the line of a survey is written with every group of users."""
+
 PAGE_SECONDS = 60.0
 """How long a step may wait for a page of rows."""
 
@@ -50,7 +54,7 @@ class SurveyRow:
     id: bytes
     params: bytes
     owner: bytes
-    sealed: bytes | None
+    sealed: bytes | None  # the nonce of the head, if there is one
     generation: int
     version: int
     head_version: int
@@ -116,11 +120,11 @@ class States(Generic[S]):
         The state may read rows while the transaction lasts: where all are wanted, use it in another thread.
         """
         key = self._keys.get(survey_key(row.id, row.generation))
+        state = await self._head(tx, row, key, ledger)
         if wanted is None:
-            state = await asyncio.to_thread(self._head, row, key, ledger)
             return await self._with_all(tx, row, key, state)
         rows = await _rows(tx, row.id, wanted)
-        found = self._filled(row, key, self._head(row, key, ledger), rows)
+        found = self._filled(row, key, state, rows)
         held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
         return found
 
@@ -150,17 +154,23 @@ class States(Generic[S]):
             add_row(state, _opened(key, row, each))
         return Loaded(row, state, {(store, at): value for store, at, value, _ in entries_of(state)})
 
-    def _head(self, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
-        """The state with empty stores. S1 decodes a head once: everybody's access is in it, and users come all day."""
-        known, sealed = self._heads.get(row.id), row.sealed or b""
-        if known is not None and known[0] == sealed[:NONCE]:  # not the version: a restore gives it out again
+    async def _head(self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
+        """The state with empty stores. S1 reads a head once: everybody's access is in it, and users come all day."""
+        known = self._heads.get(row.id)
+        if known is not None and known[0] == row.sealed:  # not the version: a restore gives it out again
             return cast(S, backup(known[1]))
-        state = decode_head(self._kind, key.open(_head_place(row.id, row.generation), sealed), None, ledger)
-        if isinstance(state, Coordinator):
-            self._heads[row.id] = sealed[:NONCE], backup(state)
+        found = await tx.one(_HEAD, row.id, HEAD, b"")
+        if found is None:
+            raise StorageError("the state of a survey is missing: restore a copy")
+        state = await asyncio.to_thread(self._decoded, row, key, ledger, bytes(found["sealed"]))
+        if isinstance(state, Coordinator) and row.sealed is not None:
+            self._heads[row.id] = row.sealed, backup(state)
             while len(self._heads) > MOST_HEADS:
                 self._heads.pop(next(iter(self._heads)))
         return state
+
+    def _decoded(self, row: SurveyRow, key: RowKey, ledger: Ledger | None, sealed: bytes) -> S:
+        return decode_head(self._kind, key.open(_head_place(row.id, row.generation), sealed), None, ledger)
 
     async def save(self, tx: Transaction, before: Loaded[S], after: S) -> SurveyRow:
         """Write what the step has changed; the line of the survey as it stands now."""
@@ -215,8 +225,10 @@ class States(Generic[S]):
     async def _write_survey(self, tx: Transaction, key: RowKey, row: SurveyRow, head: S | None) -> SurveyRow:
         change: dict[str, Any] = {"users": row.users, "version": row.version + 1}
         if head is not None:
+            sealed = key.seal(_head_place(row.id, row.generation), encode_head(head))
+            await tx.run_many(_PUT_ROW, [(row.id, HEAD, b"", b"", sealed)])
             change |= {
-                "sealed": key.seal(_head_place(row.id, row.generation), encode_head(head)),
+                "sealed": sealed[:NONCE],
                 "generation": row.generation,
                 "head_version": row.head_version + 1,
                 "state": str(head.state),
@@ -251,7 +263,7 @@ def _row_place(row: SurveyRow, store: str, key: bytes) -> bytes:
 async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) -> Sequence[Record]:
     select = "SELECT store, key, hash, sealed FROM state_rows WHERE survey = ?"
     if wanted is None:
-        return await tx.all(f"{select} ORDER BY store, key", survey)
+        return await tx.all(f"{select} AND store <> ? ORDER BY store, key", survey, HEAD)
     if not wanted:
         return ()
     keys = _padded({key for _, key in wanted})
@@ -282,6 +294,7 @@ async def _write_rows(tx: Transaction, key: RowKey, row: SurveyRow, rows: Sequen
         await tx.run_many(_PUT_ROW, lines)
 
 
+_HEAD = "SELECT sealed FROM state_rows WHERE survey = ? AND store = ? AND key = ?"
 _PUT_ROW = (
     "INSERT INTO state_rows (survey, store, key, hash, sealed) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (survey, store, key) DO UPDATE SET hash = excluded.hash, sealed = excluded.sealed"

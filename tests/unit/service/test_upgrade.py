@@ -47,9 +47,9 @@ async def begun_survey(pair: Pair) -> TrialSurvey:
 def test_a_survey_goes_on_through_every_schema(
     tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A third of the people answer under each schema; what they sent is in the sum."""
+    """Some people answer under each schema; what they sent is in the sum."""
     urls, entropy = (fresh_database(), fresh_database()), SystemEntropy()
-    assert REVISIONS[:3] == ("0001", "0002", "0003")
+    assert REVISIONS[:4] == ("0001", "0002", "0003", "0004")
 
     async def work() -> None:
         under("0001", monkeypatch)
@@ -70,6 +70,38 @@ def test_a_survey_goes_on_through_every_schema(
             assert [each["count"] for each in result["counts"]] == [2, 3, 3]
             told = [await inquired(pair.to_s1, survey, each, entropy) for each in devices]
             assert all(each.counted for each in told)
+
+    asyncio.run(work())
+
+
+async def put_head_into_line(pair: Pair) -> None:
+    """The databases as a program wrote them that knew schema 0003 at most."""
+    for server in (pair.s1.server, pair.s2.server):
+        async with server.database.write() as tx:
+            heads = await tx.all("SELECT survey, sealed FROM state_rows WHERE store = 'head'")
+            assert len(heads) == 1
+            await tx.run("UPDATE surveys SET sealed = ? WHERE id = ?", heads[0]["sealed"], heads[0]["survey"])
+            await tx.run("DELETE FROM state_rows WHERE store = 'head'")
+
+
+def test_states_that_stood_in_the_line_of_their_survey_are_found(
+    tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls, entropy = (fresh_database(), fresh_database()), SystemEntropy()
+
+    async def work() -> None:
+        with monkeypatch.context() as past:
+            under("0003", past)
+            async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+                survey = await begun_survey(pair)
+                await put_head_into_line(pair)
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            for at, answer in enumerate(ANSWERS):
+                await visited(pair.to_s1, survey, begun(survey, at, answer, entropy), entropy)
+            done(await pair.to_s1.post(f"{survey.path}/close"))
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [2, 3, 3]
 
     asyncio.run(work())
 
