@@ -24,14 +24,24 @@ from faircount.protocol import (
 from faircount.protocol.play import set_up
 from faircount.protocol.roles.coordinate import coordinate_many
 from faircount.protocol.roles.coordinator import Coordinator, backup, restored
+from faircount.protocol.survey import inclusion
 from faircount.protocol.survey.acknowledgement import acknowledges, sign_together, unsigned
 from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.wire import canonical_json
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.messages import Aborted, Accepted, Concluded, Inclusion, Published, Reason, Withdraw
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Accepted,
+    Concluded,
+    Inclusion,
+    Inquiry,
+    Published,
+    Reason,
+    Withdraw,
+)
 from faircount.protocol.wire.signing import SigningKey, sign
-from faircount.testing.world import small_survey
+from faircount.testing.world import World, small_survey
 
 
 def begun(setup, i, item=0):
@@ -93,6 +103,27 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
 def set_up_small(topology):
     setup = small_survey(topology, 6, 0)
     return replace(setup, s1=backup(setup.s1))
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_once(topology, monkeypatch) -> None:
+    """Anybody could make S1 hash a whole roster again and again."""
+    world, made = World(topology, 5, 1), list[int]()
+    world.visit(0)
+    stranger, guest = (Inquiry(world.setup.params.survey, access) for access in (bytes(32), _access(world)))
+    for _ in range(2):  # before and after the end
+        assert world.tell_s1(stranger)[0].why is Reason.UNKNOWN
+        world.finish()
+    leaves = inclusion.roster_leaves
+    monkeypatch.setattr(inclusion, "roster_leaves", lambda lines: made.append(1) or leaves(lines))
+    inclusion._tree.cache_clear()
+    for _ in range(3):
+        world.client.hear(world.devices[0], guest, world.tell_s1(guest)[0], world.entropy)
+    assert len(made) == (topology is SERVERS)  # elsewhere it is shown to whoever visits with its credential
+
+
+def _access(world: World) -> bytes:
+    return world.setup.invitations[0].access
 
 
 # --- how it ended

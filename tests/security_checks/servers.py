@@ -1,0 +1,128 @@
+"""Checks in `servers`, and of proven reports."""
+
+from security_checks.mutant import Mutant
+
+S1, S2 = "topologies/two_servers/coordinator.py", "topologies/two_servers/aggregator.py"
+VALIDITY = "topologies/two_servers/validity.py"
+LYING = "tests/unit/protocol/two_servers/test_lying_s2.py"
+PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py tests/unit/protocol/two_servers/test_proven_surveys.py"
+
+MUTANTS = (
+    Mutant(
+        "sum over fewer than the minimum",
+        S1,
+        "if len(members) < params.minimum or not keeps(",
+        "if False and not keeps(",
+        LYING,
+    ),
+    Mutant(
+        "root of the set not compared",
+        S1,
+        "if stated.root != root:",
+        "if False:",
+        LYING,
+    ),
+    Mutant("second set answered", S1, "if s.included is not None:", "if False:", LYING),
+    Mutant(
+        "another claim after a receipt",
+        S1,
+        "    if s.receipt is not None:\n        return coordinator.end_alone(",
+        "    if False:\n        return coordinator.end_alone(",
+        LYING,
+    ),
+    Mutant(
+        "result over another set",
+        S1,
+        "if message.claim_hash == s.claim_hash and wanted",
+        "if False and wanted",
+        LYING,
+    ),
+    Mutant(
+        "set before the receipt",
+        S1,
+        "or s.receipt is None or message.claim_hash",
+        "or message.claim_hash",
+        LYING,
+    ),
+    Mutant("shares kept after the end", S1, "bodies=s.bodies.scrubbed(), own=None", "own=None", LYING),
+    Mutant(
+        "claim with a user twice",
+        S2,
+        "if any(a >= b for a, b in pairwise(users)):",
+        "if any(a > b for a, b in pairwise(users)):",
+        "tests/unit/protocol/two_servers/test_aggregator.py",
+    ),
+    Mutant(
+        "value of S2 not compared",
+        S1,
+        "and s.params.proven and not holds(s.params, Party.S2, message.revealed):",
+        "and False:",
+        PROVEN,
+    ),
+    Mutant(
+        "value of S1 not compared",
+        S2,
+        "if form is None or not holds(s.params, Party.S1, batch.revealed):",
+        "if form is None:",
+        PROVEN,
+    ),
+    Mutant("S2's set not judged", S1, "return None if _agrees(s, stated) else", "return None if True else", PROVEN),
+    Mutant(
+        "invalid reports counted",
+        S2,
+        "valid[some] = asked.accepts(told[some], answers[some])",
+        "valid[some] = asked.accepts(told[some], answers[some]) | True",
+        PROVEN,
+    ),
+    Mutant(
+        "value revealed for a roster",
+        S2,
+        "    SealRequest: no_roster,\n",
+        "",
+        PROVEN,
+    ),
+    Mutant("refused reports hidden", S1, "message.root, message.refused)", "message.root, wanted[2])", PROVEN),
+    Mutant("secret of the noise kept", S1, 'own=None, noise_secret=b"")', "own=None)", PROVEN),
+    Mutant(
+        "more votes than one",
+        VALIDITY,
+        "(votes == 1) & (left",
+        "(left",
+        "tests/unit/protocol/two_servers/test_validity.py",
+    ),
+    Mutant(
+        "what is no bit",
+        VALIDITY,
+        " & (left == right).all(axis=1)",
+        "",
+        "tests/unit/protocol/two_servers/test_validity.py",
+    ),
+    Mutant(
+        "both servers commit to one value",
+        "survey/server_secrets.py",
+        "if NO_COMMITMENT in both or len(both) < 2:",
+        "if NO_COMMITMENT in both:",
+        PROVEN,
+    ),
+    Mutant(
+        "a server begins with another value",
+        "survey/server_secrets.py",
+        "if commitment_of(params, server) != sha256(committed).digest():",
+        "if False:",
+        PROVEN,
+    ),
+    Mutant(
+        "noise from the value that is revealed",
+        "survey/server_secrets.py",
+        " or noise_secret == committed:",
+        ":",
+        PROVEN,
+    ),
+    Mutant(
+        "inquiry without an invitation",
+        S1,
+        "    if message.access not in s.invited:",
+        "    if False:",
+        "tests/unit/protocol/roles/test_client.py",
+    ),
+)
