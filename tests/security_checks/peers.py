@@ -214,14 +214,14 @@ MUTANTS = (
         "topologies/peers/member.py",
         "if len(message.entries) > member.params.n_max:",
         "if False:",
-        "tests/unit/protocol/roles/test_decoding_costs.py",
+        "tests/unit/protocol/roles/test_decoding_costs.py -k true_messages",
     ),
     Mutant(
         "roster shown without an invitation",
         "topologies/peers/roster.py",
         "    if message.access not in s.invited:",
         "    if False:",
-        "tests/unit/protocol/roles/test_client.py",
+        "tests/unit/protocol/roles/test_client.py -k told_nothing",
     ),
     Mutant(
         "pair removed twice",

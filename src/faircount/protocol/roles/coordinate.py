@@ -7,8 +7,9 @@ does not fit is refused and changes nothing: S1 never raises for what another pa
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 
-from faircount.core.errors import ProtocolError
+from faircount.core.errors import MalformedError, ProtocolError
 from faircount.protocol.roles.coordinator import (
     Coordinator,
     FromS2,
@@ -26,6 +27,7 @@ from faircount.protocol.roles.sync import Synced, read_sync
 from faircount.protocol.survey.acknowledgement import sign_together
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import FINAL, State, advance
+from faircount.protocol.wire.canonical_json import unscaled
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.messages import (
     Aborted,
@@ -148,10 +150,24 @@ def conclude(s: Coordinator, message: Published | Aborted, statement: Statement)
         return s, ()
     if isinstance(message, Aborted):
         return s.rules.scrubbed(replace(s, final=statement, state=advance(s.state, State.ABORTED))), ()
+    if not _is_result(s, message):
+        return s, (rejected(Reason.MALFORMED, "this is no result of this survey"),)
     if s.claim is None or message.claim_hash != s.claim_hash:
         return s, (to_s2(s, SyncRequest(s.params.survey)),)
     path = (State.PUBLISHED,) if s.state is State.OPENED else (State.OPENED, State.PUBLISHED)
     return s.rules.scrubbed(replace(s, final=statement, state=advance(s.state, *path))), ()
+
+
+def _is_result(s: Coordinator, message: Published) -> bool:
+    """Whether it has a count for every item, and numbers where numbers stand: S1 shows them to everybody."""
+    stated = [(message.epsilon, message.delta), (message.realized_epsilon, message.realized_delta)]
+    stated += [(each.epsilon, each.delta) for each in message.against]
+    try:
+        for amount in chain.from_iterable(stated):
+            unscaled(amount.decode())
+    except (MalformedError, ValueError):  # no number, or no text
+        return False
+    return len(message.counts) == s.params.N
 
 
 def adopt(s: Coordinator, message: SyncState) -> Step:

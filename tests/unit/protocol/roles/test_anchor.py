@@ -58,6 +58,17 @@ def test_with_an_anchor_it_gets_one_and_an_abort(stage) -> None:
     assert other.ledger.closed
 
 
+def test_a_ledger_that_was_taken_back_is_not_charged_by_another_survey(stage) -> None:
+    """A second survey of the same people has no past of its own that the anchor could know."""
+    anchor, plays = MemoryAnchor(), [stage(SERVERS, seed=seed) for seed in (1, 2)]
+    for play in plays:
+        play.answer_all()
+        after, _ = anchored_s2(anchor, play.s2, aggregate(play.s2, play.deadline()[0]))
+        first = play is plays[0]
+        assert (after.state, after.ledger.closed) == (State.CLAIMED if first else State.ABORTED, not first)
+    assert plays[0].s2.ledger == plays[1].s2.ledger  # as it was before either
+
+
 def test_the_same_step_again_after_a_crash_is_not_a_second_one(stage) -> None:
     """S2 crashed after the anchor was set and before its own write: it is asked again, and says the same."""
     anchor, play = MemoryAnchor(), stage(SERVERS)

@@ -11,7 +11,17 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim
 from faircount.protocol.wire.codec import encode, parse
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Aborted, Accepted, Published, Reason, Receipt, Refused, Signed, SyncState
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Accepted,
+    Against,
+    Published,
+    Reason,
+    Receipt,
+    Refused,
+    Signed,
+    SyncState,
+)
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to
 
 
@@ -144,6 +154,22 @@ def test_a_result_over_another_set_is_refused(stage, change) -> None:
     assert play.s1 is before
     assert play.tell_s1(play.by_s2(result)) == ()
     assert play.s1.state is State.PUBLISHED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"counts": (1,)}, {"counts": ()}, {"epsilon": b"\xff"}, {"realized_delta": b"1.5"}, {"delta": b"9" * 5000},
+     {"against": (Against(1, b"", b"0"),)}],
+)  # fmt: skip
+def test_what_is_no_result_is_refused_and_changes_nothing(stage, change) -> None:
+    """S1 took it, and could then show it to nobody."""
+    play = claimed(stage)
+    result = Published(
+        play.params.survey, play.s1.digest, play.s1.claim_hash, bytes(32), 6, (1,) * 6, b"1", b"1", b"1", b"1"
+    )
+    before = backup(play.s1)
+    (answer,) = play.tell_s1(play.by_s2(replace(result, **change)))
+    assert (answer.why, play.s1) == (Reason.MALFORMED, before)
 
 
 @pytest.mark.parametrize("of_the_sum", [True, False])
