@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from forked import Forked, load_first
 from trial_survey import TrialSurvey, done, set_up
 
 from faircount.core.entropy import SystemEntropy
@@ -32,7 +33,6 @@ from faircount.protocol.survey.states import FINAL
 from faircount.service.codes import Code
 from faircount.service.demo.crowd import CrowdPlan, Person
 from faircount.service.processes import free_port
-from faircount.testing.forked import Forked, load_first
 
 Fresh = Callable[[], str]
 SCHEDULES = int(os.environ.get("FAIRCOUNT_KILLS", "2"))
