@@ -118,7 +118,8 @@ policy is the same as that of the participant's page.
 ## For everybody
 
 Both pages work with the keyboard alone and with a screen reader. `make test` reads them as one does: from Chromium's accessibility tree every control has a role, a name and a state,
-headings follow each other, every chart is passed over because a table beside it has the same numbers, progress and refusals are announced. axe finds nothing in any view, in light and dark,
+headings follow each other, every chart is passed over because a table beside it has the same numbers, new views, progress and refusals are announced. Both were also
+read with Orca 43 in Chromium, from the question to the result and from the form to the first answers. axe finds nothing in any view, in light and dark,
 on a phone and on a desktop.
 
 ## Browsers

@@ -52,7 +52,7 @@ def test_a_second_language_says_everything(owner, owner_page) -> None:
     owner.ends("sprache")
     expect(page.get_by_text("höchstens zu 100\u00a0% sicher")).to_be_visible()
     expect(page.get_by_text("Bedingung: S2 fügt sein Rauschen hinzu und hält es geheim.")).to_be_visible()
-    expect(page.locator("[lang=en]:not(option)")).to_have_count(0)
+    expect(page.locator("main [lang=en]:not(label)")).to_have_count(0)
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_text("can be at most 100\u00a0% sure")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("sprache")
@@ -68,7 +68,7 @@ def test_refusals_and_invitations_are_in_the_owners_language(owner, owner_page) 
     expect(page.get_by_text("Bedingung des Versprechens: S1 oder S2 fügt sein Rauschen hinzu")).to_be_visible()
     page.get_by_label("Delta: Wahr").fill("1")
     expect(page.get_by_text("mehr zu sehen ist: Schreiben Sie eine Zahl über 0 und unter 1.")).to_be_visible()
-    expect(page.locator("[lang=en]:not(option)")).to_have_count(0)
+    expect(page.locator("main [lang=en]:not(label)")).to_have_count(0)
     page.get_by_label("Epsilon: wie").fill("0.0000001")  # the planner's own words are English, and say so
     page.get_by_label("Delta: Wahr").fill("0.000001")
     expect(page.get_by_text("Kein Verfahren hält dieses Versprechen.")).to_be_visible()
@@ -95,5 +95,6 @@ def test_right_to_left_nothing_is_lost(owner, owner_page, look_at) -> None:
     assert page.locator("p[dir=auto]").evaluate_all(
         "all => all.every((each) => getComputedStyle(each).textAlign === 'right')"
     )
+    assert page.locator("svg.chart .zero").first.bounding_box()["x"] > 290  # bars too
     mark = page.locator(".minimum").bounding_box()["x"]
     assert abs(mark - (20 + 280 / 2)) < 5  # 4 of 8

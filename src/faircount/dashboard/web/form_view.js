@@ -19,7 +19,7 @@ const GROUPS = {
     absent: { type: "number", min: "0", max: "0.9", step: "any" },
     people: { rows: "3" },
     hours: { type: "number", min: "1", value: "72" },
-    invitation_language: { options: true },
+    invitation_language: { languages: true },
   },
   groupPrivacy: {
     epsilon: { type: "number", min: "0.01", step: "any", value: "1" },
@@ -74,18 +74,21 @@ function group(title, fields, typed) {
 }
 
 function field(name, { value: _, ...settings }, value) {
+  if (settings.languages) return choiceOfLanguage(name, value || spoken());
   const hint = HINTS.includes(name) ? element("p", { id: `${name}-hint`, class: "quiet hint" }, say(`hint_${name}`)) : null;
   const about = hint ? { "aria-describedby": `${name}-hint` } : {};
-  const input = "options" in settings ? choiceOfLanguage(name) : element("rows" in settings ? "textarea" : "input", { id: name, name, dir: "auto", ...about, ...settings });
-  if (value) input.value = value;
+  const input = element("rows" in settings ? "textarea" : "input", { id: name, name, dir: "auto", ...about, ...settings });
+  input.value = value;
   const shared = SHARED.includes(name) ? { "data-shared": true } : {};
   return element("div", { class: "field", ...shared }, element("label", { for: name }, say(`field_${name}`)), input, hint);
 }
 
-/** A language to choose: the page's own, unless another one is chosen. */
-function choiceOfLanguage(name) {
-  const options = Object.entries(languages()).map(([code, words]) => element("option", { value: code, lang: code, selected: code === spoken() }, words));
-  return element("select", { id: name, name }, options);
+/** A language to choose: the page's own, until another one is chosen. */
+function choiceOfLanguage(name, chosen) {
+  const choices = Object.entries(languages()).map(([code, words]) =>
+    element("label", { class: "choice", lang: code }, element("input", { type: "radio", name, value: code, checked: code === chosen }), words),
+  );
+  return element("fieldset", { class: "choices" }, element("legend", {}, say(`field_${name}`)), choices);
 }
 
 /** A function that asks after a rest, one question at a time; the newest values are asked for again when an answer is there. */

@@ -27,6 +27,8 @@ export const foreign = (tag, text, settings = {}) => element(tag, { dir: "auto",
 /** Words of a program or a server, which are in English, and are marked so for whoever has them read aloud. */
 export const quoted = (words, settings = {}) => element("p", { lang: "en", dir: "auto", ...settings }, words);
 
+const MILLISECONDS_TO_HEAR = 2000;
+
 /** Put a new content on the page, and the reader's place at its heading. */
 export function show(...content) {
   const main = document.querySelector("main");
@@ -35,8 +37,16 @@ export function show(...content) {
   if (heading) {
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
+    announce(heading.textContent);
   }
   window.scrollTo(0, 0);
+}
+
+/** Have a screen reader say something: some say nothing about a heading that takes the place of a button with the focus. */
+function announce(words) {
+  const region = document.getElementById("announced");
+  region.textContent = words;
+  setTimeout(() => region.textContent === words && region.replaceChildren(), MILLISECONDS_TO_HEAR);
 }
 
 /** Let the browser save something as a file. */

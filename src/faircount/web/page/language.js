@@ -38,10 +38,12 @@ export const written = (value, options = {}) => new Intl.NumberFormat(current, o
 /** A share as a percentage, without the sign. */
 export const percent = (share) => written(100 * share, { maximumFractionDigits: 1, signDisplay: "negative" });
 
+const SMALLEST_STATED = 1e-30; // the generator of all noise is not known to be good to more digits than these
+
 /** A small number with two digits, never rounded down. */
 export function small(value) {
   if (value === 0) return "0";
-  const [digits, power] = value.toExponential(12).split("e");
+  const [digits, power] = Math.max(value, SMALLEST_STATED).toExponential(12).split("e");
   return `${written(Math.ceil(Number(digits) * 10 - 1e-9) / 10)}e${power}`;
 }
 
