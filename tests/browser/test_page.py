@@ -90,7 +90,7 @@ LIE = """async (code) => {
   const { form } = params.drawn;
   const row = prove(form, [50, form.q - 49, 0], Array.from(systemRandom(form.degree), (byte) => byte % form.q));
   const pair = await (await from("client/sealing.js")).freshKeyPair();
-  const made = await prepared(params, read.invitation, row.map(BigInt), systemRandom(32), pair, systemRandom);
+  const made = await prepared(params, read.invitation, row.map(BigInt), systemRandom(16), pair, systemRandom);
   const { id } = await part.keep(params, read.invitation, made);
   return (await part.visit(id)).stage;
 }"""
