@@ -132,3 +132,20 @@ DRAWN = """rows => rows.map((row) => {
   return [x < zero ? x : x + width, line.x1.baseVal.value, line.x2.baseVal.value];
 })"""
 """Where each bar ends that begins at zero, and where the line over its interval begins and ends."""
+
+
+def test_why_a_survey_ended_is_said_in_the_readers_language(trial, visitor) -> None:
+    for reason, words in (("", "Wer fragt, hat sie beendet."), ("abgesagt: Hochwasser", "abgesagt: Hochwasser")):
+        (link, *_) = trial.create()
+        page = visitor(locale="de").new_page()
+        page.goto(link)
+        page.get_by_role("radio", name="Carrow").check()
+        page.get_by_role("button", name="Weiter").click()
+        page.get_by_role("button", name="Senden").click()
+        page.get_by_role("progressbar").wait_for()
+        trial.does(trial.pair.to_s1.post(f"{trial.path}/abort", json={"reason": reason})).raise_for_status()
+        trial.settle()
+        page.get_by_role("button", name="Wurde ich gezählt?").click()
+        expect(page.get_by_text("Der Grund:")).to_be_visible()
+        expect(page.get_by_text(words, exact=True)).to_be_visible()
+        expect(page.locator("main [lang=en]")).to_have_count(0)
