@@ -18,6 +18,8 @@ from faircount.protocol.topologies.explicit import user as explicit_user
 from faircount.protocol.topologies.explicit.messages import Call, SumUpload
 from faircount.protocol.topologies.masked import aggregator as masked_aggregate
 from faircount.protocol.topologies.masked import coordinator as masked
+from faircount.protocol.topologies.masked import user as masked_user
+from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.peers import opening, roster
 from faircount.protocol.topologies.peers.self_mask import Round
@@ -36,6 +38,7 @@ SHARED = (*ENROLLED, ROUND, DEADLINE)
 ELECTED = (*ENROLLED, ROUND, DEADLINE, CONVERSE)
 SEED = 1  # an odd one: few helpers and neighbours, so that somebody is left to step in
 TWO_WORKERS = Op(Kind.DEADLINE, 0, 1)
+FIRST_BYTE_OF_THE_MASK_KEY = 52  # of a key bundle: survey, index and credential come first
 
 
 def without(*users: int) -> Op:
@@ -190,6 +193,11 @@ def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(masked, "_sent", lambda s: masked._holding(s, MaskedSum, s.own.set_digest))
 
 
+def nobody_compares_a_users_own_mask_key(patch: pytest.MonkeyPatch) -> None:
+    for where in (masked, masked_user):
+        patch.setattr(where, "keys_digest", lambda own, neighbours: keys_digest(b"", neighbours))
+
+
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "FINAL", ())
 
@@ -224,6 +232,12 @@ NAMED = {
         "published",
         A_SUM_FOR_A_FORGOTTEN_SET,
         sums_over_any_set_are_taken,
+    ),
+    "S1 has another mask key of a user than the user": (
+        MASKED,
+        "published",
+        (*ENROLLED, visit(0, Trouble.NONE), visit(0, Trouble.CORRUPTED, FIRST_BYTE_OF_THE_MASK_KEY)),
+        nobody_compares_a_users_own_mask_key,
     ),
     "blobs wait for the receipt": (SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
     "S1 restored to before its claim makes another one": (

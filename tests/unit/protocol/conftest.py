@@ -231,7 +231,7 @@ class MaskedStage(BytesStage):
         """User i sends a seed that nobody can open."""
         garbage, member = bytes(packed_size(self.params.q, self.params.N)), self.people[i].member
         near = [j for j in self.s1.own.graph.of(i) if j in self.s1.own.members]
-        keys = keys_digest(self.people[j].mask.public for j in near)
+        keys = keys_digest(self.people[i].mask.public, (self.people[j].mask.public for j in near))
         made_for = self.s1.attempt, self.s1.own.set_digest, keys
         self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, garbage, bytes(SEALED_SEED)))
 

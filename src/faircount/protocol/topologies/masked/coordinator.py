@@ -209,9 +209,11 @@ def _sent(s: Coordinator) -> Marks:
 
 
 def _keys_around(s: Coordinator, i: int) -> bytes:
-    """Digest of the mask keys of a user's neighbours in the set."""
+    """Digest of the mask keys of a user and of its neighbours in the set, as S1 has given them to others."""
     masked = _masked(s)
-    return keys_digest(s.uploads[KeyBundle.tag, 0, j].mask_key for j in masked.graph.of(i) if j in masked.members)
+    near = [j for j in masked.graph.of(i) if j in masked.members]
+    own, *others = (s.uploads[KeyBundle.tag, 0, j].mask_key for j in (i, *near))
+    return keys_digest(own, others)
 
 
 def _claim(s: Coordinator, places: tuple[int, ...]) -> coordinator.Step:

@@ -23,9 +23,9 @@ def mask_info(now: Round, one: int, other: int) -> bytes:
     return key_info(Purpose.MASK, now.params.survey, now.attempt, low, high, now.set_digest)
 
 
-def keys_digest(mask_keys: Iterable[bytes]) -> bytes:
-    """Digest of the mask keys that a user was given, in roster order."""
-    return labelled(b"mask keys", *mask_keys)
+def keys_digest(own: bytes, neighbours: Iterable[bytes]) -> bytes:
+    """Digest of the mask keys between which a user's masks are: its own, and those it was given, in roster order."""
+    return labelled(b"mask keys", own, *neighbours)
 
 
 def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: bytes) -> bytes:

@@ -43,7 +43,7 @@ class MaskCall(Message):
 class MaskedSum(FromMember):
     """A user's vector under the masks of its pairs and one of its own, and the seed of its own, sealed to S2.
 
-    S1 takes none that was made for another set or with other mask keys.
+    S1 takes none that was made for another set or with other mask keys, its own among them: masks would not cancel.
     """
 
     attempt: U32
