@@ -14,10 +14,12 @@ from trial_survey import TrialSurvey, begun, done, inquired, set_up, told, visit
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, Device, Invitation, encode
 from faircount.protocol.wire.messages import Accepted, Reason, Rejected
 from faircount.service.outbox import Scheduler
 from faircount.service.s2_link import LinkError, S2Link
+from faircount.storage import pages
 from faircount.storage.database import Database, Transaction
 
 Fresh = Callable[[], str]
@@ -250,6 +252,67 @@ def test_only_the_rows_of_those_who_send_are_read(world: World) -> None:
             await visited(pair.to_s1, survey, devices[0], world.entropy)
             assert (await status(pair, survey))["users"] == 40
             assert read == [0] * 40 + [2]  # the repeated one finds its body and its key
+
+    play(work)
+
+
+class Counting(Database):
+    """A database that notes how many lines of `state_rows` each answer has."""
+
+    def __init__(self, real: Database) -> None:
+        self.real, self.lines = real, list[int]()
+
+    def read(self) -> Any:
+        return self._noting(self.real.read)
+
+    def write(self) -> Any:
+        return self._noting(self.real.write)
+
+    @asynccontextmanager
+    async def _noting(self, block: Callable[[], Any]) -> AsyncIterator[Transaction]:
+        async with block() as tx:
+            real = tx.all
+
+            async def all_(statement: str, *values: Any) -> Any:
+                found = await real(statement, *values)
+                self.lines += [len(found)] * ("state_rows" in statement)
+                return found
+
+            tx.all = all_
+            yield tx
+
+    async def close(self) -> None:
+        await self.real.close()
+
+
+@pytest.mark.parametrize("proofs", [False, True])
+def test_steps_over_everybody_read_a_page_at_a_time(
+    world: World, proofs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claim, answers about proofs, batch, sum and scrubbing read all users, and never more than five at once."""
+    monkeypatch.setattr(pages, "PAGE", 5)
+
+    async def work() -> None:
+        async with world.start() as pair:
+            proven = ServerLaplace(items=["a", "b", "c"], epsilon=40.0, users=12)
+            plain = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
+            survey = await set_up(pair.to_s1, pair.to_s2, proven if proofs else plain, SERVERS, world.entropy)
+            done(await pair.to_s1.post(f"{survey.path}/open"))
+            devices = await world.answered(pair, survey, world.devices(survey))
+            noted = [Counting(each.server.database) for each in (pair.s1, pair.s2)]
+            for service, database in zip((pair.s1, pair.s2, pair.s2.steps), (*noted, noted[1]), strict=True):
+                object.__setattr__(service, "server", replace(service.server, database=database))
+            done(await pair.to_s1.post(f"{survey.path}/close"))
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert [each["count"] for each in result["counts"]] == [2, 4, 6]
+            for each in noted:
+                assert (max(each.lines), sum(each.lines) > 12) == (5, True)
+            told_all = [await inquired(pair.to_s1, survey, each, world.entropy) for each in devices]
+            assert all(each.counted for each in told_all)
+            again = await told(pair.to_s1, survey, world.devices(survey)[0].waiting[0])
+            assert isinstance(again, Rejected)
+            assert again.why is Reason.CONFLICT  # the hash of what was sent first is kept, under the new key
 
     play(work)
 
