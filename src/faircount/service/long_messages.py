@@ -4,7 +4,6 @@ S1 names the message by its hash and says how many parts it has. S2 answers whic
 those, and names the message again. Every request is signed like any other one.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -51,9 +50,9 @@ class LongMessage:
         return self.hash + self.parts.to_bytes(4, "big")
 
 
-def cut(body: bytes) -> Iterator[bytes]:
-    """A message in parts."""
-    return (body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES))
+def part_of(body: bytes, part: int) -> bytes:
+    """A part of a message."""
+    return body[part * PART_BYTES : (part + 1) * PART_BYTES]
 
 
 def _place(survey: bytes, message: bytes, part: int) -> bytes:
@@ -80,8 +79,7 @@ async def put_together(tx: Transaction, key: RowKey, survey: bytes, named: LongM
     if missing:
         said = ",".join(str(each) for each in missing)
         raise ProblemError(409, "missing-parts", "bring the missing parts first", headers={MISSING: said})
-    parts = [key.open(_place(survey, named.hash, part), there[part]) for part in range(named.parts)]
-    body = b"".join(parts)
+    body = b"".join(key.open(_place(survey, named.hash, part), there.pop(part)) for part in range(named.parts))
     if sha256(body).digest() != named.hash:
         raise ProblemError(400, "malformed", "these parts are not those of the message that was named")
     return body

@@ -8,7 +8,7 @@ from faircount.protocol import Message, encode
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.signing import SigningKey
 from faircount.service.clock import Clock, now
-from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, cut
+from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, part_of
 from faircount.service.signed_requests import TIME, signed_headers
 from faircount.service.web import BYTES
 
@@ -91,9 +91,8 @@ class _Caller:
         answer = await self.call("POST", path, named.body, NAMED)
         if MISSING not in answer.headers:
             return answer
-        parts = list(cut(body))
         for part in (int(each) for each in answer.headers[MISSING].split(",")):
-            brought = await self.call("PUT", f"{path}/{named.hash.hex()}/{part}", parts[part])
+            brought = await self.call("PUT", f"{path}/{named.hash.hex()}/{part}", part_of(body, part))
             if brought.status_code != 204:
                 return brought
         return await self.call("POST", path, named.body, NAMED)

@@ -36,7 +36,7 @@ class RowKey:
     def open(self, place: bytes, sealed: bytes) -> bytes:
         """The value that was sealed for this place."""
         try:
-            return self._cipher.decrypt(sealed[:NONCE], sealed[NONCE:], place)
+            return self._cipher.decrypt(sealed[:NONCE], memoryview(sealed)[NONCE:], place)  # no copy: it can be long
         except (InvalidTag, ValueError):
             raise StorageError("a stored row was changed, or belongs to another key: restore a copy") from None
 

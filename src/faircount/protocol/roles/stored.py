@@ -159,12 +159,14 @@ def _parsed(kind: FieldKind, raw: bytes) -> Any:
 
 
 def _framed(*parts: bytes) -> bytes:
-    body = b"".join((KIND, *parts))
-    return body + sha256(body).digest()
+    check = sha256(KIND)
+    for each in parts:
+        check.update(each)
+    return b"".join((KIND, *parts, check.digest()))
 
 
-def _body(part: bytes, data: bytes) -> bytes:
-    """What is between kind and check, if these are the bytes of a state and nobody has changed them."""
+def _body(part: bytes, data: bytes) -> memoryview:
+    """What is between kind and check, not copied, if these are the bytes of a state and nobody has changed them."""
     start = KIND + part
     if len(data) < len(start) + CHECK or not data.startswith(KIND):
         raise MalformedError("these bytes are no state of faircount: look whether it is the right file")
@@ -172,7 +174,7 @@ def _body(part: bytes, data: bytes) -> bytes:
         raise MalformedError("this state was changed or damaged: restore it from a copy")
     if not data.startswith(start):
         raise MalformedError("a head is read with decode_head and its rows, a whole state with decode_state")
-    return data[len(start) : -CHECK]
+    return memoryview(data)[len(start) : -CHECK]
 
 
 # --- values with a form of their own

@@ -155,7 +155,7 @@ def _derived(base: type[Any]) -> list[type[Any]]:
     return [base, *below] if is_dataclass(base) else below
 
 
-def read_all(kind: FieldKind, data: bytes, live: Mapping[type[Any], Any] | None = None) -> Any:
+def read_all(kind: FieldKind, data: bytes | memoryview, live: Mapping[type[Any], Any] | None = None) -> Any:
     """The value behind these bytes, all of them; `MalformedError` for any others, whatever is wrong with them."""
     source = StoredBytes(data)
     source.live = live or {}
