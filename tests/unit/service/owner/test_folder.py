@@ -1,6 +1,8 @@
 """The owner's folder: secrets that nobody else reads, one survey in each."""
 
+import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,13 @@ def test_what_is_written_reads_back_and_is_private(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="holds a survey already"):
         folder.create(params, OWNER)
     assert "secret" not in repr(OWNER)
+
+
+def test_a_file_from_before_there_were_languages_is_english() -> None:
+    german = replace(OWNER, language="de")
+    assert OwnerFile.decode(german.encode()) == german
+    before = {name: value for name, value in json.loads(german.encode()).items() if name != "language"}
+    assert OwnerFile.decode(json.dumps(before).encode()) == OWNER
 
 
 def test_files_that_are_missing_or_damaged_say_what_to_do(tmp_path: Path) -> None:

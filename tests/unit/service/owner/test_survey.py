@@ -226,6 +226,18 @@ def test_a_lost_invitation_is_replaced_and_a_used_one_is_not(both_apps: Any, tmp
     assert "nobody of this name is invited" in nobody.stderr
 
 
+def test_invitations_stay_in_the_language_that_the_owner_chose(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "umfrage"
+    said("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE, "--language", "de")
+    said("survey", "invite", folder)
+    said("survey", "open", folder)
+    said("survey", "reissue", folder, "Person 02")  # writes the pages again
+    printed = Survey.at(folder).folder.printable_file.read_text(encoding="utf-8")
+    assert printed.count("Scannen Sie das Bild") == printed.count("<section>") == 40
+    refused = call("survey", "create", tmp_path / "x", "--servers", both_apps.servers_file, *CREATE, "--language", "q")
+    assert "printed in one of en, de" in refused.stderr
+
+
 def test_an_interrupted_replacement_is_finished_first(
     both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
