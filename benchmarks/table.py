@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note")
 
@@ -34,6 +35,10 @@ class Row:
             "ratio": self.ratio,
             "note": self.note,
         }
+
+    @classmethod
+    def from_dict(cls, known: dict[str, Any]) -> "Row":
+        return cls(**{each.name: known[each.name] for each in fields(cls)})
 
     def cells(self) -> tuple[str, ...]:
         missing = "-" if self.other == "-" else "not run"

@@ -7,6 +7,7 @@ CPU times of one thread. Verifying is all that both servers do about the proof o
 row, answering the question, deciding. Bytes are what a client sends for the two servers, before it is sealed.
 """
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -26,32 +27,34 @@ from faircount.protocol.play import SurveySetup, converse, set_up
 from faircount.protocol.roles.coordinate import coordinate_many
 from faircount.protocol.roles.coordinator import backup
 from faircount.protocol.topologies.two_servers.messages import Submission
-from faircount.protocol.topologies.two_servers.reports import answers_of_packed, vector_of
+from faircount.protocol.topologies.two_servers.reports import answers_of_packed, vector_of, vector_size
 from faircount.protocol.topologies.two_servers.user import respond
 from faircount.protocol.topologies.two_servers.validity import point_of, question, report_form
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES
-from faircount.sharing.packing import pack
+from faircount.sharing.packing import pack, packed_size
 from table import Row, best_of, markdown
 
 PRIO3 = "Prio3Histogram, VDAF reference code"
 USERS = 1_000
+MANY = 100_000
 REPORTS = 4_096
 GROUP = 100  # bodies that S1 writes and acknowledges together
 TURNS = 5  # with proofs, without, with, ...: a machine that gets slower meanwhile does so for both
 
 
 def rows() -> list[Row]:
-    return [row for items in (30, 300) for row in proof_rows(items)] + [servers_row(100_000)]
+    return [row for items in (30, 300) for row in proof_rows(items)] + [servers_row(MANY)]
 
 
 def proof_rows(items: int) -> list[Row]:
     mechanism = ServerLaplace(items=items, users=USERS, epsilon=1.0)
     other, about = prio3(items)
     prove = timed(lambda: vector_of(mechanism, 7, SystemEntropy()))
-    verify, size = verification(mechanism)
-    said = f"row and seed {size:,} bytes{about}"
+    verify = verification(mechanism)
+    few, many = (bytes_of(items, users) for users in (USERS, MANY))
+    said = f"row and seed {few:,} bytes, {many:,} for n = {MANY:,}{about}"
     return [
         Row(f"prove one of {items} items, n = {USERS:,}", prove, PRIO3, other and timed(other.prove), said),
         Row(f"verify one of {items} items, both servers", verify, PRIO3, other and timed(other.verify)),
@@ -62,8 +65,14 @@ def timed(work: Callable[[], object]) -> float:
     return best_of(work, most=40, budget=3.0, clock=process_time)
 
 
-def verification(mechanism: ServerLaplace) -> tuple[float, int]:
-    """Seconds per report, of many at once, and bytes of one report."""
+def bytes_of(items: int, users: int) -> int:
+    """Bytes of one report: S1's share, packed, and S2's seed."""
+    mechanism = ServerLaplace(items=items, users=users, epsilon=1.0)
+    return packed_size(mechanism.modulus, vector_size(mechanism)) + SEED_BYTES
+
+
+def verification(mechanism: ServerLaplace) -> float:
+    """Seconds per report, of many at once."""
     form = report_form(mechanism.modulus, *mechanism.proven_bits, USERS)
     keys = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
     second = expand_rows(keys, form.q, form.width)
@@ -77,16 +86,16 @@ def verification(mechanism: ServerLaplace) -> tuple[float, int]:
         if not asked.accepts(mine, theirs).all():
             raise RuntimeError("a valid report was refused")
 
-    return timed(verify) / REPORTS, len(shares[0]) + SEED_BYTES
+    return timed(verify) / REPORTS
 
 
 class Prio3:
-    """One report of the reference code, for two servers."""
+    """One report of the reference code, for two servers; chunks near the square root, as its draft recommends."""
 
-    def __init__(self, items: int) -> None:
+    def __init__(self, items: int, chunk: int | None = None) -> None:
         from vdaf_poc.vdaf_prio3 import Prio3Histogram
 
-        self.vdaf = Prio3Histogram(2, items, max(1, round(items**0.5)))
+        self.vdaf = Prio3Histogram(2, items, chunk or max(1, round(items**0.5)))
         self.nonce, self.rand = bytes(self.vdaf.NONCE_SIZE), bytes(range(256))[: self.vdaf.RAND_SIZE]
         self.key, self.context = bytes(self.vdaf.VERIFY_KEY_SIZE), b"faircount"
         self.public, self.shares = self.prove()
@@ -116,7 +125,8 @@ def prio3(items: int) -> tuple[Prio3 | None, str]:
         return None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
     sys.path.insert(0, path)
     found = Prio3(items)
-    return found, f"; Prio3 {found.bytes:,}"
+    best = min(Prio3(items, chunk).bytes for chunk in range(2, 2 * math.isqrt(items) + 2))
+    return found, f"; Prio3 {found.bytes:,}, {best:,} with its best chunks"
 
 
 def servers_row(users: int, items: int = 30) -> Row:
@@ -157,5 +167,5 @@ class Answered:
 
 if __name__ == "__main__":
     print(markdown([row for items in (30, 300) for row in proof_rows(items)]), flush=True)
-    users = int(os.environ.get("FAIRCOUNT_BENCH_USERS", "100000"))
+    users = int(os.environ.get("FAIRCOUNT_BENCH_USERS", str(MANY)))
     print(markdown([servers_row(users)]))
