@@ -146,21 +146,21 @@ MUTANTS = (
         "roles/sync.py",
         " or not chained(message.statements):",
         ":",
-        "tests/unit/protocol/roles/test_sync.py",
+        LYING,
     ),
     Mutant(
         "claim without its receipt",
         "roles/sync.py",
         "if named == granted or early else None",
         "if True else None",
-        "tests/unit/protocol/roles/test_sync.py " + LYING,
+        LYING,
     ),
     Mutant(
         "S2 with another past",
         "roles/coordinate.py",
         "if not found.over and s.newest != found.place(s.newest.number):",
         "if False:",
-        LYING + " tests/unit/protocol/roles/test_sync.py",
+        LYING,
     ),
     Mutant(
         "set named before the blobs",
@@ -181,7 +181,7 @@ MUTANTS = (
         "roles/limits.py",
         " if class_of(data) in (Signed, Rejected) else None",
         "",
-        COSTS + " -k signed",
+        COSTS + " -k between_servers",
     ),
     Mutant(
         "body read before its signature",

@@ -135,7 +135,8 @@ def test_a_receipt_for_people_of_another_survey_is_not_kept(tmp_path: Path, popu
             for said in (replace(true, population=population), true):
                 await pair.s1.hear(id_, sign(s2.key, Party.S2, said))
             async with pair.s1.server.database.read() as tx:
-                kept = await tx.all("SELECT population FROM receipts")
-            assert [each["population"] for each in kept] == [survey.params.population]
+                kept = await tx.all("SELECT population, signed FROM receipts")
+            wanted = survey.params.population, encode(sign(s2.key, Party.S2, true))
+            assert [(each["population"], bytes(each["signed"])) for each in kept] == [wanted]
 
     asyncio.run(work())

@@ -1,9 +1,12 @@
 """Sets of users that hold together, and their one description."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircount.protocol.topologies.peers.messages import Edge
 from faircount.protocol.topologies.peers.peer_set import PeerSet, holds_together, peer_set, shrunk
+from faircount.protocol.wire.digests import bitmap
 
 
 @given(st.integers(2, 7), st.integers(0, 3), st.data())
@@ -42,3 +45,10 @@ def test_sets_have_one_description() -> None:
     assert peer_set(bytes(32), 1, 5, wanted.bits, wanted.edges) == wanted
     assert peer_set(bytes(32), 1, 5, wanted.bits, wanted.edges * 2) is None
     assert peer_set(bytes(32), 1, 5, b"\xff", ()) is None
+
+
+@pytest.mark.parametrize("pair", [(0, 3), (3, 4), (2, 1), (1, 1), (0, 9)])
+def test_a_pair_that_is_none_of_the_set_makes_no_set(pair) -> None:
+    """Of five users the first three are in the set."""
+    assert peer_set(bytes(32), 1, 5, bitmap(range(3), 5), [Edge(1, 2)]) is not None
+    assert peer_set(bytes(32), 1, 5, bitmap(range(3), 5), [Edge(*pair)]) is None

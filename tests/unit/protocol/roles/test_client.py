@@ -245,6 +245,15 @@ def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.LATE
 
 
+def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
+    made = stage(EXPLICIT)
+    made.enrol_all()
+    access, bundle = made.invitations[0].access, made.people[0].bundle
+    assert isinstance(made.tell_s1(Withdraw(made.params.survey, access))[0], Accepted)
+    assert made.tell_s1(bundle)[0].why is Reason.CLOSED
+    assert made.tell_s1(made.people[1].bundle)[0].body_hash == sha256(encode(made.people[1].bundle)).digest()
+
+
 def test_before_the_roster_is_closed_it_is_as_if_the_person_had_not_come(stage) -> None:
     made = stage(EXPLICIT)
     devices = [made.exchange(each) for each in made.begun()]

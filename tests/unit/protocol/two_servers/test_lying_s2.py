@@ -106,6 +106,37 @@ def test_another_claim_in_a_sync_state_never_leads_to_another_sum(stage) -> None
     assert isinstance(play.s1.final.says, Aborted)
 
 
+@pytest.mark.parametrize("link", [Link(2, bytes(32)), Link(3, bytes(32)), UNCHAINED])
+def test_statements_that_do_not_follow_each_other_are_no_sync_state(stage, link) -> None:
+    play = claimed(stage)
+    before, receipt = backup(play.s1), play.s2.statements[0].signed
+    other = play.by_s2(included(play, range(5)), link)
+    state = SyncState(play.params.survey, b"", encode(play.s2.claim), (receipt, other))
+    (answer,) = play.tell_s1(play.by_s2(state))
+    assert (answer.why, play.s1) == (Reason.MALFORMED, before)
+    right = replace(state, statements=(receipt, play.by_s2(included(play, range(5)), Link(2, link_to(receipt).hash))))
+    assert len(play.sums(play.tell_s1(play.by_s2(right)))) == 1
+
+
+def test_an_s2_that_does_not_know_its_own_receipt_ends_the_survey(stage) -> None:
+    """Its statements follow each other, and are not those that S1 has heard."""
+    play = claimed(stage)
+    other = replace(play.s2.statements[0].says, ledger_version=99)
+    play.tell_s1(told(play, other, claim=encode(play.s2.claim)))
+    assert play.s1.state is State.ABORTED
+
+
+@pytest.mark.parametrize("receipted", [False, True])
+def test_a_claim_without_a_receipt_for_it_is_no_sync_state(stage, receipted) -> None:
+    """S1 took a claim of S2's making for its own."""
+    play = stage(SERVERS)
+    play.answer_all()
+    receipt = play.said_by_s2(play.tell_s2(play.deadline()[0])[0])
+    before, fewer = backup(play.s1), replace(play.s2.claim, entries=play.s2.claim.entries[1:])
+    (answer,) = play.tell_s1(told(play, *([receipt] if receipted else []), claim=encode(fewer)))
+    assert (answer.why, play.s1) == (Reason.MALFORMED, before)
+
+
 @pytest.mark.parametrize("summed", [False, True])
 def test_a_further_claim_ends_the_survey_even_if_its_chain_is_the_one_that_s1_has_heard(stage, summed) -> None:
     """S2 says that after its first receipt it gave another one: in `servers` there is no further claim."""
