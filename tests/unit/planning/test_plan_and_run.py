@@ -66,9 +66,8 @@ def squared_errors(mechanism: FrequencyMechanism, staying: int, seed: int) -> An
     held = np.full(mechanism.N, staying // mechanism.N)
     held[0] += staying - held.sum()
     for _ in range(RUNS):
-        crowd = rng.permutation(mechanism.n)[:staying]
-        more = {"coins": mechanism.coins_of(crowd)} if isinstance(mechanism, Decoys) else {}
-        found = mechanism.estimate(mechanism.draw(held, rng, **more), staying, **more)
+        here = mechanism.as_included(rng.permutation(mechanism.n)[:staying])
+        found = here.estimate(here.draw(held, rng), staying)
         made.append(np.mean((found - held / staying) ** 2))
     return np.array(made)
 
