@@ -137,6 +137,7 @@ SIGNED_IN_ENGLISH = {
     "S2 held another election than S1 asked for",
     "S2 named a set that is none of the claim",
     "S2 named one set and signed the root of another",
+    "S2 named a set to add up before it had come so far",
     "S2 named two sets for one claim",
     "S2 named two sets to add up",
     "S2 names another claim than the one that S1 has added up",
