@@ -9,12 +9,13 @@ from faircount.storage.database import Record, Transaction
 PAGE = 500
 """Rows of a page."""
 
-_SELECT = "SELECT store, key, hash, sealed FROM state_rows WHERE survey = ? AND store = ?"
+SELECT_ROWS = "SELECT store, key, hash, sealed FROM state_rows WHERE survey = ?"
+"""Rows of a survey as they are stored."""
 
 
 async def page_from(tx: Transaction, survey: bytes, store: str, first: bytes) -> Sequence[Record]:
     """The page that begins with this key, or with the next one that there is."""
-    return await tx.all(f"{_SELECT} AND key >= ? ORDER BY key LIMIT ?", survey, store, first, PAGE)
+    return await tx.all(f"{SELECT_ROWS} AND store = ? AND key >= ? ORDER BY key LIMIT ?", survey, store, first, PAGE)
 
 
 async def pages_of(tx: Transaction, survey: bytes, store: str) -> AsyncIterator[Sequence[Record]]:

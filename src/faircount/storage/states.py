@@ -25,7 +25,7 @@ from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
 from faircount.storage.packed_keys import PackedKeys
-from faircount.storage.pages import Entry, PagedStore, page_from, pages_of
+from faircount.storage.pages import SELECT_ROWS, Entry, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -261,13 +261,12 @@ def _row_place(row: SurveyRow, store: str, key: bytes) -> bytes:
 
 
 async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) -> Sequence[Record]:
-    select = "SELECT store, key, hash, sealed FROM state_rows WHERE survey = ?"
     if wanted is None:
-        return await tx.all(f"{select} AND store <> ? ORDER BY store, key", survey, HEAD)
+        return await tx.all(f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, HEAD)
     if not wanted:
         return ()
     keys = _padded({key for _, key in wanted})
-    found = await tx.all(f"{select} AND key IN {marks(keys)}", survey, *keys)
+    found = await tx.all(f"{SELECT_ROWS} AND key IN {marks(keys)}", survey, *keys)
     places = set(wanted)
     return [each for each in found if (each["store"], bytes(each["key"])) in places]
 

@@ -1,8 +1,9 @@
 """Many packed vectors at once: the same bytes as `sharing.packing`, a matrix at a time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from faircount.sharing.packing import (
     unpack_matrix,
 )
 
+T = TypeVar("T")
 _AT_ONCE = 1 << 12
 
 
@@ -69,17 +71,26 @@ def _every_second(group: Group, count: int) -> tuple[int, int, int]:
     return ones * ((1 << group.bits) - 1), ones * ((1 << group.bits) - group.limit), ones << group.bits
 
 
+def in_parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Values as they come, so many at a time."""
+    waiting = iter(values)
+    while part := list(islice(waiting, most)):
+        yield part
+
+
+def sum_parts(parts: Iterable[Residues], q: int, count: int) -> Residues:
+    """The sum of all rows of these matrices, of which one is held at a time."""
+    total = np.zeros(count, dtype=dtype_for(q))
+    for rows in parts:
+        total = add(total, sum_rows(rows, q), q)
+    return total
+
+
 def sum_packed(packed: Iterable[bytes], q: int, count: int) -> Residues:
     """The sum of packed vectors that are known to be canonical, as they come."""
-    total, waiting = np.zeros(count, dtype=dtype_for(q)), iter(packed)
-    while block := list(islice(waiting, _AT_ONCE)):
-        total = add(total, sum_rows(unpack_rows(block, q, count)[0], q), q)
-    return total
+    return sum_parts((unpack_rows(part, q, count)[0] for part in in_parts(packed, _AT_ONCE)), q, count)
 
 
 def sum_vectors(vectors: Iterable[Residues], q: int, count: int) -> Residues:
     """The sum of vectors as they come; a few thousand are held at a time."""
-    total, waiting = np.zeros(count, dtype=dtype_for(q)), iter(vectors)
-    while block := list(islice(waiting, _AT_ONCE)):
-        total = add(total, sum_rows(np.stack(block), q), q)
-    return total
+    return sum_parts((np.stack(part) for part in in_parts(vectors, _AT_ONCE)), q, count)

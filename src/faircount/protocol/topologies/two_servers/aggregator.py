@@ -35,8 +35,9 @@ from faircount.protocol.topologies.two_servers.validity import Question
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch, Reason, rejected
+from faircount.protocol.wire.packed_rows import sum_parts
 from faircount.protocol.wire.roster_messages import SealRequest
-from faircount.sharing.field import add, check, dtype_for, sum_rows
+from faircount.sharing.field import add, check, dtype_for
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
 
@@ -158,10 +159,8 @@ def _expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
 
 
 def _sum_expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
-    total = np.zeros(s.params.N, dtype=dtype_for(s.params.q))
-    for some in blocks(len(holders), s.params.N):
-        total = add(total, sum_rows(_expanded(s, holders[some]), s.params.q), s.params.q)
-    return total
+    parts = (_expanded(s, holders[some]) for some in blocks(len(holders), s.params.N))
+    return sum_parts(parts, s.params.q, s.params.N)
 
 
 def _judged(s: Aggregator, asked: Question, holders: Sequence[Holder], told: Residues) -> tuple[Residues, Marks, Tally]:

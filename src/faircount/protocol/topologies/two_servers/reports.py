@@ -8,7 +8,6 @@ reports are fixed; under different labels, so that one says nothing about the ot
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -31,7 +30,7 @@ from faircount.protocol.topologies.two_servers.validity import (
 )
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import labelled
-from faircount.protocol.wire.packed_rows import unpack_rows
+from faircount.protocol.wire.packed_rows import in_parts, unpack_rows
 from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import pack, unpack
@@ -83,17 +82,19 @@ def vector_of(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Resid
     return prove(form, bits, uniform(form.q, form.degree, entropy))
 
 
+def _rows_at_once(width: int) -> int:
+    return max(1, ELEMENTS_AT_ONCE // width)
+
+
 def blocks(count: int, width: int) -> Iterator[slice]:
     """The places of so many rows, in parts of `ELEMENTS_AT_ONCE` elements."""
-    step = max(1, ELEMENTS_AT_ONCE // width)
+    step = _rows_at_once(width)
     return (slice(start, start + step) for start in range(0, count, step))
 
 
 def in_blocks(values: Iterable[T], width: int) -> Iterator[list[T]]:
     """The same for rows that come one after the other."""
-    step, waiting = max(1, ELEMENTS_AT_ONCE // width), iter(values)
-    while some := list(islice(waiting, step)):
-        yield some
+    return in_parts(values, _rows_at_once(width))
 
 
 def holds(params: SurveyParameters, server: Party, value: bytes) -> bool:
