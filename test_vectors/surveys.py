@@ -143,7 +143,7 @@ def rosters() -> list[Case]:
     made = []
     for n in (1, 2, 3, 7):
         lines = [(sha256(bytes([i])).digest()[:16], public_key(secret(i))) for i in range(n)]
-        leaves, digest = roster_leaves(lines), parameters().digest
+        leaves, digest = list(roster_leaves(lines)), parameters().digest
         root = merkle_root(leaves)
         proof = prove(tree(leaves), n - 1)
         made.append({"lines": [list(each) for each in lines], "leaves": leaves, "root": root, "params_digest": digest})

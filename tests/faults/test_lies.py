@@ -7,7 +7,7 @@ import pytest
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.roles.anchor import MemoryAnchor
 from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers import coordinator
+from faircount.protocol.topologies.two_servers import claims, coordinator, messages
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.digests import members_of
 from faircount.testing.faults import Kind, Op, play
@@ -68,6 +68,17 @@ def test_a_planted_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert play(SERVERS, ops, 5).problems == ()
     monkeypatch.setattr(*hole)
     assert play(SERVERS, ops, 5).problems != ()
+
+
+@pytest.mark.parametrize("lines", [2, 4096])
+def test_a_claim_that_names_one_person_many_times_is_found(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2 says that a claim of its own stands before S1 has heard a receipt: a sum over it would be one person's."""
+    monkeypatch.setattr(messages, "LINES", lines)
+    ops = [Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.LIE_S2, 2, 1)]
+    assert play(SERVERS, ops, 5, 1).problems == ()
+    monkeypatch.setattr(claims, "is_part", lambda part: True)
+    monkeypatch.setattr(claims, "follows", lambda before, part: True)
+    assert "S1 added up the shares of fewer than the minimum" in play(SERVERS, ops, 5, 1).problems
 
 
 def test_s1_that_singles_out_a_reporter_is_found_where_helpers_do_not_look(monkeypatch: pytest.MonkeyPatch) -> None:

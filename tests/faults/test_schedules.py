@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from faircount.protocol import EXPLICIT, SERVERS, Topology, known_topologies
 from faircount.protocol.roles import aggregator
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
+from faircount.protocol.topologies.two_servers import messages
 from faircount.testing.faults import Kind, Op, Outcome, play
 from faircount.testing.world import Trouble
 
@@ -24,8 +25,8 @@ PARTS = 1 + SCHEDULES // 5000  # tests that share them, so that a long run shows
 STORY = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
 """What happens when nothing fails, in every topology; faults are strewn in, and the story may break off."""
 
-Made = tuple[int, int, bool, list[Op]]
-"""Users, seed, whether with real cryptography, and a schedule."""
+Made = tuple[int, int, bool, int, list[Op]]
+"""Users, seed, whether with real cryptography, lines of a part of a claim, and a schedule."""
 
 UNHURRIED = settings(
     max_examples=-(-SCHEDULES // (PARTS * len(TOPOLOGIES))),
@@ -103,12 +104,14 @@ def schedules(draw: st.DrawFn) -> Made:
             ops += draw(STEPS)
         else:
             ops.append(Op(kind, 0, draw(away(users)) if kind is Kind.ROUND else draw(st.integers(0, 1))))
-    return users, draw(st.integers(0, 1)), draw(st.integers(0, 9)) == 9, ops
+    return users, draw(st.integers(0, 1)), draw(st.integers(0, 9)) == 9, draw(st.sampled_from((1, 2, 3, 4096))), ops
 
 
 def outcome(topology: Topology, made: Made) -> Outcome:
-    users, seed, real, ops = made
-    return play(topology, ops, users, seed, real=real)
+    users, seed, real, lines, ops = made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(messages, "LINES", lines)
+        return play(topology, ops, users, seed, real=real)
 
 
 @pytest.mark.slow
@@ -143,7 +146,7 @@ HOLES = {
     "any claim is admitted": (SERVERS, (aggregator, "repeated", lambda s, claim: None)),
     "every share is added": (
         SERVERS,
-        (servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s.claim)),
+        (servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s)),
     ),
     "S2 goes on after a restore": (EXPLICIT, (aggregator, "restored", lambda s: (s, ()))),
 }

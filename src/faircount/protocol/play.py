@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 Meter = Callable[[int, Message, Message], None]
 """Is told what a user said to S1 and what it heard."""
 
-MOST_MESSAGES = 1000
+MOST_MESSAGES = 10_000
 """More than any survey needs between the servers: a conversation beyond it goes in circles."""
 
 MOST_EXCHANGES = 12

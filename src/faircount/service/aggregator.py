@@ -26,8 +26,8 @@ from faircount.storage.database import Transaction
 from faircount.storage.keys import offer_key, survey_key
 from faircount.storage.states import States, SurveyRow
 
-LONG_MESSAGE = 512 * 1024
-"""Bytes from which on a message is worked on in another process: a batch of some thousand users."""
+LONG_MESSAGE = 128 * 1024
+"""Bytes from which on a message is worked on in another process: the blobs of some thousand users."""
 
 ANSWER_SECONDS = 20.0
 """After so long S1 is told to ask again."""

@@ -80,9 +80,13 @@ class AggregatorSteps:
 
     async def _attempt(self, survey: bytes, body: bytes, *, elsewhere: bool) -> Answers | None:
         """One step; None if something else came in between."""
-        async with self.server.database.read() as tx:
+        async with self.server.database.read() as tx:  # rows are read while the step is made
             read = await self._read(tx, survey)
-        step = await (self._made_elsewhere(read, body) if elsewhere else asyncio.to_thread(_made, read, body))
+            given = await asyncio.to_thread(StepBytes.of, read.state, read.ledger, body) if elsewhere else None
+            if given is None:
+                step = await asyncio.to_thread(_made, read, body)
+        if given is not None:
+            step = await asyncio.to_thread((await self.elsewhere.step(given)).step)
         if step[0].newest != read.state.newest and not await self._note_begun(read, body):
             return None
         return await self._write(read, step)
@@ -93,10 +97,6 @@ class AggregatorSteps:
             raise unknown("survey")
         ledger = await ledger_of(tx, parsed(row.params).population, change=False)
         return Read(row, ledger, await self.states.load(tx, row, ledger))
-
-    async def _made_elsewhere(self, read: Read, body: bytes) -> aggregator.Step:
-        given = await asyncio.to_thread(StepBytes.of, read.state, read.ledger, body)
-        return await asyncio.to_thread((await self.elsewhere.step(given)).step)
 
     async def _unchanged(self, tx: Transaction, read: Read) -> bool:
         """Whether survey and ledger are as they were read; nobody else changes them before this transaction ends."""

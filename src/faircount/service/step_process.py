@@ -1,7 +1,7 @@
 """S2's long steps in processes of their own: opening a large batch takes many seconds, and others must not wait.
 
-A step is a function of bytes: the state's head and rows, the ledger and S1's message, to a head, a ledger and answers.
-So it is the same in any process, and nothing is lost if that process dies.
+A step is a function of bytes: of a state with the rows that it needs, a ledger and S1's message, to a state, a ledger
+and answers. So it is the same in any process, and nothing is lost if that process dies.
 """
 
 import asyncio
@@ -15,49 +15,50 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 
 from faircount.core.errors import StorageError
-from faircount.protocol import Aggregator, Ledger, aggregate_with, decode_head, encode, encode_head
+from faircount.protocol import Aggregator, Ledger, aggregate_with, decode, decode_state, encode, encode_state
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
-from faircount.storage.packed_keys import PackedKeys
+from faircount.protocol.wire.messages import Signed
 
 
 @dataclass(frozen=True, slots=True)
 class StepBytes:
     """What a step begins with."""
 
-    head: bytes = field(repr=False)
-    people: bytes = field(repr=False)  # as in `PackedKeys`
+    state: bytes = field(repr=False)
     ledger: bytes
     message: bytes
 
     @classmethod
-    def of(cls, s: Aggregator, ledger: Ledger, message: bytes) -> "StepBytes":
-        """A step as bytes."""
-        people = PackedKeys.of(sorted(s.mac_keys.items())) if not isinstance(s.mac_keys, PackedKeys) else s.mac_keys
-        return cls(encode_head(s), people.data, stored_ledger.encode(ledger), message)
+    def of(cls, s: Aggregator, ledger: Ledger, message: bytes) -> "StepBytes | None":
+        """A step as bytes; None for one that needs more of its state than another process should be given."""
+        signed = decode_signed(message)
+        needed = s.params.topology.apart(s, decode(signed.payload)) if isinstance(signed, Signed) else s
+        return None if needed is None else cls(encode_state(needed), stored_ledger.encode(ledger), message)
 
 
 @dataclass(frozen=True, slots=True)
 class SteppedBytes:
-    """What a step has led to."""
+    """What a step has led to; of the stores only what is new."""
 
-    head: bytes = field(repr=False)
+    state: bytes = field(repr=False)
     ledger: bytes
     answers: tuple[bytes, ...]
 
     def step(self) -> aggregator.Step:
-        """The state, its stores empty, and the answers."""
-        after = decode_head(Aggregator, self.head, None, stored_ledger.decode(self.ledger))
+        """The state and the answers."""
+        after = decode_state(Aggregator, self.state, None, stored_ledger.decode(self.ledger))
         return after, tuple(decode_signed(each) for each in self.answers)
 
 
 def stepped(given: StepBytes) -> SteppedBytes:
     """One step of S2, in whatever process."""
     ledger = stored_ledger.decode(given.ledger)
-    s = replace(decode_head(Aggregator, given.head, None, ledger), mac_keys=PackedKeys(given.people))
+    s = decode_state(Aggregator, given.state, None, ledger)
     after_ledger, (after, out) = aggregate_with(ledger, s, decode_signed(given.message))
-    return SteppedBytes(encode_head(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
+    after = replace(after, mac_keys={}, kept=after.kept.without(s.kept))
+    return SteppedBytes(encode_state(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
 
 
 def _end_with_parent() -> None:

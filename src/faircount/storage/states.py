@@ -3,9 +3,9 @@
     load -> a role's step -> save, all in one transaction; the answers go out after it
 
 Where a step needs only the rows of those who have sent something (`wanted`), no others are read, and their number is
-known from a counter. A step of `servers` over all users reads one page of rows after the other while it runs, in a
-thread of its own, and S2 reads everybody's key into one piece, 48 bytes each. Only topologies whose users hold each
-other's shares, a few thousand at most, are read as a whole.
+known from a counter. A step of S2, and one of `servers` over all users, reads one page of rows after the other while it
+runs, in a thread of its own. Only S1 in topologies whose users hold each other's shares, a few thousand at most, reads
+all rows at once.
 
 When the last word is said, what is left is written under a new key; destroy the old one once that is committed.
 """
@@ -24,8 +24,7 @@ from faircount.protocol.roles.write_once import Elsewhere
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
-from faircount.storage.packed_keys import PackedKeys
-from faircount.storage.pages import SELECT_ROWS, Entry, PagedStore, page_from, pages_of
+from faircount.storage.pages import KEPT, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -126,20 +125,34 @@ class States(Generic[S]):
         rows = await _rows(tx, row.id, wanted)
         found = self._filled(row, key, state, rows)
         held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
+        held_elsewhere(found.state, KEPT, Elsewhere(find=self._paged(tx, row, key, KEPT).find))
         return found
 
     async def _with_all(self, tx: Transaction, row: SurveyRow, key: RowKey, state: S) -> Loaded[S]:
         """A state that can be asked for any row."""
+        kept = self._paged(tx, row, key, KEPT)
         if isinstance(state, Aggregator):
-            people = await _people(tx, row, key)
+            held_elsewhere(state, KEPT, Elsewhere(find=kept.find))
+            people = PagedKeys(self._paged(tx, row, key, PEOPLE), row.people)
             return Loaded(row, replace(state, mac_keys=people), {})
         if not state.rules.in_order:  # many rows: others need not wait while they are opened
             return await asyncio.to_thread(self._filled, row, key, state, await _rows(tx, row.id, None))
-        read = partial(self._page, tx, row, key, asyncio.get_running_loop())
         for store in stores_of(self._kind):
-            paged = PagedStore(partial(read, store))
+            paged = self._paged(tx, row, key, store)
             held_elsewhere(state, store, Elsewhere(row.users if store == USERS else 0, paged.keys, paged.find))
+        loop = asyncio.get_running_loop()
+
+        def keep(name: bytes, part: Any) -> None:
+            """Write a part of a claim as soon as it is made; called by a step in its thread, like `_page`."""
+            written = _write_rows(tx, key, row, [row_of(self._kind, KEPT, name, part, b"")])
+            asyncio.run_coroutine_threadsafe(written, loop).result(PAGE_SECONDS)
+            kept.forget()
+
+        held_elsewhere(state, KEPT, Elsewhere(find=kept.find, keep=keep))
         return Loaded(row, state, {})
+
+    def _paged(self, tx: Transaction, row: SurveyRow, key: RowKey, store: str) -> PagedStore:
+        return PagedStore(store, partial(self._page, tx, row, key, asyncio.get_running_loop(), store))
 
     def _page(
         self, tx: Transaction, row: SurveyRow, key: RowKey, loop: asyncio.AbstractEventLoop, store: str, first: bytes
@@ -177,9 +190,8 @@ class States(Generic[S]):
         row = before.row
         if after.state in FINAL and row.generation == 0:
             return await self._scrub(tx, row, after)
-        written = (
-            () if isinstance(after, Aggregator) else tuple(entries_of(after))
-        )  # S2's people come from the owner alone
+        stores = (KEPT,) if isinstance(after, Aggregator) else stores_of(self._kind)  # S2's people come from the owner
+        written = tuple(entries_of(after, stores))
         changed = [
             row_of(self._kind, store, key, value, given)
             for store, key, value, given in written
@@ -241,15 +253,6 @@ class States(Generic[S]):
         """After the commit: destroy the key of the live state of a survey that is over."""
         if row.generation:
             self._keys.destroy(survey_key(row.id, 0))
-
-
-async def _people(tx: Transaction, row: SurveyRow, key: RowKey) -> PackedKeys:
-    """Everybody's sealing key, in one piece."""
-    data = bytearray()
-    async for page in pages_of(tx, row.id, PEOPLE):
-        lines = (_opened(key, row, each) for each in page)
-        data += PackedKeys.of((each.key, each.value) for each in lines).data
-    return PackedKeys(bytes(data))
 
 
 def _head_place(survey: bytes, generation: int) -> bytes:

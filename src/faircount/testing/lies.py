@@ -17,6 +17,7 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.topologies.explicit.messages import PeersClaim
 from faircount.protocol.topologies.masked.messages import MaskedClaim
 from faircount.protocol.topologies.peers.messages import PeersIncluded
+from faircount.protocol.topologies.two_servers.claims import entries_of, in_chain, parts_of
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
@@ -66,8 +67,9 @@ def lie_of_s1(world: World, who: int, how: int) -> None:
 
 
 def _lies_of_s1(world: World, claim: ServersClaim, who: int, how: int) -> Message:
-    """A smaller claim, the blobs of that, or a sum of nothing."""
-    fewer = replace(claim, entries=_some(claim.entries, who))
+    """A smaller claim, the blobs of that, or a sum of nothing; of a claim in parts, the last or the first part."""
+    parts = list(parts_of(world.s1))
+    fewer = replace(parts[how >> 9 & 1 and -1], entries=_some(claim.entries, who))
     world.watch.claims[hash_of(fewer)] = fewer
     zeros = ShareSum(claim.survey, bytes(32), bytes(len(world.s1.bodies)))
     return (fewer, Batch(claim.survey, hash_of(fewer), ()), zeros)[how % 3]
@@ -77,24 +79,29 @@ def _some(everybody: Sequence[Submitter], bits: int) -> tuple[Submitter, ...]:
     return tuple(each for i, each in enumerate(everybody) if bits >> i & 1)
 
 
-def _set(claim: ServersClaim, bits: int) -> Included:
-    """The set of those in the bits; with the highest bit, under another set's root."""
-    places = [i for i in range(len(claim.entries)) if bits >> i & 1]
-    lines = [(claim.entries[i].user, claim.entries[i].public_key) for i in (places if bits < 32 else ())]
-    named = bitmap(places, len(claim.entries))
-    return Included(claim.survey, sha256(encode(claim)).digest(), named, merkle_root(roster_leaves(lines)))
+def _set(claim: ServersClaim, entries: Sequence[Submitter], bits: int) -> Included:
+    """The set of those in the bits, out of all lines of a claim; with the highest bit, under another set's root."""
+    places = [i for i in range(len(entries)) if bits >> i & 1]
+    lines = [(entries[i].user, entries[i].public_key) for i in (places if bits < 32 else ())]
+    return Included(claim.survey, hash_of(claim), bitmap(places, len(entries)), merkle_root(roster_leaves(lines)))
 
 
 def _foreign_set(world: World, claim: ServersClaim, who: int, how: int) -> Signed:
-    everybody = (1 << len(claim.entries)) - 1
-    stated = _set(claim, who if how >> 8 & 1 else everybody & ~(1 << who % len(claim.entries)))
+    entries = list(entries_of(world.s1))
+    everybody = (1 << len(entries)) - 1
+    stated = _set(claim, entries, who if how >> 8 & 1 else everybody & ~(1 << who % len(entries)))
     world.watch.sets[hash_of(stated)] = stated
     return said_by_s2(world, stated, how)
 
 
 def _another_claim(world: World, claim: ServersClaim, who: int, how: int) -> Signed | None:
-    other = replace(claim, entries=_some(claim.entries, who))
-    return what_stands(world, other, _set(other, (1 << len(other.entries)) - 1), how)
+    """A claim over fewer people, or over one of them many times."""
+    entries = tuple(entries_of(world.s1))
+    some = _some(entries, who) if how >> 9 & 1 else (entries[who % len(entries)],) * len(entries)
+    *earlier, other = in_chain(world.setup.params, some)
+    for each in earlier:
+        world.watch.claims[hash_of(each)] = each
+    return what_stands(world, other, _set(other, some, (1 << len(some)) - 1), how, tuple(map(encode, earlier)))
 
 
 def _old_statement(world: World, who: int, how: int) -> Signed | None:
@@ -125,20 +132,24 @@ def left_out(who: int, how: int, n: int) -> tuple[int, ...]:
     return tuple(i for i in range(n) if who >> i & 1) if how >> 8 & 1 else (who % n,)
 
 
-def what_stands(world: World, other: Any, stated: Included | PeersIncluded, how: int) -> Signed | None:
-    """What S2 says that stands: another claim, a receipt for it, and a set to add up.
+def what_stands(
+    world: World, other: Any, stated: Included | PeersIncluded, how: int, earlier: tuple[bytes, ...] = ()
+) -> Signed | None:
+    """What S2 says that stands: another claim (and earlier parts of it), a receipt for it, and a set to add up.
 
     They come instead of its newest receipt and what it has said since, or after all that.
     """
     said = [each.says for each in world.s2.statements]
     given = [i for i, each in enumerate(said) if isinstance(each, Receipt)]
-    if not given:
-        return None
+    if not given:  # one that it has not given out yet
+        made_up = Receipt(other.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), world.s2.committed)
+        said, given = [*said, made_up], [len(said)]
     world.watch.claims[hash_of(other)], world.watch.sets[hash_of(stated)] = other, stated
     receipt: Any = said[given[-1]]
     words = [*(said if how >> 7 & 1 else said[: given[-1]]), replace(receipt, claim_hash=hash_of(other)), stated]
     roster = b"" if world.s2.roster is None else encode(world.s2.roster)
-    return sign(world.s2.key, Party.S2, SyncState(other.survey, roster, encode(other), _chained(world, words)))
+    stands = SyncState(other.survey, roster, encode(other), _chained(world, words), earlier)
+    return sign(world.s2.key, Party.S2, stands)
 
 
 def _chained(world: World, words: Sequence[Message]) -> tuple[Signed, ...]:

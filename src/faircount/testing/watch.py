@@ -106,12 +106,17 @@ class Watch:
         """The users that a claim names."""
         claim = self.claims.get(claim_hash)
         if isinstance(claim, ServersClaim):
-            return tuple((each.user, each.public_key) for each in claim.entries)
+            return tuple((each.user, each.public_key) for part in self.parts_of(claim) for each in part.entries)
         if isinstance(claim, TwoStageClaim):
             keys = self.elections[claim.election].keys if claim.election in self.elections else ()
             return tuple((NOBODY, keys[i]) for i in members_of(claim.members, len(keys)) or ())
         bits = claim.included if isinstance(claim, MaskedClaim) else getattr(claim, "members", b"")
         return self.of_roster(claim, bits)
+
+    def parts_of(self, last: ServersClaim) -> list[ServersClaim]:
+        """The parts of a claim, in order; without those that nobody has sent."""
+        before = self.claims.get(last.before)
+        return [*(self.parts_of(before) if isinstance(before, ServersClaim) else []), last]
 
     def of_roster(self, claim: Message | None, bits: bytes) -> tuple[Line, ...]:
         """The lines of a claim's roster that a bitmap names."""
@@ -182,12 +187,12 @@ def _batch(watch: Watch, batch: Batch) -> None:
     watch.opened |= set(watch.lines_of(batch.claim_hash))
     if batch.claim_hash not in watch.receipted:
         watch.problems.append("blobs were sent before S2 had recorded their claim")
-    watch.one_value(("batch", batch.claim_hash), encode(batch), "two batches of one claim were sent")
+    watch.one_value(("batch", batch.claim_hash, batch.number), encode(batch), "two batches of one claim were sent")
     watch.one_value(("value",), batch.revealed, "S1 revealed two values: reports were asked a second question")
     claim = watch.claims.get(batch.claim_hash)
     hashes = tuple(sha256(blob).digest() for blob in batch.blobs)
-    claimed = tuple(line.blob_hash for line in claim.entries) if isinstance(claim, ServersClaim) else None
-    if hashes != claimed:
+    parts = watch.parts_of(claim)[batch.number :][:1] if isinstance(claim, ServersClaim) else []
+    if [hashes] != [tuple(line.blob_hash for line in part.entries) for part in parts]:
         watch.problems.append("blobs were sent that are not those of the claim")
     if not watch.heard.issuperset(batch.blobs):
         watch.problems.append("S1 sent bytes that were spoiled in its storage")
@@ -227,7 +232,7 @@ def _sum(watch: Watch, message: ShareSum | Total) -> None:
     counted = () if stated is None else watch.counted(stated)
     if isinstance(message, Total):
         watch.opened |= set(counted)
-    if len(counted) < watch.params.minimum:
+    if len(set(counted)) < watch.params.minimum:  # somebody who is named many times is one person
         watch.problems.append("S1 added up the shares of fewer than the minimum")
 
 

@@ -16,6 +16,7 @@ from faircount.core.errors import StorageError
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, Device, Invitation, encode
+from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.wire.messages import Accepted, Reason, Rejected
 from faircount.service.outbox import Scheduler
 from faircount.service.s2_link import LinkError, S2Link
@@ -53,7 +54,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, fresh_database: Fresh) -> World:
+def world(tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(messages, "LINES", 5)  # claims of three parts
     return World(tmp_path, (fresh_database(), fresh_database()), SeededStream(1))
 
 

@@ -1,12 +1,10 @@
-"""Rows that are read a page at a time, and keys in one piece: the same answers as from a dictionary."""
+"""Rows that are read a page at a time: the same answers as from a dictionary."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.core.errors import MalformedError
 from faircount.storage import pages
-from faircount.storage.packed_keys import PackedKeys
 from faircount.storage.pages import Entry, PagedStore
 
 KEYS = st.lists(st.binary(min_size=1, max_size=2), unique=True, max_size=12)
@@ -24,7 +22,7 @@ def test_any_key_in_any_order_is_found_and_a_page_is_never_longer(there: list[by
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "PAGE", 3)
-        store = PagedStore(read)
+        store = PagedStore("bodies", read)
         assert [store.find(key) for key in asked] == [stored.get(key) for key in asked]
         assert list(store.keys()) == sorted(there)
         assert [store.find(key) for key in [*there, *asked]] == [stored.get(key) for key in [*there, *asked]]
@@ -41,19 +39,6 @@ def test_who_goes_through_all_keys_reads_each_page_once() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "PAGE", 3)
-        store = PagedStore(read)
+        store = PagedStore("bodies", read)
         assert [store.find(key) for key in stored] == list(stored.values())
     assert len(reads) == 3
-
-
-@given(st.dictionaries(st.binary(min_size=16, max_size=16), st.binary(min_size=32, max_size=32), max_size=9))
-def test_packed_keys_are_a_dictionary_of_48_bytes_for_each(people: dict[bytes, bytes]) -> None:
-    packed = PackedKeys.of(sorted(people.items()))
-    assert dict(packed) == people
-    assert len(packed.data) == 48 * len(people)
-    assert packed.get(bytes(16)) == people.get(bytes(16))
-
-
-def test_a_key_of_another_length_is_refused() -> None:
-    with pytest.raises(MalformedError, match="its length"):
-        PackedKeys.of([(bytes(16), bytes(31))])

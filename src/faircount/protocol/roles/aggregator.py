@@ -6,10 +6,10 @@ A topology adds the checks of its claim and what it does with the blobs (`Topolo
 (state, message) -> (state, outgoing); a state is written before its answer is sent.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
 from faircount.core.values import ArrayValue
+from faircount.protocol.roles.write_once import WriteOnce
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import entry_holds
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -30,7 +31,6 @@ from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_l
 from faircount.protocol.wire.messages import (
     Aborted,
     Against,
-    Batch,
     Published,
     Reason,
     Receipt,
@@ -54,14 +54,14 @@ from faircount.protocol.wire.signing import (
     unwrap,
     verified,
 )
-from faircount.protocol.wire.stored import Rows, StoredState
+from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
 
 
 @dataclass(frozen=True, eq=False)
 class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
-    stored_version = 5
+    stored_version = 6
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
@@ -74,10 +74,13 @@ class Aggregator(ArrayValue, StoredState):
     sealed: bytes = b""  # the roster's digest
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
+    earlier: tuple[bytes, ...] = ()  # of a claim in parts, the hashes of all but the last
+    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce, repr=False)  # those, and notes
     handed_over: bool = False  # whether S2 may have been sent something that depends on answers
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
     noise_secret: bytes = field(default=b"", repr=False)  # where S2's own noise comes from
+    own: TopologyState | None = None  # what only this topology keeps
 
     @classmethod
     def begin(cls, *given: Any, **named: Any) -> "Aggregator":
@@ -277,17 +280,6 @@ def _claim_problem(s: Aggregator, included: int, places: Sequence[int] | None) -
     return None
 
 
-def batch_problem(s: Aggregator, batch: Batch, hashes: Iterable[bytes]) -> Rejected | None:
-    """Whether this is not the one batch of the claim that stands."""
-    if s.claim is None:
-        return rejected(Reason.EARLY, "claim a batch before sending it")
-    if batch.claim_hash != s.claim_hash:
-        return rejected(Reason.CONFLICT, "these are blobs of another claim")
-    if any(blob is None or sha256(blob).digest() != wanted for blob, wanted in zip_longest(batch.blobs, hashes)):
-        return rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again")
-    return None
-
-
 def publish(
     s: Aggregator,
     total: Any,
@@ -348,9 +340,9 @@ def sync_state(s: Aggregator, _: SyncRequest) -> Step:
     """Everything that S1 needs to go on from where S2 stands."""
     roster = b"" if s.roster is None else encode(s.roster)
     claim = b"" if s.claim is None else encode(s.claim)
-    return s, (
-        sign(s.key, Party.S2, SyncState(s.params.survey, roster, claim, tuple(each.signed for each in s.statements))),
-    )
+    earlier = () if s.claim is None else tuple(encode(s.kept[each]) for each in s.earlier)
+    said = tuple(each.signed for each in s.statements)
+    return s, (sign(s.key, Party.S2, SyncState(s.params.survey, roster, claim, said, earlier)),)
 
 
 def aggregate_with(stored: Ledger, s: Aggregator, message: Message) -> tuple[Ledger, Step]:

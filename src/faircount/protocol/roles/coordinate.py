@@ -139,7 +139,7 @@ def on_refused(s: Coordinator, message: Refused, _: Statement) -> Step:
     asked = seal_request(s) if s.state is State.ENROLLING else s.rules.request(s)
     if s.state in FINAL or s.receipt is not None or asked is None or message.reason not in _FOR_GOOD:
         return s, ()
-    if message.request_hash != sha256(encode(asked)).digest():
+    if message.request_hash not in (sha256(encode(asked)).digest(), *s.earlier):
         return s, ()
     return give_up(s, f"S2 refused: {message.detail.decode(errors='replace')}")
 
@@ -197,11 +197,19 @@ def _adopted(s: Coordinator, found: Synced) -> tuple[Coordinator | None, Out]:
     """S1 after what S2 said, the claim in its place: after the seal. None if any of it means nothing here."""
     sealed = sum(isinstance(each.says, Seal) for each in found.statements)
     after, out = _heard_all(s, found.statements[:sealed])
-    claimed = after if after is None or found.claim is None else s.rules.adopt(after, found.claim)
+    claimed = after if after is None or found.claim is None else s.rules.adopt(_with_parts(after, found), found.claim)
     if claimed is None or claimed.final != s.final:  # nothing of ours, or the claim ends the survey
         return claimed, ()
     after, later = _heard_all(claimed, found.statements[sealed:])
     return after, later or (() if found.statements[sealed:] else out)
+
+
+def _with_parts(s: Coordinator, found: Synced) -> Coordinator:
+    """S1 with the earlier parts of S2's claim beside its own."""
+    kept = s.kept
+    for each in found.earlier:
+        kept = kept.with_one(sha256(encode(each)).digest(), each)
+    return replace(s, kept=kept) if found.earlier else s
 
 
 def _heard_all(s: Coordinator, statements: Sequence[Statement]) -> tuple[Coordinator | None, Out]:

@@ -8,7 +8,7 @@ What S1 stores is filled in place (`write_once`), so a state that is to be kept 
 """
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -43,7 +43,7 @@ from faircount.protocol.wire.signing import (
     make_statement,
     sign,
 )
-from faircount.protocol.wire.stored import Rows, StoredState
+from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -57,15 +57,11 @@ Place = tuple[str, bytes]
 """A row of S1's stores: the name of the store, and the row's key as it is stored."""
 
 
-class TopologyState(StoredState):
-    """What S1 keeps of one topology alone; a topology that needs something subclasses it."""
-
-
 @dataclass(frozen=True)
 class Coordinator(StoredState):
-    """All that S1 keeps of one survey. `bodies`, `keys`, `uploads` and `withdrawn` are its own, filled in place."""
+    """All that S1 keeps of one survey. `bodies`, `keys`, `uploads`, `withdrawn` and `kept` are filled in place."""
 
-    stored_version = 3
+    stored_version = 4
     params: SurveyParameters
     key: SigningKey
     invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
@@ -82,6 +78,8 @@ class Coordinator(StoredState):
     removed: frozenset[tuple[int, int]] = frozenset()
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
+    earlier: tuple[bytes, ...] = ()  # of a claim in parts, the hashes of all but the last
+    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # those parts, by hash
     seal: Statement | None = None
     receipt: Statement | None = None
     included: Statement | None = None  # S2's word on whose shares count
@@ -145,9 +143,8 @@ class Coordinator(StoredState):
 
 def backup(s: Coordinator) -> Coordinator:
     """A copy in memory, as the state is now, whatever is written later; what is kept for good is `roles.stored`."""
-    return replace(
-        s, bodies=s.bodies.copy(), keys=s.keys.copy(), uploads=s.uploads.copy(), withdrawn=s.withdrawn.copy()
-    )
+    stores = ("bodies", "keys", "uploads", "withdrawn", "kept")
+    return replace(s, **{name: getattr(s, name).copy() for name in stores})
 
 
 Out = tuple[Message, ...]
@@ -243,12 +240,13 @@ def to_s2(s: Coordinator, what: Message) -> Signed:
     return sign(s.key, Party.S1, what, s.newest)
 
 
-def with_claim(s: Coordinator, claim: Message, *path: State) -> Coordinator:
-    """The state with its batch fixed, and nothing said about it yet."""
+def with_claim(s: Coordinator, claim: Message, *path: State, earlier: Sequence[bytes] = ()) -> Coordinator:
+    """The state with its batch fixed, and nothing said about it yet; `earlier` parts of the claim are kept."""
     return replace(
         s,
         claim=claim,
         claim_hash=sha256(encode(claim)).digest(),
+        earlier=tuple(earlier),
         receipt=None,
         included=None,
         state=advance(s.state, *path),

@@ -8,7 +8,7 @@ has a stored form of its own (`survey.stored_ledger`). Whatever is derived cheap
 """
 
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -79,9 +79,9 @@ def rows_of(state: StoredState) -> Iterator[Row]:
     return (row_of(type(state), *entry) for entry in entries_of(state))
 
 
-def entries_of(state: StoredState) -> Iterator[tuple[str, Any, Any, bytes]]:
-    """Store, key, value and acknowledged hash of all that is in the state's stores."""
-    for name in stores_of(type(state)):
+def entries_of(state: StoredState, stores: Iterable[str] | None = None) -> Iterator[tuple[str, Any, Any, bytes]]:
+    """Store, key, value and acknowledged hash of all that is in the state's stores, or in some of them."""
+    for name in stores_of(type(state)) if stores is None else stores:
         for entry in _items(getattr(state, name)):
             yield (name, *entry)
 

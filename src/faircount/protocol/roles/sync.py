@@ -2,7 +2,7 @@
 
     statements   S2's own, from the first, each naming the one before
     roster       the one in the seal: invited people, ascending, each once
-    claim        the one in the newest receipt
+    claim        the one in the newest receipt; the earlier parts of it, if it has several, in order
 
 A lying S2 can still say less than it signed, or another claim than S1 made: what S1 then does about it is the
 topology's to decide (`Rules.adopt`).
@@ -33,6 +33,7 @@ class Synced:
     statements: tuple[Statement, ...]
     roster: tuple[Enrolled, ...]
     claim: Message | None
+    earlier: tuple[Message, ...] = ()
 
     def place(self, number: int) -> Link:
         """Which statement has this number."""
@@ -55,7 +56,9 @@ def read_sync(params: SurveyParameters, people: Collection[bytes], message: Sync
     granted = receipts[-1].claim_hash if receipts else None
     named = None if claim is None else sha256(encode(claim)).digest()
     early = claim is None and not params.topology.reveals_with_roster  # the receipt may be that of an election
-    return Synced(statements, roster, claim) if named == granted or early else None
+    parts = tuple(decode(each) for each in message.earlier)
+    alike = all(type(each) is type(claim) for each in parts)
+    return Synced(statements, roster, claim, parts) if alike and (named == granted or early) else None
 
 
 def _statements(params: SurveyParameters, message: SyncState) -> tuple[Statement, ...] | None:

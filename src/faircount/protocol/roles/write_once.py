@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from heapq import merge
 from typing import Any, Generic, TypeVar
 
 from faircount.protocol.wire.codec import encode
@@ -15,12 +16,13 @@ V = TypeVar("V")
 class Elsewhere:
     """Writes that storage holds beside those of a store in memory: how many, which, and each with its hash.
 
-    Where no step asks for them their number is enough.
+    Where no step asks for them their number is enough. With `keep` storage takes new ones at once, too.
     """
 
     count: int = 0
     keys: Callable[[], Iterable[Any]] = tuple
     find: Callable[[Any], tuple[Any, bytes] | None] = lambda key: None
+    keep: Callable[[Any, Any], None] | None = None
 
 
 class WriteOnce(Generic[K, V]):
@@ -47,9 +49,21 @@ class WriteOnce(Generic[K, V]):
     def put(self, key: K, value: V) -> bool:
         """Write, unless something else was written before; whether the value stands now."""
         there = self.get(key)
-        if there is None:
+        if there is None and self._elsewhere.keep is not None:
+            self._elsewhere.keep(key, value)
+        elif there is None:
             self._written[key] = value
         return there is None or there == value
+
+    def with_one(self, key: K, value: V) -> "WriteOnce[K, V]":
+        """A store with one more first write; this one stays as it is."""
+        other = WriteOnce(self._written | {key: value})
+        other.held_elsewhere(self._elsewhere)
+        return other
+
+    def without(self, others: "WriteOnce[K, V]") -> "WriteOnce[K, V]":
+        """A store with what was written here and not there."""
+        return WriteOnce({key: value for key, value in self._written.items() if key not in others})
 
     def __getitem__(self, key: K) -> V:
         found = self.get(key)
@@ -73,6 +87,10 @@ class WriteOnce(Generic[K, V]):
     def keys(self) -> list[K]:
         """Keys in the order of writing; before them those that are held elsewhere."""
         return [*self._elsewhere.keys(), *self._written]
+
+    def ascending(self) -> Iterator[K]:
+        """Keys in ascending order; those that are held elsewhere, ascending there, are not read at once."""
+        return merge(self._elsewhere.keys(), sorted(self._written))  # type: ignore[type-var]  # keys that have an order
 
     def rows(self) -> Iterator[tuple[K, V, bytes]]:
         """Key, value and acknowledged hash (none here) of every write in memory, for storage."""

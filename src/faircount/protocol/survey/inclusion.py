@@ -6,21 +6,37 @@ from functools import lru_cache
 
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import InclusionProof, Levels, leaf, prove, proves, roster_leaves, tree
+from faircount.protocol.wire.digests import (
+    InclusionProof,
+    Levels,
+    beside,
+    leaf,
+    merkle_root,
+    proves,
+    roster_leaves,
+    tree,
+)
 from faircount.protocol.wire.messages import Inclusion, Published, Signed
+from faircount.protocol.wire.packed_rows import in_parts
 from faircount.protocol.wire.signing import unwrap
 
 Entry = tuple[bytes, bytes]
 """(user id, public key) under which a result names a user."""
 
+Entries = Callable[[range], Iterable[Entry]]
+"""Gives those whom a result counts at some places of its order."""
 
-def inclusion(published: Signed, entries: Callable[[], Iterable[Entry]], entry: Entry) -> Inclusion | None:
-    """The result with the path from this entry; None if it is not among those that the result counts, in its order."""
-    places, levels = _tree(_Counted(published.payload, entries))
-    if entry not in places:
-        return None
-    proof = prove(levels, places[entry])
-    return Inclusion(published, proof.index, proof.size, proof.path)
+BLOCK = 64
+"""Entries of which only the root is kept: the hashes inside of a block are made again for whoever asks."""
+
+
+def inclusion(published: Signed, entries: Entries, size: int, place: int) -> Inclusion:
+    """The result with the path from the entry at this place among the `size` that it counts."""
+    first = place - place % BLOCK
+    inside = tree(roster_leaves(entries(range(first, min(first + BLOCK, size))), first))
+    above = _above(_Counted(published.payload, entries, size))
+    path = (*beside(inside, [place - first]), *beside(above, [place // BLOCK]))
+    return Inclusion(published, place, size, path)
 
 
 @dataclass(frozen=True)
@@ -28,14 +44,15 @@ class _Counted:
     """Whom a result counts, known by the result."""
 
     result: bytes
-    entries: Callable[[], Iterable[Entry]] = field(compare=False)
+    entries: Entries = field(compare=False)
+    size: int = field(compare=False)
 
 
 @lru_cache(maxsize=16)
-def _tree(counted: _Counted) -> tuple[dict[Entry, int], Levels]:
-    """Where everybody stands in the published tree, and the tree: made once, asked for by everybody."""
-    lines = list(counted.entries())
-    return {entry: at for at, entry in enumerate(lines)}, tree(roster_leaves(lines))
+def _above(counted: _Counted) -> Levels:
+    """The published tree above its blocks: made once, asked for by everybody."""
+    leaves = roster_leaves(counted.entries(range(counted.size)))
+    return tree(merkle_root(block) for block in in_parts(leaves, BLOCK))
 
 
 def counts_in(params: SurveyParameters, answer: Inclusion, user: bytes, public_key: bytes) -> bool:

@@ -15,7 +15,7 @@ from faircount.protocol.survey.states import State
 from faircount.protocol.wire.codec import Message
 
 if TYPE_CHECKING:
-    from faircount.protocol.roles.aggregator import Handler
+    from faircount.protocol.roles.aggregator import Aggregator, Handler
     from faircount.protocol.roles.client import Client
     from faircount.protocol.roles.coordinator import Rules
     from faircount.protocol.survey.parameters import SurveyParameters
@@ -92,6 +92,7 @@ class Topology:
     derived: Callable[[FieldMechanism], dict[str, Any]] = lambda mechanism: {}  # what the parameters spell out besides
     attempts: int = ATTEMPTS
     numbers_users: bool = False  # S1 needs a key for an order that only it knows
+    apart: "Callable[[Aggregator, Message], Aggregator | None]" = lambda s2, message: s2  # what S2's long step needs
     takes_proofs: bool = False  # reports can be proven
     reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster
 

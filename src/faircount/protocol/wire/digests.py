@@ -4,12 +4,13 @@ All are SHA-256 over a label, a zero byte and fixed-width big-endian fields. The
 trees as in RFC 6962: leaf = H(0x00 | content), node = H(0x01 | left | right), an odd last node moves up unchanged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 
+from faircount.core.arrays import Marks
 from faircount.core.validation import integer
 
 LABEL = b"faircount/1"
@@ -30,19 +31,42 @@ def leaf(index: int, user: bytes, public_key: bytes) -> bytes:
     return sha256(b"\0" + index.to_bytes(4, "big") + user + public_key).digest()
 
 
-def roster_leaves(entries: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """Leaf hashes of (user id, public key) in roster order."""
-    return [leaf(index, user, key) for index, (user, key) in enumerate(entries)]
+def roster_leaves(entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> Iterator[bytes]:
+    """Leaf hashes of (user id, public key) in roster order, as they come; `first` is the place of the first one."""
+    return (leaf(index, user, key) for index, (user, key) in enumerate(entries, first))
 
 
-def merkle_root(leaves: Sequence[bytes]) -> bytes:
-    """Root over leaf hashes; of none it is the hash of nothing."""
-    level = list(leaves)
-    if not level:
-        return sha256(b"").digest()
-    while len(level) > 1:
-        level = _up(level)
-    return level[0]
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """A tree that grows: how many leaves it has, and the roots of its full subtrees, the largest first."""
+
+    count: int = 0
+    roots: tuple[bytes, ...] = ()
+
+    def grown(self, leaves: Iterable[bytes]) -> "Peaks":
+        """The tree with these leaves behind the others."""
+        count, roots = self.count, list(self.roots)
+        for node in leaves:
+            count += 1
+            for _ in range((count & -count).bit_length() - 1):  # so many subtrees become one with the new leaf
+                node = _join(roots.pop(), node)
+            roots.append(node)
+        return Peaks(count, tuple(roots))
+
+    @property
+    def root(self) -> bytes:
+        """The root of the whole tree; of none it is the hash of nothing."""
+        if not self.roots:
+            return sha256(b"").digest()
+        *others, node = self.roots
+        for larger in reversed(others):
+            node = _join(larger, node)
+        return node
+
+
+def merkle_root(leaves: Iterable[bytes]) -> bytes:
+    """Root over leaf hashes, which are not held; of none it is the hash of nothing."""
+    return Peaks().grown(leaves).root
 
 
 def roster_digest(parameters: bytes, n: int, root: bytes) -> bytes:
@@ -62,17 +86,27 @@ def set_digest(
 
 def bitmap(members: Iterable[int], n: int) -> bytes:
     """Member i is bit i mod 8, least significant first, of byte i // 8."""
-    bits = np.zeros(n, dtype=np.uint8)
-    bits[np.fromiter(members, dtype=np.int64)] = 1
-    return np.packbits(bits, bitorder="little").tobytes()
+    marks = np.zeros(n, dtype=np.bool_)
+    marks[np.fromiter(members, dtype=np.int64)] = True
+    return bits_of(marks)
+
+
+def bits_of(marks: Marks) -> bytes:
+    """The bitmap of those that are marked."""
+    return np.packbits(marks, bitorder="little").tobytes()
+
+
+def marks_of(bits: bytes, n: int) -> Marks | None:
+    """Whether each of n is a member of a bitmap; None unless it has exactly n bits and zero padding."""
+    if len(bits) != (n + 7) // 8 or (n % 8 and bits[-1] >> n % 8):
+        return None
+    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=n, bitorder="little").astype(np.bool_)
 
 
 def members_of(bits: bytes, n: int) -> tuple[int, ...] | None:
     """The members of a bitmap, ascending; None unless it has exactly n bits and zero padding."""
-    if len(bits) != (n + 7) // 8 or (n % 8 and bits[-1] >> n % 8):
-        return None
-    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), bitorder="little")
-    return tuple(np.flatnonzero(found).tolist())
+    marks = marks_of(bits, n)
+    return None if marks is None else tuple(np.flatnonzero(marks).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +140,7 @@ def root_of_proof(proof: InclusionProof, leaf_hash: bytes) -> bytes | None:
     return root_from(proof.size, {proof.index: leaf_hash}, proof.path)
 
 
-def tree(leaves: Sequence[bytes]) -> Levels:
+def tree(leaves: Iterable[bytes]) -> Levels:
     """All levels over some leaf hashes, the root last."""
     levels = [tuple(leaves)]
     while len(levels[-1]) > 1:

@@ -106,7 +106,7 @@ class Receipt(Message):
 
 @message(4, Party.S2)
 class Batch(Message):
-    """The blobs of a receipted claim, in its order.
+    """The blobs of a receipted claim, in its order; those of one of its parts, if it has several.
 
     Where reports are proven, with the value behind S1's commitment and S1's answers to the question about each.
     """
@@ -116,6 +116,7 @@ class Batch(Message):
     blobs: Sequence[Blob]
     revealed: Hash = bytes(32)
     answers: Blob = b""  # packed, all of an entry before those of the next
+    number: U32 = 0  # of the part, from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +164,16 @@ class SyncRequest(Message):
 
 @message(9, Party.S1)
 class SyncState(Message):
-    """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order."""
+    """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order.
+
+    Of a claim in parts `claim` is the last one, and `earlier` has the others.
+    """
 
     survey: Id
     roster: Blob
     claim: Blob
     statements: tuple[Signed, ...]
+    earlier: tuple[Blob, ...] = ()
 
 
 @message(10, Party.S1)

@@ -43,6 +43,10 @@ class StoredState:
     stored_version: ClassVar[int] = 1
 
 
+class TopologyState(StoredState):
+    """What a server keeps of one topology alone; a topology that needs something subclasses it."""
+
+
 class Rows:
     """Marks a field that is kept row by row: `roles.stored` writes it."""
 

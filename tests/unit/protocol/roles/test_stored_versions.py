@@ -35,16 +35,18 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 LAYOUTS = {
-    "Aggregator": (5, "4d6d45647f37f7f7"),
-    "Answered": (1, "a90f2bbbe3bdec2d"),
-    "Coordinator": (3, "37183699f053c887"),
+    "Aggregator": (6, "09e7bff0cfc0f754"),
+    "Answered": (2, "487af2c6c7a6f600"),
+    "Coordinator": (4, "8cf755747cbe96a2"),
     "Device": (2, "e3c840e60da93b52"),
     "MaskedState": (2, "e3037672f0b0eca7"),
     "Masker": (2, "df42cc1f2ae73a3a"),
     "Member": (1, "3a29f552258ea2af"),
     "OneSum": (1, "d8c8db2f77ba047e"),
+    "Opening": (1, "21d1e4417edd0ebc"),
     "Participant": (2, "5f8a4dec69b0e1d6"),
     "PeersState": (1, "c6dfda67f8bf853d"),
+    "Recorded": (1, "a41bc16379598693"),
     "Respondent": (1, "00b404e1fcac3204"),
     "Sharer": (1, "b05e8dab51ee11b9"),
     "TwoStageState": (2, "f5b5d2fd307e319b"),

@@ -184,7 +184,7 @@ class Crowd:
         s2, (receipt,) = aggregate(self.s2, claim)
         s1, (batch,) = coordinate(s1, receipt)
         told = lie.batch(parse(batch.payload))
-        s1 = replace(s1, own=Answered(told.answers))  # a liar goes on with its lie
+        s1 = replace(s1, own=Answered((told.answers,)))  # a liar goes on with its lie
         sent = sign(s1.key, Party.S1, told)
         (first, out), (second, _) = (aggregate(replace(s2, noise_secret=bytes([bit])), sent) for bit in (0, 1))
         run = Run(s1, (first, second), parse(claim.payload), told, parse(out[0].payload))

@@ -11,7 +11,7 @@ from hashlib import sha256
 from faircount.core.arrays import Residues
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinate import conclude
-from faircount.protocol.roles.coordinator import Coordinator, TopologyState
+from faircount.protocol.roles.coordinator import Coordinator
 from faircount.protocol.survey.remaining_privacy import keeps
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
@@ -20,6 +20,7 @@ from faircount.protocol.wire.digests import members_of, merkle_root, roster_leav
 from faircount.protocol.wire.messages import Published, Reason, rejected
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Statement
+from faircount.protocol.wire.stored import TopologyState
 from faircount.sharing.packing import pack
 
 

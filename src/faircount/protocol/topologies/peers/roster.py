@@ -89,7 +89,7 @@ def outcome(s: Coordinator, index: int) -> Message | None:
     if s.state is State.ABORTED or index not in places:
         return Concluded(final)
     entries = s.rules.entries(s)
-    return inclusion(final, lambda: entries, entries[places.index(index)]) or Concluded(final)
+    return inclusion(final, lambda some: entries[some.start : some.stop], len(entries), places.index(index))
 
 
 def to_do(s: Coordinator, message: Visit, next_task: Callable[[int], Message | None]) -> coordinator.Step:

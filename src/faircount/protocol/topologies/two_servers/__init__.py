@@ -21,7 +21,7 @@ from faircount.protocol.survey.server_secrets import check_commitments
 from faircount.protocol.survey.states import State
 from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Completion, Topology, noiseless
 from faircount.protocol.topologies.peers import vectors
-from faircount.protocol.topologies.two_servers.aggregator import S2
+from faircount.protocol.topologies.two_servers.aggregator import S2, apart
 from faircount.protocol.topologies.two_servers.coordinator import S1
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import derived, form_of, vector_size
@@ -85,5 +85,6 @@ SERVERS = Topology(
     vector_size=vector_size,
     derived=derived,
     attempts=1,
+    apart=apart,
     takes_proofs=True,
 )

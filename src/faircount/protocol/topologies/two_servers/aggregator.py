@@ -1,13 +1,14 @@
 """S2 in the `servers` topology: it opens the seeds of one batch, fixes whom to count, and adds S1's one sum.
 
-Where reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
+Claim and blobs come in parts, in order; S2 says which one it waits for, and a part is all that it has in memory. Where
+reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,18 @@ from faircount.core.errors import ShareError
 from faircount.mechanisms.verified import Tally, proves_reports
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
+from faircount.protocol.roles.write_once import WriteOnce
 from faircount.protocol.survey.states import FINAL, State, advance
-from faircount.protocol.topologies.two_servers.coordinator import entries_of
-from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
+from faircount.protocol.topologies.two_servers import messages
+from faircount.protocol.topologies.two_servers.claims import claimed_size, entries_of, is_part, part_of
+from faircount.protocol.topologies.two_servers.messages import (
+    Included,
+    Judged,
+    Next,
+    ServersClaim,
+    ShareSum,
+    Submitter,
+)
 from faircount.protocol.topologies.two_servers.reports import (
     Release,
     blocks,
@@ -32,14 +42,16 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.topologies.two_servers.user import expansion_info, seal_info
 from faircount.protocol.topologies.two_servers.validity import Question
-from faircount.protocol.wire.codec import Message, Party
-from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
-from faircount.protocol.wire.messages import Batch, Reason, rejected
+from faircount.protocol.wire.codec import Message, Party, encode
+from faircount.protocol.wire.digests import Peaks, bitmap, bits_of, marks_of, members_of, roster_leaves
+from faircount.protocol.wire.messages import Batch, Reason, Receipt, Signed, rejected
 from faircount.protocol.wire.packed_rows import sum_parts
 from faircount.protocol.wire.roster_messages import SealRequest
+from faircount.protocol.wire.signing import sign
+from faircount.protocol.wire.stored import TopologyState
 from faircount.sharing.field import add, check, dtype_for
 from faircount.sharing.keys import SEED_BYTES
-from faircount.sharing.packing import unpack
+from faircount.sharing.packing import pack, unpack
 
 Holder = tuple[Submitter, bytes]
 """A line of the claim, and the seed that its user sealed to S2."""
@@ -49,7 +61,7 @@ class Opened(Sequence[Holder]):
     """Those whose blob has opened, in the order of the claim; lines and seeds stay packed, for there can be many."""
 
     def __init__(self, entries: Sequence[Submitter], seeds: Iterable[tuple[int, bytes]]) -> None:
-        self._entries, self._seeds, self.places = entries, bytearray(), array("I")
+        self._entries, self._seeds, self.places, self.lines = entries, bytearray(), array("I"), len(entries)
         for place, seed in seeds:
             self.places.append(place)
             self._seeds += seed
@@ -64,23 +76,77 @@ class Opened(Sequence[Holder]):
         return self._entries[self.places[which]], bytes(seed)
 
 
+@dataclass(frozen=True)
+class Recorded(TopologyState):
+    """How far S2 has come with a claim that is not whole yet: for how many of its lines invitations vouch, its end."""
+
+    stored_version = 1
+    vouched: int = 0
+    last_user: bytes = b""
+
+
+@dataclass(frozen=True)
+class Opening(TopologyState):
+    """How far S2 has come with the blobs: of how many parts, and the tree over those whom it counts."""
+
+    stored_version = 1
+    parts: int = 0
+    counted: Peaks = field(default_factory=Peaks)
+
+
 def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
     """Check the frozen list and record it; entries that no invitation vouches for are left out of the set later."""
+    name = sha256(encode(claim)).digest()
+    receipt = s.last(Receipt)
+    if s.state not in FINAL and name in s.earlier:  # S1 begins again with what it said before
+        return s, (_next(s, s.earlier[-1], len(s.earlier)) if receipt is None else receipt.signed,)
     known = aggregator.repeated(s, claim)
     if known is not None:
         return known
-    users = (each.user for each in claim.entries)
     if claim.digest != s.params.digest:
         return s, (rejected(Reason.WRONG_DIGEST, "the claim was made for other parameters"),)
-    if any(a >= b for a, b in pairwise(users)):
-        return s, (rejected(Reason.MALFORMED, "a claim is ascending by user id, each once"),)
-    if len({each.public_key for each in claim.entries}) != len(claim.entries):
+    begun = s if claim.number else replace(s, earlier=(), own=Recorded())
+    so_far = begun.own if isinstance(begun.own, Recorded) else Recorded()
+    if (claim.number, claim.before) != (len(begun.earlier), next(reversed(begun.earlier), bytes(32))):
+        return s, (rejected(Reason.EARLY, "send the parts of a claim in order, from the first"),)
+    if not is_part(claim) or any(each.user <= so_far.last_user for each in claim.entries[:1]):
+        return s, (rejected(Reason.MALFORMED, "a claim is ascending by user id, each once, in parts of one size"),)
+    if claim.size > s.params.n_max:
+        return s, (rejected(Reason.FULL, f"more than {s.params.n_max} users"),)
+    vouched = so_far.vouched + sum(aggregator.believed(s, each) for each in claim.entries)
+    if claim.more:
+        own = Recorded(vouched, claim.entries[-1].user)
+        after = replace(begun, earlier=(*begun.earlier, name), kept=s.kept.with_one(name, claim), own=own)
+        return after, (_next(after, name, len(after.earlier)),)
+    return _on_whole(replace(begun, own=None), claim, vouched)
+
+
+def _on_whole(s: Aggregator, claim: ServersClaim, vouched: int) -> aggregator.Step:
+    """The last part has come: the claim is admitted, or refused."""
+    if not _different_keys(s, claim):
         return s, (rejected(Reason.MALFORMED, "two users have the same public key"),)
-    vouched = sum(aggregator.believed(s, each) for each in claim.entries)
     if s.params.proven and not holds(s.params, Party.S2, s.committed):
         return aggregator.abort(s, "S2 does not hold the value that it has committed to", spent=False)
     revealed = s.committed if s.params.proven else bytes(32)
     return aggregator.admit(s, claim, vouched, None, (State.SEALED, State.SUBMITTING), revealed)
+
+
+def _different_keys(s: Aggregator, claim: ServersClaim) -> bool:
+    """Whether no two lines of a claim have the same key. Whole keys are held only where their first 8 bytes agree."""
+
+    def keys() -> Iterator[bytes]:
+        return (line.public_key for line in entries_of(replace(s, claim=claim)))
+
+    beginnings = np.fromiter((int.from_bytes(each[:8], "big") for each in keys()), np.uint64)
+    found, times = np.unique(beginnings, return_counts=True)
+    doubtful = {int(each).to_bytes(8, "big") for each in found[times > 1]}
+    whole = [each for each in keys() if each[:8] in doubtful] if doubtful else []
+    return len(set(whole)) == len(whole)
+
+
+def _next(s: Aggregator, recorded: bytes, number: int) -> Signed:
+    """What S2 waits for."""
+    return sign(s.key, Party.S2, Next(s.params.survey, recorded, number))
 
 
 def no_roster(s: Aggregator, _: SealRequest) -> aggregator.Step:
@@ -89,55 +155,93 @@ def no_roster(s: Aggregator, _: SealRequest) -> aggregator.Step:
 
 
 def on_batch(s: Aggregator, batch: Batch) -> aggregator.Step:
-    """Open every blob, fix the set of those that open and are valid, and only then add. Done again it is the same."""
-    entries, stored = entries_of(s.claim), s.last(Included)
+    """Open the blobs of a part and note whom they count; after the last part fix the set. Done again it is the same."""
+    stored = s.last(Included)
     if s.state in FINAL or (stored is not None and batch.claim_hash == s.claim_hash):
         return s, ((stored.signed,) if stored is not None and s.state is State.OPENED else s.last_words)
-    problem = aggregator.batch_problem(s, batch, (each.blob_hash for each in entries))
-    if problem is not None:
-        return s, (problem,)
-    if s.params.proven:
-        return _on_proven(replace(s, handed_over=True), batch)
-    opened = _opened(s, batch)
-    return _fix_set(s, opened.places, lambda members: _sum_expanded(s, opened))
+    if s.claim is None:
+        return s, (rejected(Reason.EARLY, "claim a batch before sending it"),)
+    if batch.claim_hash != s.claim_hash:
+        return s, (rejected(Reason.CONFLICT, "these are blobs of another claim"),)
+    done = s.own if isinstance(s.own, Opening) else Opening()
+    if batch.number != done.parts:
+        return s, (_next(s, s.claim_hash, done.parts),)
+    entries = part_of(s, batch.number).entries
+    hashes = (each.blob_hash for each in entries)
+    if any(blob is None or sha256(blob).digest() != wanted for blob, wanted in zip_longest(batch.blobs, hashes)):
+        return s, (rejected(Reason.WRONG_BLOBS, "these are not the blobs that were claimed: send them again"),)
+    return _on_part(replace(s, handed_over=True), entries, batch, done)
 
 
-def _on_proven(s: Aggregator, batch: Batch) -> aggregator.Step:
-    """Ask the one question about all shares; whoever's report is not valid is left out like one who did not come."""
-    form, entries = form_of(s.params.mechanism), entries_of(s.claim)
-    if form is None or not holds(s.params, Party.S1, batch.revealed):
-        return aggregator.abort(s, "S1 revealed another value than the one that it had committed to", spent=True)
-    told = unpack_answers(batch.answers, form, len(entries))
-    if told is None:
-        return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
-    values, opened = (batch.revealed, s.committed), _opened(s, batch)
-    asked = question_of(s.params, form, values)
+def _on_part(s: Aggregator, entries: Sequence[Submitter], batch: Batch, done: Opening) -> aggregator.Step:
+    """The blobs of a part that stand in the claim."""
+    form, told = form_of(s.params.mechanism), None
+    if form is not None:
+        if not holds(s.params, Party.S1, batch.revealed):
+            return aggregator.abort(s, "S1 revealed another value than the one that it had committed to", spent=True)
+        told = unpack_answers(batch.answers, form, len(entries))
+        if told is None:
+            return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
+    note, votes = _looked_at(s, _opened(s, entries, batch), batch.revealed, told)
+    lines = (entries[at] for at in members_of(note.members, len(entries)) or ())
+    counted = done.counted.grown(roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count))
+    held = votes if s.held is None else add(s.held, votes, s.params.q)
+    own, kept = Opening(done.parts + 1, counted), s.kept.with_one(_note_key(done.parts), note)
+    after = replace(s, held=held, own=own, kept=kept)
+    if own.parts <= len(s.earlier):
+        return after, (_next(after, s.claim_hash, own.parts),)
+    return _fix_set(after, counted, batch.revealed)
+
+
+def _looked_at(s: Aggregator, opened: "Opened", revealed: bytes, told: Residues | None) -> tuple[Judged, Residues]:
+    """What is noted of a part, and the sum over those who count: all that opened, or of proven reports the valid."""
+    form, n = form_of(s.params.mechanism), opened.lines
+    if form is None or told is None:
+        return Judged(b"", bitmap(opened.places, n), b"", b""), _sum_expanded(s, opened)
+    asked = question_of(s.params, form, (revealed, s.committed))
     mine, valid, tally = _judged(s, asked, opened, told[opened.places])
-    evidence = bitmap(opened.places, len(entries)), pack_answers(mine, form)
-
-    def part(members: bytes) -> Residues:
-        release = Release(s.params, proves_reports(s.params.mechanism), values, s.claim_hash, members)
-        return release.part(Party.S2, s.noise_secret, tally)
-
-    return _fix_set(s, [at for at, fine in zip(opened.places, valid, strict=True) if fine], part, *evidence)
+    counted = (at for at, fine in zip(opened.places, valid, strict=True) if fine)
+    coins = pack(tally.coins.reshape(-1), s.params.q)
+    return Judged(bitmap(opened.places, n), bitmap(counted, n), pack_answers(mine, form), coins), tally.votes
 
 
-def _fix_set(
-    s: Aggregator, members: Sequence[int], held: Callable[[bytes], Residues], *evidence: bytes
-) -> aggregator.Step:
-    """Sign the set for good, with S2's part of the sum kept; `held` makes it from the bitmap."""
-    entries = entries_of(s.claim)
-    if not aggregator.still_private(s, len(members)):
-        return aggregator.abort(replace(s, handed_over=True), "too few blobs open", spent=True)
-    lines, named = (entries[i] for i in members), bitmap(members, len(entries))
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
-    stated = Included(s.params.survey, s.claim_hash, named, root, *evidence)
-    return aggregator.say(s, stated, held=held(named), handed_over=True, state=advance(s.state, State.OPENED))
+def _note_key(number: int) -> bytes:
+    return b"judged" + number.to_bytes(4, "big")
 
 
-def _opened(s: Aggregator, batch: Batch) -> Opened:
-    """Those whose blob opens, each with its seed."""
-    entries = entries_of(s.claim)
+def _fix_set(s: Aggregator, counted: Peaks, revealed: bytes) -> aggregator.Step:
+    """Every blob was looked at: sign the set for good, with S2's part of the sum kept."""
+    if not aggregator.still_private(s, counted.count):
+        return aggregator.abort(s, "too few blobs open", spent=True)
+    kept = (s.kept[_note_key(number)] for number in range(len(s.earlier) + 1))
+    notes = [each for each in kept if isinstance(each, Judged)]
+    stated = Included(s.params.survey, s.claim_hash, _joined(s, (each.members for each in notes)), counted.root)
+    held = s.held
+    if s.params.proven and held is not None:
+        answers = b"".join(each.answers for each in notes)
+        stated = replace(stated, opened=_joined(s, (each.opened for each in notes)), answers=answers)
+        held = _released(s, held, notes, Release.of(s.params, (revealed, s.committed), s.claim_hash, stated.members))
+    return aggregator.say(s, stated, held=held, own=None, state=advance(s.state, State.OPENED))
+
+
+def _joined(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
+    """Bitmaps over the parts of the claim as one over the whole."""
+    n = claimed_size(s)
+    sizes = (min(messages.LINES, n - first) for first in range(0, n, messages.LINES))
+    marks = (marks_of(bits, size) for bits, size in zip(bitmaps, sizes, strict=True))
+    return bits_of(np.concatenate([each for each in marks if each is not None]))
+
+
+def _released(s: Aggregator, votes: Residues, notes: Iterable[Judged], release: Release) -> Residues:
+    """S2's part of the one sum of proven reports."""
+    m, q = release.mechanism.coins_per_user, s.params.q
+    members = ((each.coins, int.from_bytes(each.members, "big").bit_count()) for each in notes)
+    coins = [unpack(data, q, count * m).reshape(count, m) for data, count in members]
+    return release.part(Party.S2, s.noise_secret, Tally(votes, np.concatenate(coins)))
+
+
+def _opened(s: Aggregator, entries: Sequence[Submitter], batch: Batch) -> Opened:
+    """Those of a part whose blob opens, each with its seed."""
     found = ((i, _open(s, each, blob)) for i, (each, blob) in enumerate(zip(entries, batch.blobs, strict=True)))
     return Opened(entries, ((i, seed) for i, seed in found if seed is not None))
 
@@ -192,10 +296,27 @@ def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:
         shares = unpack(message.total, s.params.q, s.params.N)
     except ShareError:
         return s, (rejected(Reason.MALFORMED, "the sum is not a packed vector"),)
-    claimed = len(entries_of(s.claim))
+    claimed = claimed_size(s)
     included = len(members_of(stated.says.members, claimed) or ())
     total = add(check(shares, s.params.q), s.held, s.params.q)
     return aggregator.publish(s, total, included, None, stated.says.root, refused=claimed - included)
+
+
+def apart(s: Aggregator, message: Message) -> Aggregator | None:
+    """S2 with what a step about one part of a claim needs of its stores; None for a step that may need all of them."""
+    entries: Sequence[Submitter] = ()
+    kept = list[bytes]()
+    if isinstance(message, ServersClaim) and (message.more or not message.number):
+        entries = message.entries
+    elif isinstance(message, Batch) and s.claim is not None and message.number <= len(s.earlier):
+        entries = part_of(s, message.number).entries
+        last = message.number == len(s.earlier)
+        kept = [_note_key(number) for number in range(message.number)] if last else [s.earlier[message.number]]
+    elif not isinstance(message, ShareSum):
+        return None
+    known = {each.user: s.mac_keys.get(each.user) for each in entries}
+    keys = {user: key for user, key in known.items() if key is not None}
+    return replace(s, kept=WriteOnce({key: s.kept[key] for key in kept if key in s.kept}), mac_keys=keys)
 
 
 S2: Mapping[type[Message], aggregator.Handler] = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import Blob, Hash, Id, Message, Party, message
+from faircount.protocol.wire.codec import U8, U32, Blob, Hash, Id, Message, Party, message
 
 
 @message(16, Party.S1)
@@ -30,13 +30,37 @@ class Submitter:
     blob_hash: Hash
 
 
+LINES = 4096
+"""Of every part of a claim but its last: so many users are in memory at a time, however many there are."""
+
+
 @message(17, Party.S2)
 class ServersClaim(Message):
-    """`servers`: the frozen batch, ascending by user id."""
+    """`servers`: the frozen batch, ascending by user id, or a part of a long one.
+
+    Every part names the one before by its hash, so that the hash of the last one is that of the whole claim.
+    """
 
     survey: Id
     digest: Hash
     entries: Sequence[Submitter]
+    number: U32 = 0  # of the part, from 0
+    before: Hash = bytes(32)
+    more: U8 = 0  # 1 if another part follows
+
+    @property
+    def size(self) -> int:
+        """Lines of the claim up to the end of this part."""
+        return self.number * LINES + len(self.entries)
+
+
+@message(20, Party.S1)
+class Next(Message):
+    """`servers`: S2 has all parts of a claim, or of its blobs, before the one with this number, which it waits for."""
+
+    survey: Id
+    recorded: Hash  # the part of the claim before that one; of blobs, the claim
+    number: U32
 
 
 @message(18, Party.S1)
@@ -61,3 +85,16 @@ class ShareSum(Message):
     survey: Id
     included_hash: Hash
     total: Blob
+
+
+@message(23, Party.S2)
+class Judged(Message):
+    """`servers`: what S2 writes down of the blobs of one part, for itself: who opened, who counts, answers and coins.
+
+    It is kept until the set is fixed, and never sent.
+    """
+
+    opened: Blob  # a bitmap over the part
+    members: Blob
+    answers: Blob
+    coins: Blob

@@ -33,7 +33,7 @@ from faircount.protocol.wire.digests import labelled
 from faircount.protocol.wire.packed_rows import in_parts, unpack_rows
 from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
-from faircount.sharing.packing import pack, unpack
+from faircount.sharing.packing import pack, packed_size, unpack
 
 ELEMENTS_AT_ONCE = 1 << 17
 """So many elements of whole rows are in memory at a time, however many users and items there are."""
@@ -112,6 +112,11 @@ def pack_answers(answers: Residues, form: ReportForm) -> bytes:
     return pack(answers.reshape(-1), form.q)
 
 
+def packed_answers(form: ReportForm, count: int) -> int:
+    """Bytes of the answers about so many reports."""
+    return packed_size(form.q, count * form.answers)
+
+
 def unpack_answers(packed: bytes, form: ReportForm, count: int) -> Residues | None:
     """Answers about so many reports; None if these bytes are none."""
     try:
@@ -140,6 +145,11 @@ class Release:
     values: Values
     claim_hash: bytes
     members: bytes
+
+    @classmethod
+    def of(cls, params: SurveyParameters, values: Values, claim_hash: bytes, members: bytes) -> "Release":
+        """The sum of a survey."""
+        return cls(params, proves_reports(params.mechanism), values, claim_hash, members)
 
     def part(self, server: Party, secret: bytes, tally: Tally) -> Residues:
         """A server's part, from its shares of the members' reports: coins turned over and placed, its noise added.
