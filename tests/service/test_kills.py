@@ -41,6 +41,7 @@ USERS = 8
 MINIMUM = 5
 MOST_VANISH = 2
 MOST_KILLS = 6
+PART = 3  # lines: claims of `servers` have three parts
 CROWDS = 2
 VICTIMS = ("S1", "S2", "devices")
 PATIENCE = 300.0
@@ -120,7 +121,7 @@ class Servers:
              *common),
         ]  # fmt: skip
         self.addresses = s1, s2
-        self.running = [Forked.start(each, folder / f"log-{at}") for at, each in enumerate(commands)]
+        self.running = [Forked.start(each, folder / f"log-{at}", PART) for at, each in enumerate(commands)]
 
     def kill(self, at: int) -> None:
         self.running[at].kill()

@@ -14,6 +14,8 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from faircount.protocol.topologies.two_servers import messages
+
 _CONTEXT = get_context("forkserver")
 
 
@@ -28,19 +30,20 @@ class Forked:
 
     arguments: tuple[str, ...]
     log: Path
+    lines: int
     running: ForkServerProcess
 
     @classmethod
-    def start(cls, arguments: Sequence[str], log: Path) -> "Forked":
-        """Start it; it ends with us, also if we are killed."""
+    def start(cls, arguments: Sequence[str], log: Path, lines: int = messages.LINES) -> "Forked":
+        """Start it; it ends with us, also if we are killed. A server has claims in parts of so many lines."""
         log.touch(0o600)
-        running = _CONTEXT.Process(target=_run, args=(tuple(arguments), str(log)))
+        running = _CONTEXT.Process(target=_run, args=(tuple(arguments), str(log), lines))
         running.start()
-        return cls(tuple(arguments), log, running)
+        return cls(tuple(arguments), log, lines, running)
 
     def again(self) -> "Forked":
         """The same program, started anew."""
-        return Forked.start(self.arguments, self.log)
+        return Forked.start(self.arguments, self.log, self.lines)
 
     @property
     def alive(self) -> bool:
@@ -53,8 +56,9 @@ class Forked:
         self.running.join()
 
 
-def _run(arguments: tuple[str, ...], log: str) -> None:
+def _run(arguments: tuple[str, ...], log: str, lines: int) -> None:
     """What a forked process does."""
+    messages.LINES = lines
     threading.Thread(target=_end_with_parent, daemon=True).start()
     target = os.open(log, os.O_WRONLY | os.O_APPEND)
     for said in (1, 2):
