@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant(
         "claim without its receipt",
         "roles/sync.py",
-        "if named == granted or early else None",
+        "if alike and (named == granted or early) else None",
         "if True else None",
         LYING,
     ),

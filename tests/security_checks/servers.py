@@ -3,15 +3,17 @@
 from security_checks.mutant import Mutant
 
 S1, S2 = "topologies/two_servers/coordinator.py", "topologies/two_servers/aggregator.py"
+CLAIMS = "topologies/two_servers/claims.py"
 VALIDITY = "topologies/two_servers/validity.py"
 LYING = "tests/unit/protocol/two_servers/test_lying_s2.py"
+PARTS = "tests/unit/protocol/two_servers/test_parts.py"
 PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py tests/unit/protocol/two_servers/test_proven_surveys.py"
 
 MUTANTS = (
     Mutant(
         "sum over fewer than the minimum",
         S1,
-        "if len(members) < params.minimum or not keeps(",
+        "if members < params.minimum or not keeps(",
         "if False and not keeps(",
         LYING,
     ),
@@ -47,11 +49,39 @@ MUTANTS = (
     Mutant("shares kept after the end", S1, "bodies=s.bodies.scrubbed(), own=None", "own=None", LYING),
     Mutant(
         "claim with a user twice",
-        S2,
-        "if any(a >= b for a, b in pairwise(users)):",
-        "if any(a > b for a, b in pairwise(users)):",
-        "tests/unit/protocol/two_servers/test_aggregator.py",
+        CLAIMS,
+        "return enough and all(one.user < two.user",
+        "return enough and all(one.user <= two.user",
+        PARTS,
     ),
+    Mutant(
+        "claim of S2's that names one person many times",
+        S1,
+        "earlier = chain_of(s.kept, claim) if isinstance(claim, ServersClaim) else None",
+        "earlier = ()",
+        PARTS,
+    ),
+    Mutant("parts of S2's claim out of order", CLAIMS, " or not follows(before, part):", ":", PARTS),
+    Mutant("parts of S2's claim of any size", CLAIMS, " or not is_part(before) or", " or", PARTS),
+    Mutant("S2's claim that goes on", CLAIMS, "is_part(last) and not last.more and", "is_part(last) and", PARTS),
+    Mutant("parts taken in any order", S2, "if (claim.number, claim.before) != (", "if False and () != (", PARTS),
+    Mutant("parts of any size", S2, "if not is_part(claim) or any(", "if any(", PARTS),
+    Mutant(
+        "order between parts", S2, " or any(each.user <= so_far.last_user for each in claim.entries[:1]):", ":", PARTS
+    ),
+    Mutant("more lines than people", S2, "if claim.size > s.params.n_max:", "if False:", PARTS),
+    Mutant("one key in two parts", S2, "if not _different_keys(s, claim):", "if False:", PARTS),
+    Mutant("blobs of another part", S2, "if batch.number != done.parts:", "if False:", PARTS),
+    Mutant(
+        "blobs before the receipt",
+        S1,
+        "    if s.receipt is None:\n        known",
+        "    if False:\n        known",
+        PARTS,
+    ),
+    Mutant("a lost blob in a later part", S1, "if not _intact(s, part_of(s, number).entries):", "if False:", PARTS),
+    Mutant("members who did not open", S1, " or (members & ~opened).any():", ":", PROVEN),
+    Mutant("answers about nobody", S1, "    return not theirs\n", "    return True\n", PROVEN),
     Mutant(
         "value of S2 not compared",
         S1,
@@ -62,8 +92,8 @@ MUTANTS = (
     Mutant(
         "value of S1 not compared",
         S2,
-        "if form is None or not holds(s.params, Party.S1, batch.revealed):",
-        "if form is None:",
+        "        if not holds(s.params, Party.S1, batch.revealed):",
+        "        if False:",
         PROVEN,
     ),
     Mutant("S2's set not judged", S1, "return None if _agrees(s, stated) else", "return None if True else", PROVEN),

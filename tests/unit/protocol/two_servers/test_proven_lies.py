@@ -179,6 +179,20 @@ def test_a_set_without_its_evidence_gets_no_sum(proven, change) -> None:
     assert isinstance(inside(out, Aborted), Aborted)
 
 
+@pytest.mark.parametrize("lie", ["a member whose blob did not open", "answers about nobody"])
+def test_evidence_is_about_those_who_opened_and_nobody_else(proven, lie) -> None:
+    """S2 says that a report did not open, sends no answers about it, and counts it."""
+    play, batch = claimed(proven)
+    true, form = play.said_by_s2(play.tell_s2(batch)[0]), form_of(play.params.mechanism)
+    fewer = pack_answers(unpack_answers(true.answers, form, 6)[:5], form)
+    lies = {
+        "a member whose blob did not open": replace(true, opened=bitmap(range(5), 6), answers=fewer),
+        "answers about nobody": replace(true, answers=true.answers + true.answers),
+    }
+    out = play.tell_s1(sign(play.s2.key, Party.S2, lies[lie]))
+    assert b"judged" in inside(out, Aborted).reason
+
+
 def test_s2_can_leave_somebody_out_by_shifting_its_answers(proven) -> None:
     """What no proof prevents, and the documentation says: the set without that person is what is counted."""
     play, batch = claimed(proven)
