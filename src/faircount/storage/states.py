@@ -14,18 +14,27 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 from faircount.core.errors import StorageError
 from faircount.protocol import Aggregator, Coordinator, Ledger, Row, add_row, decode_head, encode_head
 from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.roles.stored import entries_of, entry_of, held_elsewhere, is_scrubbed, row_of, stores_of
+from faircount.protocol.roles.stored import (
+    entries_of,
+    entry_of,
+    held_elsewhere,
+    is_scrubbed,
+    row_of,
+    rows_of,
+    stores_of,
+)
 from faircount.protocol.roles.write_once import Elsewhere
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
 from faircount.storage.packed_keys import PackedKeys
-from faircount.storage.pages import SELECT_ROWS, Entry, PagedStore, page_from, pages_of
+from faircount.storage.pages import PAGE, SELECT_ROWS, Entry, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -103,6 +112,7 @@ class Loaded(Generic[S]):
     row: SurveyRow
     state: S
     entries: Mapping[tuple[str, Any], Any]
+    earlier: bool = False  # of an earlier version, whose head held what is in rows now: written anew, whatever changes
 
 
 class States(Generic[S]):
@@ -121,12 +131,17 @@ class States(Generic[S]):
         """
         key = self._keys.get(survey_key(row.id, row.generation))
         state = await self._head(tx, row, key, ledger)
+        in_head = {(store, at) for store, at, _, _ in entries_of(state)}
         if wanted is None:
-            return await self._with_all(tx, row, key, state)
-        rows = await _rows(tx, row.id, wanted)
-        found = self._filled(row, key, state, rows)
-        held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
-        return found
+            found = await self._with_all(tx, row, key, state)
+        else:
+            rows = await _rows(tx, row.id, wanted)
+            found = self._filled(row, key, state, rows)
+            held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
+        if not in_head:
+            return found
+        stored = {at: value for at, value in found.entries.items() if at not in in_head}
+        return replace(found, entries=stored, earlier=True)
 
     async def _with_all(self, tx: Transaction, row: SurveyRow, key: RowKey, state: S) -> Loaded[S]:
         """A state that can be asked for any row."""
@@ -155,7 +170,7 @@ class States(Generic[S]):
         return Loaded(row, state, {(store, at): value for store, at, value, _ in entries_of(state)})
 
     async def _head(self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
-        """The state with empty stores. S1 reads a head once: everybody's access is in it, and users come all day."""
+        """The state with empty stores. S1 reads a head once: users come all day."""
         known = self._heads.get(row.id)
         if known is not None and known[0] == row.sealed:  # not the version: a restore gives it out again
             return cast(S, backup(known[1]))
@@ -176,6 +191,8 @@ class States(Generic[S]):
         """Write what the step has changed; the line of the survey as it stands now."""
         row = before.row
         if after.state in FINAL and row.generation == 0:
+            if before.earlier:
+                await self.add(tx, row, rows_of(before.state))
             return await self._scrub(tx, row, after)
         written = (
             () if isinstance(after, Aggregator) else tuple(entries_of(after))
@@ -190,7 +207,7 @@ class States(Generic[S]):
             return row
         key = self._keys.get(survey_key(row.id, row.generation))
         await _write_rows(tx, key, row, changed)
-        head = None if after is before.state else after
+        head = None if after is before.state and not before.earlier else after
         return await self._write_survey(tx, key, replace(row, users=row.users + new_users), head)
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
@@ -200,8 +217,11 @@ class States(Generic[S]):
         return await self._write_survey(tx, key, row, state)
 
     async def add(self, tx: Transaction, row: SurveyRow, rows: Iterable[Row]) -> None:
-        """Rows of a state that was begun, before its first step: the people whom the owner tells S2 of."""
-        await _write_rows(tx, self._keys.get(survey_key(row.id, row.generation)), row, list(rows))
+        """Rows of a state that was begun, before its first step: the people of whom the owner tells."""
+        key = self._keys.get(survey_key(row.id, row.generation))
+        waiting = iter(rows)
+        while page := list(islice(waiting, PAGE)):
+            await _write_rows(tx, key, row, page)
 
     async def _scrub(self, tx: Transaction, row: SurveyRow, after: S) -> SurveyRow:
         """The survey is over: what is left of it, under another key. Seals of invitations are needed no more."""

@@ -51,6 +51,10 @@ class WriteOnce(Generic[K, V]):
             self._written[key] = value
         return there is None or there == value
 
+    def exchange(self, key: K, value: V) -> None:
+        """Write instead of what stood there, where somebody may change it."""
+        self._written[key] = value
+
     def __getitem__(self, key: K) -> V:
         found = self.get(key)
         if found is None:

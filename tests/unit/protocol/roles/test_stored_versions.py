@@ -37,7 +37,7 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 LAYOUTS = {
     "Aggregator": (5, "4d6d45647f37f7f7"),
     "Answered": (1, "a90f2bbbe3bdec2d"),
-    "Coordinator": (3, "37183699f053c887"),
+    "Coordinator": (4, "5ba6a5fcf8a9565d"),
     "Device": (2, "e3c840e60da93b52"),
     "MaskedState": (2, "e3037672f0b0eca7"),
     "Masker": (2, "df42cc1f2ae73a3a"),

@@ -262,13 +262,14 @@ def scrubbed(s: Coordinator) -> Coordinator:
 
 def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
     """How the survey ended, and whether it counts this person, with proof."""
-    if message.access not in s.invited:
+    user = coordinator.invited_user(s, message.access)
+    if user is None:
         return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
     if s.state not in FINAL or s.final is None or s.final.signed.by != Party.S2:
         return s, (Wait(s.params.survey, s.state.encode()),)
     if s.state is State.PUBLISHED and s.included is None:  # a restored S1 knows the result, and not yet whom it counts
         return s, (Wait(s.params.survey, s.state.encode()),)
-    final, line = s.final.signed, _claimed_line(s, user_id(message.access))
+    final, line = s.final.signed, _claimed_line(s, user)
     if s.state is State.ABORTED or line is None:
         return s, (Concluded(final),)
     entries = ((each.user, each.public_key) for each in included_entries(s))
@@ -285,12 +286,12 @@ def _claimed_line(s: Coordinator, user: bytes) -> Submitter | None:
 
 def reads(message: Message) -> tuple[coordinator.Place, ...] | None:
     """A user's message concerns the rows of that user alone, so a service need not read the others."""
-    if isinstance(message, Inquiry):
-        return ()
-    if not isinstance(message, Submission | Withdraw):
+    if not isinstance(message, Submission | Withdraw | Inquiry):
         return None
     user = user_id(message.access)
-    mine = (("bodies", user), ("withdrawn", user))
+    if isinstance(message, Inquiry):
+        return (("invited", user),)
+    mine = (("invited", user), ("bodies", user), ("withdrawn", user))
     return (*mine, ("keys", message.public_key)) if isinstance(message, Submission) else mine
 
 
