@@ -285,9 +285,10 @@ async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) 
         return await tx.all(f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, HEAD)
     if not wanted:
         return ()
-    keys = _padded({key for _, key in wanted})
-    found = await tx.all(f"{SELECT_ROWS} AND key IN {marks(keys)}", survey, *keys)
     places = set(wanted)
+    stores, keys = sorted({store for store, _ in places}), _padded({key for _, key in places})
+    in_both = f"{SELECT_ROWS} AND store IN {marks(stores)} AND key IN {marks(keys)}"  # both, or the index is of no use
+    found = await tx.all(in_both, survey, *stores, *keys)
     return [each for each in found if (each["store"], bytes(each["key"])) in places]
 
 
