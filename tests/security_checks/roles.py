@@ -28,9 +28,7 @@ MUTANTS = (
     ),
     Mutant("S1's sum not anchored", "roles/anchor.py", "or anchor.advance(name, NOTHING, sent):", "or True:", ANCHOR),
     Mutant("S2's step not anchored", "roles/anchor.py", "return step if held else", "return step if True else", ANCHOR),
-    Mutant(
-        "long uploads are read", "roles/limits.py", "if len(data) > longest_upload(params, kind):", "if False:", LIMITS
-    ),
+    Mutant("long uploads are read", "roles/limits.py", "if len(data) > longest[kind]:", "if False:", LIMITS),
     Mutant(
         "proof size not compared",
         "survey/inclusion.py",
