@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         "roster shown without an invitation",
         "topologies/peers/roster.py",
-        "    if message.access not in s.invited:",
+        "    if coordinator.invited_user(s, message.access) is None:",
         "    if False:",
         "tests/unit/protocol/roles/test_client.py -k told_nothing",
     ),

@@ -28,9 +28,7 @@ MUTANTS = (
     ),
     Mutant("S1's sum not anchored", "roles/anchor.py", "or anchor.advance(name, NOTHING, sent):", "or True:", ANCHOR),
     Mutant("S2's step not anchored", "roles/anchor.py", "return step if held else", "return step if True else", ANCHOR),
-    Mutant(
-        "long uploads are read", "roles/limits.py", "if len(data) > longest_upload(params, kind):", "if False:", LIMITS
-    ),
+    Mutant("long uploads are read", "roles/limits.py", "if len(data) > longest[kind]:", "if False:", LIMITS),
     Mutant(
         "proof size not compared",
         "survey/inclusion.py",
@@ -114,9 +112,23 @@ MUTANTS = (
         "tests/unit/protocol/explicit/test_explicit.py -k credential",
     ),
     Mutant(
+        "access value that nobody was given",
+        S1,
+        "return user if s.invited.get(user) == access else None",
+        "return user",
+        "tests/unit/protocol/roles/test_client.py -k told_nothing",
+    ),
+    Mutant(
+        "exchanged invitation on the roster",
+        S1,
+        "return bool(s.invited.get(user))",
+        "return user in s.invited",
+        "tests/unit/protocol/roles/test_sync.py -k exchanged",
+    ),
+    Mutant(
         "used invitation exchanged",
         "roles/reissue.py",
-        "if user_id(old) in s.bodies or user_id(old) in s.withdrawn:",
+        "if user in s.bodies or user in s.withdrawn:",
         "if False:",
         "tests/unit/service/test_survey_in_process.py -k exchanged",
     ),

@@ -151,8 +151,8 @@ MUTANTS = (
     Mutant(
         "inquiry without an invitation",
         S1,
-        "    if message.access not in s.invited:",
-        "    if False:",
+        "    user = coordinator.invited_user(s, message.access)\n",
+        "    user = user_id(message.access)\n",
         "tests/unit/protocol/roles/test_client.py -k told_nothing",
     ),
 )

@@ -66,7 +66,7 @@ def set_up(
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
     order_key = entropy.bytes(32) if topology.numbers_users else b""
-    access = frozenset(each.access for each in invitations)
+    access = tuple(each.access for each in invitations)
     secrets = (entropy.bytes(32), entropy.bytes(32)) if params.proven else (b"", b"")
     s1 = Coordinator.begin(params, first, access, values[0], crypto, order_key, secrets[0])
     ledger = Ledger(params.population, params.epsilon, params.delta)

@@ -14,8 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from faircount.protocol import encode
-from faircount.protocol.roles.coordinate import FROM_USERS
-from faircount.protocol.roles.limits import longest_upload
+from faircount.protocol.roles.limits import longest_uploads
 from faircount.protocol.survey.states import FINAL, State
 from faircount.protocol.wire.messages import Rejected
 from faircount.service import status, survey_setup
@@ -31,6 +30,7 @@ from faircount.service.web import (
     BYTES,
     PARAMETERS,
     PART,
+    MessagesFirst,
     body_of,
     handlers,
     json_of,
@@ -88,10 +88,8 @@ class CoordinatorCalls:
     async def message(self, request: Request) -> Response:
         """A user's message, and S1's answer to it."""
         survey = survey_of(request)
-        params = await self.s1.server.params(survey)
         if survey not in self.longest:
-            kinds = {*params.topology.s1.users, *FROM_USERS}
-            self.longest[survey] = max(longest_upload(params, kind) for kind in kinds)
+            self.longest[survey] = max(longest_uploads(await self.s1.server.params(survey)).values())
         body = await body_of(request, self.longest[survey])
         answer = await self.s1.receive(survey, body)
         if isinstance(answer, Rejected):
@@ -235,7 +233,9 @@ def coordinator_app(
         CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["Content-Type"]
     )
     around = [shared] if origins else []
-    return Starlette(routes=routes, middleware=around, exception_handlers=handlers(), lifespan=_life(s1, scheduler))
+    return MessagesFirst(
+        calls.message, routes=routes, middleware=around, exception_handlers=handlers(), lifespan=_life(s1, scheduler)
+    )
 
 
 def _life(s1: CoordinatorService, scheduler: Scheduler | None) -> Any:

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from faircount.core.entropy import SystemEntropy
-from faircount.protocol import Coordinator
+from faircount.protocol import Coordinator, Row
+from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.wire.codec import Party
 from faircount.service import offers
 from faircount.service.coordinator import CoordinatorService, due_at
@@ -73,25 +74,30 @@ async def open_survey(s1: CoordinatorService, caller: Caller, survey: bytes, peo
 
 
 async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: SurveyRow) -> None:
-    """The first state, with everybody on the list; the list itself and the offer are needed no more."""
+    """The first state, and everybody on the list; the list itself and the offer are needed no more."""
     params = parsed(row.params)
     mine = await offers.take(tx, s1.server.keys, caller, params, params.keys.s1)
-    invited = await _invited(tx, s1, row)
     order_key = SystemEntropy().bytes(32) if params.topology.numbers_users else b""
     noise = SystemEntropy().bytes(32) if params.proven else b""
-    begun = Coordinator.begin(params, mine.key, invited, mine.value, order_key=order_key, noise_secret=noise)
+    begun = Coordinator.begin(params, mine.key, committed=mine.value, order_key=order_key, noise_secret=noise)
     await s1.server.use_value(params, Party.S1)
     await s1.states.begin(tx, row, begun)
-    await tx.run("UPDATE parts SET sealed = NULL WHERE survey = ?", row.id)
+    await _admit(tx, s1, row)
     now = s1.server.clock()
     await states.update(tx, row.id, opened_at=now, since=now, due_at=due_at(begun, now))
 
 
-async def _invited(tx: Transaction, s1: CoordinatorService, row: SurveyRow) -> frozenset[bytes]:
+async def _admit(tx: Transaction, s1: CoordinatorService, row: SurveyRow) -> None:
+    """Everybody on the list, in a row of the state each; a part of the list after the other, which is emptied."""
     key = s1.server.keys.get(survey_key(row.id, 0))
-    found = await tx.all("SELECT part, sealed FROM parts WHERE survey = ? ORDER BY part", row.id)
-    lists = [key.open(_part_place(row.id, each["part"]), each["sealed"]) for each in found]
-    return frozenset(part[at : at + ACCESS] for part in lists for at in range(0, len(part), ACCESS))
+    while (part := await tx.one(_PART, row.id)) is not None:
+        listed = key.open(_part_place(row.id, part["part"]), part["sealed"])
+        people = (listed[at : at + ACCESS] for at in range(0, len(listed), ACCESS))
+        await s1.states.add(tx, row, (Row("invited", user_id(each), each) for each in people))
+        await tx.run("UPDATE parts SET sealed = NULL WHERE survey = ? AND part = ?", row.id, part["part"])
+
+
+_PART = "SELECT part, sealed FROM parts WHERE survey = ? AND sealed IS NOT NULL ORDER BY part LIMIT 1"
 
 
 def _part_place(survey: bytes, part: int) -> bytes:

@@ -1,12 +1,15 @@
 """What both servers' calls have in common: bodies of bounded size, ids in paths, JSON, problems."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from faircount.core.errors import FaircountError
 from faircount.service.problems import MEDIA_TYPE, ProblemError, of_error, unknown
@@ -115,3 +118,36 @@ def handlers() -> dict[Any, Any]:
 async def on_disconnect(_: Request, __: Exception) -> Response:
     """Whoever asked is gone: nobody reads this answer."""
     return Response(status_code=400)
+
+
+class MessagesFirst(Starlette):
+    """An application whose call for messages is reached straight: most calls are these, and Starlette's way is long.
+
+    Where there is something around all calls (for pages of others), and for every other call, the way is Starlette's.
+    """
+
+    def __init__(self, messages: Handler, **others: Any) -> None:
+        super().__init__(**others)
+        self._messages = messages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One call."""
+        found = _MESSAGES.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if found is None or self.user_middleware or scope.get("root_path"):
+            await super().__call__(scope, receive, send)
+            return
+        scope.update(endpoint=self._messages, path_params={"survey": found[1]})
+        request = Request(scope, receive)
+        try:
+            answer = await self._messages(request)
+        except FaircountError as error:
+            answer = await on_faircount_error(request, error)
+        except ClientDisconnect as error:
+            answer = await on_disconnect(request, error)
+        except Exception as error:
+            await (await on_unexpected_error(request, error))(scope, receive, send)
+            raise  # to the log
+        await answer(scope, receive, send)
+
+
+_MESSAGES = re.compile("/v1/surveys/([^/]+)/messages")

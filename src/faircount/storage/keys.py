@@ -23,14 +23,14 @@ NONCE = 12
 class RowKey:
     """Seals and opens values, each bound to its place."""
 
-    __slots__ = ("_cipher", "_entropy")
+    __slots__ = ("_cipher",)
 
     def __init__(self, secret: bytes) -> None:
-        self._cipher, self._entropy = AESGCM(secret), SystemEntropy()
+        self._cipher = AESGCM(secret)
 
     def seal(self, place: bytes, value: bytes) -> bytes:
         """The value as it is stored at this place."""
-        nonce = self._entropy.bytes(NONCE)
+        nonce = os.urandom(NONCE)
         return nonce + self._cipher.encrypt(nonce, value, place)
 
     def open(self, place: bytes, sealed: bytes) -> bytes:

@@ -15,7 +15,7 @@ from faircount.core.errors import SchemaError, StorageError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every schema that this program knows, the newest one last; `migrations/versions` has a file for each."""
 
 NEWEST = REVISIONS[-1]

@@ -16,6 +16,9 @@ Work = Callable[[sqlite3.Connection], object]
 BUSY_SECONDS = 30
 """How long a statement waits for another process that writes."""
 
+MOST_WAITING = 1000
+"""Lines to write that wait for the next statement; more are written at once, so that memory does not grow."""
+
 
 class _Connection:
     """A connection and the one thread that uses it."""
@@ -83,6 +86,7 @@ class SqliteTransaction(Transaction):
     def __init__(self, connection: _Connection, begin: str) -> None:
         self._connection = connection
         self._waiting: list[Work] = [lambda open_: open_.execute(begin)]
+        self._lines = 0
 
     async def all(self, statement: str, *values: Any) -> Sequence[Record]:
         """All lines of an answer."""
@@ -95,6 +99,9 @@ class SqliteTransaction(Transaction):
     async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
         """The same change for many lines."""
         self._waiting.append(lambda open_: open_.executemany(statement, lines))
+        self._lines += len(lines)
+        if self._lines > MOST_WAITING:
+            await self._call(lambda _: None)
 
     async def commit(self) -> None:
         """The end of the block: all of it is on the disk."""
@@ -106,7 +113,7 @@ class SqliteTransaction(Transaction):
         await self._connection.call(_take_back)
 
     async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        first, self._waiting = self._waiting, []
+        first, self._waiting, self._lines = self._waiting, [], 0
 
         def together(open_: sqlite3.Connection) -> T:
             for each in first:

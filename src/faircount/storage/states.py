@@ -14,17 +14,26 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 from faircount.core.errors import StorageError
 from faircount.protocol import Aggregator, Coordinator, Ledger, Row, add_row, decode_head, encode_head
 from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.roles.stored import entries_of, entry_of, held_elsewhere, is_scrubbed, row_of, stores_of
+from faircount.protocol.roles.stored import (
+    entries_of,
+    entry_of,
+    held_elsewhere,
+    is_scrubbed,
+    row_of,
+    rows_of,
+    stores_of,
+)
 from faircount.protocol.roles.write_once import Elsewhere
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
-from faircount.storage.pages import KEPT, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
+from faircount.storage.pages import KEPT, PAGE, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -102,6 +111,7 @@ class Loaded(Generic[S]):
     row: SurveyRow
     state: S
     entries: Mapping[tuple[str, Any], Any]
+    older: bool = False  # of an older version, whose head held what is in rows now: written anew, whatever changes
 
 
 class States(Generic[S]):
@@ -120,13 +130,18 @@ class States(Generic[S]):
         """
         key = self._keys.get(survey_key(row.id, row.generation))
         state = await self._head(tx, row, key, ledger)
+        in_head = {(store, at) for store, at, _, _ in entries_of(state)}
         if wanted is None:
-            return await self._with_all(tx, row, key, state)
-        rows = await _rows(tx, row.id, wanted)
-        found = self._filled(row, key, state, rows)
-        held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
-        held_elsewhere(found.state, KEPT, Elsewhere(find=self._paged(tx, row, key, KEPT).find))
-        return found
+            found = await self._with_all(tx, row, key, state)
+        else:
+            rows = await _rows(tx, row.id, wanted)
+            found = self._filled(row, key, state, rows)
+            held_elsewhere(found.state, USERS, Elsewhere(row.users - sum(each["store"] == USERS for each in rows)))
+            held_elsewhere(found.state, KEPT, Elsewhere(find=self._paged(tx, row, key, KEPT).find))
+        if not in_head:
+            return found
+        stored = {at: value for at, value in found.entries.items() if at not in in_head}
+        return replace(found, entries=stored, older=True)
 
     async def _with_all(self, tx: Transaction, row: SurveyRow, key: RowKey, state: S) -> Loaded[S]:
         """A state that can be asked for any row."""
@@ -168,7 +183,7 @@ class States(Generic[S]):
         return Loaded(row, state, {(store, at): value for store, at, value, _ in entries_of(state)})
 
     async def _head(self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
-        """The state with empty stores. S1 reads a head once: everybody's access is in it, and users come all day."""
+        """The state with empty stores. S1 reads a head once: users come all day."""
         known = self._heads.get(row.id)
         if known is not None and known[0] == row.sealed:  # not the version: a restore gives it out again
             return cast(S, backup(known[1]))
@@ -189,6 +204,8 @@ class States(Generic[S]):
         """Write what the step has changed; the line of the survey as it stands now."""
         row = before.row
         if after.state in FINAL and row.generation == 0:
+            if before.older:
+                await self.add(tx, row, rows_of(before.state))
             return await self._scrub(tx, row, after)
         stores = (KEPT,) if isinstance(after, Aggregator) else stores_of(self._kind)  # S2's people come from the owner
         written = tuple(entries_of(after, stores))
@@ -202,7 +219,7 @@ class States(Generic[S]):
             return row
         key = self._keys.get(survey_key(row.id, row.generation))
         await _write_rows(tx, key, row, changed)
-        head = None if after is before.state else after
+        head = None if after is before.state and not before.older else after
         return await self._write_survey(tx, key, replace(row, users=row.users + new_users), head)
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
@@ -212,8 +229,11 @@ class States(Generic[S]):
         return await self._write_survey(tx, key, row, state)
 
     async def add(self, tx: Transaction, row: SurveyRow, rows: Iterable[Row]) -> None:
-        """Rows of a state that was begun, before its first step: the people whom the owner tells S2 of."""
-        await _write_rows(tx, self._keys.get(survey_key(row.id, row.generation)), row, list(rows))
+        """Rows of a state that was begun, before its first step: the people of whom the owner tells."""
+        key = self._keys.get(survey_key(row.id, row.generation))
+        waiting = iter(rows)
+        while page := list(islice(waiting, PAGE)):
+            await _write_rows(tx, key, row, page)
 
     async def _scrub(self, tx: Transaction, row: SurveyRow, after: S) -> SurveyRow:
         """The survey is over: what is left of it, under another key. Seals of invitations are needed no more."""
@@ -268,9 +288,10 @@ async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) 
         return await tx.all(f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, HEAD)
     if not wanted:
         return ()
-    keys = _padded({key for _, key in wanted})
-    found = await tx.all(f"{SELECT_ROWS} AND key IN {marks(keys)}", survey, *keys)
     places = set(wanted)
+    stores, keys = sorted({store for store, _ in places}), _padded({key for _, key in places})
+    in_both = f"{SELECT_ROWS} AND store IN {marks(stores)} AND key IN {marks(keys)}"  # both, or the index is of no use
+    found = await tx.all(in_both, survey, *stores, *keys)
     return [each for each in found if (each["store"], bytes(each["key"])) in places]
 
 

@@ -213,9 +213,10 @@ def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_
             survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SystemEntropy())
             done(await pair.to_s1.post(f"{survey.path}/open"))
             back_up(address, copy)
-            old, new = survey.invitations[0].access, SystemEntropy().bytes(32)
-            done(await pair.to_s1.post(f"{survey.path}/reissue", content=old + new))
-            assert await told(pair.to_s1, survey, Withdraw(survey.params.survey, new))
+            done(await pair.to_s1.post(f"{survey.path}/abort"))
+            before = await told(pair.to_s1, survey, Withdraw(survey.params.survey, survey.invitations[0].access))
+            assert isinstance(before, Rejected)
+            assert before.why is Reason.LATE
             put_back(address, copy, "coordinator")
             other = await server_in(tmp_path / "s1", address, "s1")
             await restored_s1(other)

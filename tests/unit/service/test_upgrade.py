@@ -2,18 +2,27 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from in_process import Pair, in_process
-from trial_survey import TrialSurvey, begun, done, inquired, set_up, visited
+from trial_survey import TrialSurvey, begun, done, inquired, set_up, told, visited
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import SchemaError
 from faircount.mechanisms.laplace import Laplace
-from faircount.protocol import SERVERS
+from faircount.protocol import SERVERS, Coordinator, Invitation
+from faircount.protocol.wire import stored
+from faircount.protocol.wire.field_kinds import Record
+from faircount.protocol.wire.messages import Inquiry, Reason
+from faircount.protocol.wire.stored import layout_of
+from faircount.protocol.wire.stored_kinds import BYTES, SetOf
+from faircount.storage import states
 from faircount.storage.database import connect
+from faircount.storage.keys import survey_key
 from faircount.storage.migrate import REVISIONS
+from faircount.storage.pages import pages_of
 
 Fresh = Callable[[], str]
 ANSWERS = [0, 1, 1, 2, 2, 2, 0, 1]
@@ -49,7 +58,7 @@ def test_a_survey_goes_on_through_every_schema(
 ) -> None:
     """Some people answer under each schema; what they sent is in the sum."""
     urls, entropy = (fresh_database(), fresh_database()), SystemEntropy()
-    assert REVISIONS[:4] == ("0001", "0002", "0003", "0004")
+    assert REVISIONS[:5] == ("0001", "0002", "0003", "0004", "0005")
 
     async def work() -> None:
         under("0001", monkeypatch)
@@ -102,6 +111,73 @@ def test_states_that_stood_in_the_line_of_their_survey_are_found(
             await pair.scheduler.once()
             result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [each["count"] for each in result["counts"]] == [2, 3, 3]
+
+    asyncio.run(work())
+
+
+async def put_people_into_head(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S1's database as a program wrote it that knew schema 0004 at most."""
+    known = ((name, kind) for name, kind in layout_of(Coordinator).parts if name not in ("earlier", "kept"))
+    form = tuple((name, SetOf(BYTES) if name == "invited" else kind) for name, kind in known)
+    async with pair.s1.server.database.write() as tx:
+        (line,) = await tx.all("SELECT id FROM surveys")
+        row = await states.find(tx, bytes(line["id"]))
+        assert row is not None
+        loaded = await pair.s1.states.load(tx, row, wanted=())
+        key = pair.s1.server.keys.get(survey_key(row.id, row.generation))
+        pages = [page async for page in pages_of(tx, row.id, "invited")]
+        people = frozenset(states._opened(key, row, each).value for page in pages for each in page)
+        assert len(people) == len(ANSWERS)
+        with monkeypatch.context() as past:
+            past.setattr(Coordinator, "stored_version", 3)
+            past.setitem(stored._LAYOUTS, Coordinator, Record(Coordinator, form))
+            head = replace(loaded.state, invited=people)  # type: ignore[arg-type]  # as it was
+            await pair.s1.states._write_survey(tx, key, row, head)
+        await tx.run("DELETE FROM state_rows WHERE store = 'invited'")
+
+
+async def people_in_rows(pair: Pair) -> int:
+    async with pair.s1.server.database.read() as tx:
+        return len(await tx.all("SELECT key FROM state_rows WHERE store = 'invited'"))
+
+
+@pytest.mark.parametrize("moment", ["open", "claimed", "aborting", "over"])
+def test_people_who_stood_in_the_head_of_their_survey_are_admitted(
+    tmp_path: Path, fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """The first change of the state after the upgrade puts them into rows, whatever change it is."""
+    urls, entropy = (fresh_database(), fresh_database()), SystemEntropy()
+
+    async def work() -> None:
+        with monkeypatch.context() as past:
+            under("0004", past)
+            async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+                survey = await begun_survey(pair)
+                devices = [begun(survey, at, answer, entropy) for at, answer in enumerate(ANSWERS)]
+                if moment != "open":
+                    devices = [await visited(pair.to_s1, survey, each, entropy) for each in devices]
+                    done(await pair.to_s1.post(f"{survey.path}/{'abort' if moment == 'aborting' else 'close'}"))
+                if moment == "over":
+                    await pair.scheduler.once()
+                await put_people_into_head(pair, past)
+        async with in_process(tmp_path, databases=urls, tokens=TOKENS) as pair:
+            assert await version(pair) == {REVISIONS[-1]}
+            assert done(await pair.to_s1.get(f"{survey.path}/status")).json()["people"] == len(ANSWERS)
+            assert await people_in_rows(pair) == 0
+            if moment == "open":
+                fresh = Invitation.issue(survey.params.digest, entropy)
+                stranger = Inquiry(survey.params.survey, fresh.access)
+                assert (await told(pair.to_s1, survey, stranger)).why is Reason.UNKNOWN  # type: ignore[attr-defined]
+                assert await people_in_rows(pair) == len(ANSWERS)
+                devices = [await visited(pair.to_s1, survey, each, entropy) for each in devices]
+                done(await pair.to_s1.post(f"{survey.path}/close"))
+            await pair.scheduler.once()
+            result = done(await pair.to_s1.get(f"{survey.path}/result")).json()
+            assert result["state"] == ("aborted" if moment == "aborting" else "published")
+            heard = [await inquired(pair.to_s1, survey, each, entropy) for each in devices]
+            assert all(each.outcome is not None for each in heard)
+            assert all(each.counted for each in heard) is (moment != "aborting")
+            assert await people_in_rows(pair) == len(ANSWERS)
 
     asyncio.run(work())
 

@@ -1,10 +1,15 @@
 """Rows that are read a page at a time: the same answers as from a dictionary."""
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.storage import pages
+from faircount.storage import pages, states
+from faircount.storage.database import connect
 from faircount.storage.pages import Entry, PagedStore
 
 KEYS = st.lists(st.binary(min_size=1, max_size=2), unique=True, max_size=12)
@@ -42,3 +47,26 @@ def test_who_goes_through_all_keys_reads_each_page_once() -> None:
         store = PagedStore("bodies", read)
         assert [store.find(key) for key in stored] == list(stored.values())
     assert len(reads) == 3
+
+
+def test_rows_of_a_few_users_are_found_by_the_index(tmp_path: Path) -> None:
+    """Were the store not asked for, SQLite would look at every row of the survey for every group of users."""
+
+    async def work() -> None:
+        database = await connect(f"sqlite:///{tmp_path}/s1.sqlite", "coordinator")
+        asked = list[tuple[str, tuple[object, ...]]]()
+        async with database.read() as tx:
+            every = tx.all
+
+            async def noted(statement: str, *values: object) -> Any:
+                asked.append((statement, values))
+                return await every(statement, *values)
+
+            tx.all = noted  # type: ignore[method-assign]  # to look
+            assert await states._rows(tx, bytes(16), [("bodies", b"one"), ("keys", b"two"), ("bodies", b"three")]) == []
+            ((statement, values),) = asked
+            (plan,) = await every(f"EXPLAIN QUERY PLAN {statement}", *values)
+            assert "(survey=? AND store=? AND key=?)" in plan["detail"]
+        await database.close()
+
+    asyncio.run(work())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -55,6 +55,7 @@ from faircount.protocol.wire.signing import (
     verified,
 )
 from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
+from faircount.protocol.wire.stored_kinds import Absent
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,7 @@ class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
     stored_version = 6
+    older: ClassVar = {5: {"earlier": Absent(tuple), "kept": Absent(WriteOnce), "own": Absent(lambda: None)}}
     params: SurveyParameters
     key: SigningKey
     box: KeyPair

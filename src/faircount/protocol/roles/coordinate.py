@@ -6,6 +6,7 @@ does not fit is refused and changes nothing: S1 never raises for what another pa
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 
@@ -18,6 +19,7 @@ from faircount.protocol.roles.coordinator import (
     Step,
     end_alone,
     give_up,
+    is_person,
     resume,
     seal_request,
     to_s2,
@@ -25,7 +27,6 @@ from faircount.protocol.roles.coordinator import (
 )
 from faircount.protocol.roles.sync import Synced, read_sync
 from faircount.protocol.survey.acknowledgement import sign_together
-from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.wire.canonical_json import unscaled
 from faircount.protocol.wire.codec import Message, Party, encode
@@ -177,7 +178,7 @@ def adopt(s: Coordinator, message: SyncState) -> Step:
     """
     if s.state in FINAL:
         return s, ()
-    found = read_sync(s.params, {user_id(each) for each in s.invited}, message)
+    found = read_sync(s.params, partial(is_person, s), message)
     if found is None:
         return s, (rejected(Reason.MALFORMED, "what S2 says that stands does not fit together"),)
     if not found.over and len(found.statements) < s.newest.number:

@@ -8,11 +8,11 @@ What S1 stores is filled in place (`write_once`), so a state that is to be kept 
 """
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles.write_once import Acknowledged, WriteOnce
@@ -44,6 +44,7 @@ from faircount.protocol.wire.signing import (
     sign,
 )
 from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
+from faircount.protocol.wire.stored_kinds import BYTES, Absent, ReadAs, SetOf
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -57,14 +58,22 @@ Place = tuple[str, bytes]
 """A row of S1's stores: the name of the store, and the row's key as it is stored."""
 
 
+def invitations(access: Iterable[bytes]) -> WriteOnce[bytes, bytes]:
+    """Access values by the ids of their users, as S1 keeps them."""
+    return WriteOnce({user_id(each): each for each in access})
+
+
 @dataclass(frozen=True)
 class Coordinator(StoredState):
-    """All that S1 keeps of one survey. `bodies`, `keys`, `uploads`, `withdrawn` and `kept` are filled in place."""
+    """All that S1 keeps of one survey. What it keeps by row is its own, filled in place."""
 
     stored_version = 4
+    older: ClassVar = {
+        3: {"invited": ReadAs(SetOf(BYTES), invitations), "earlier": Absent(tuple), "kept": Absent(WriteOnce)}
+    }
     params: SurveyParameters
     key: SigningKey
-    invited: frozenset[bytes] = field(repr=False)  # SHA-256("s1" | T) of every invitation
+    invited: Annotated[WriteOnce[bytes, bytes], Rows] = field(repr=False)  # user id -> SHA-256("s1" | T)
     sealing: Sealing = field(default_factory=RealSealing)
     state: State = State.ENROLLING
     committed: bytes = field(default=bytes(32), repr=False)  # the value behind S1's commitment
@@ -95,7 +104,7 @@ class Coordinator(StoredState):
         cls,
         params: SurveyParameters,
         key: SigningKey,
-        invited: frozenset[bytes],
+        invited: Iterable[bytes] = (),
         committed: bytes = bytes(32),
         sealing: Sealing | None = None,
         order_key: bytes = b"",
@@ -110,7 +119,7 @@ class Coordinator(StoredState):
             raise ProtocolError("S1 numbers users in a secret order here: give it 32 random bytes as order_key")
         check_secrets(params, Party.S1, committed, noise_secret)
         crypto = sealing or RealSealing()
-        s1 = cls(params, key, invited, crypto, state, committed, order_key=order_key)
+        s1 = cls(params, key, invitations(invited), crypto, state, committed, order_key=order_key)
         return replace(s1, noise_secret=noise_secret)
 
     @property
@@ -143,8 +152,19 @@ class Coordinator(StoredState):
 
 def backup(s: Coordinator) -> Coordinator:
     """A copy in memory, as the state is now, whatever is written later; what is kept for good is `roles.stored`."""
-    stores = ("bodies", "keys", "uploads", "withdrawn", "kept")
+    stores = ("invited", "bodies", "keys", "uploads", "withdrawn", "kept")
     return replace(s, **{name: getattr(s, name).copy() for name in stores})
+
+
+def is_person(s: Coordinator, user: bytes) -> bool:
+    """Whether this is the id of an invited person, whose invitation was not exchanged."""
+    return bool(s.invited.get(user))
+
+
+def invited_user(s: Coordinator, access: bytes) -> bytes | None:
+    """The id of the person whom this access value admits; None if it admits nobody."""
+    user = user_id(access)
+    return user if s.invited.get(user) == access else None
 
 
 Out = tuple[Message, ...]
@@ -258,9 +278,9 @@ def withdraw(s: Coordinator, message: Withdraw) -> Step:
 
     On a sealed roster it is a user who vanished. A restored S1 first asks S2 whether there is a claim.
     """
-    if message.access not in s.invited:
+    user = invited_user(s, message.access)
+    if user is None:
         return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
-    user = user_id(message.access)
     if user not in s.withdrawn:
         if s.asks:
             return s, (rejected(Reason.EARLY, "S1 was restored and does not know yet what stands: ask again later"),)
@@ -282,9 +302,9 @@ _WITHDRAWN = "this person has withdrawn from the survey, which is final"
 
 def admit_person(s: Coordinator, access: bytes, public_key: bytes) -> bytes | Rejected:
     """The user id of an invited person with a key of its own, or why it is not admitted."""
-    if access not in s.invited:
+    user = invited_user(s, access)
+    if user is None:
         return rejected(Reason.UNKNOWN, "no such invitation for this survey")
-    user = user_id(access)
     if user in s.withdrawn and all(line.user != user for line in s.roster):
         return rejected(Reason.CLOSED, _WITHDRAWN)
     if not canonical_key(public_key) or not s.keys.fits(public_key, user):

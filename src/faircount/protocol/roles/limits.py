@@ -7,6 +7,9 @@
 Nobody has shown an invitation or a signature before a message is read, so reading it costs at most twice its bytes.
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from faircount.protocol.roles.coordinate import FROM_USERS
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party, class_of, most_bytes
@@ -22,12 +25,18 @@ def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
     return most_bytes(kind, *params.topology.sizes(params).get(kind, usual))
 
 
+@lru_cache(maxsize=64)
+def longest_uploads(params: SurveyParameters) -> Mapping[type[Message], int]:
+    """Bytes of the longest message of every kind that S1 takes from users of this survey."""
+    return {kind: longest_upload(params, kind) for kind in (*params.topology.s1.users, *FROM_USERS)}
+
+
 def decode_upload(params: SurveyParameters, data: bytes) -> Message:
     """A user's message to S1 as bytes; refused unread if it is longer than any of its kind in this survey."""
-    kind = class_of(data)
-    if kind is None or kind not in {*params.topology.s1.users, *FROM_USERS}:
+    kind, longest = class_of(data), longest_uploads(params)
+    if kind is None or kind not in longest:
         return rejected(Reason.MALFORMED, "no message for this survey in this topology")
-    if len(data) > longest_upload(params, kind):
+    if len(data) > longest[kind]:
         return rejected(Reason.MALFORMED, "longer than any message of its kind in this survey")
     return decode(data)
 

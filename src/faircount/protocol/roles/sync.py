@@ -8,7 +8,7 @@ A lying S2 can still say less than it signed, or another claim than S1 made: wha
 topology's to decide (`Rules.adopt`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -45,10 +45,10 @@ class Synced:
         return any(isinstance(each.says, (Published, Aborted)) for each in self.statements)
 
 
-def read_sync(params: SurveyParameters, people: Collection[bytes], message: SyncState) -> Synced | None:
-    """Where S2 says that it stands; None if that does not fit together. `people` are the ids of all invited."""
+def read_sync(params: SurveyParameters, invites: Callable[[bytes], bool], message: SyncState) -> Synced | None:
+    """Where S2 says that it stands; None if that does not fit together. `invites` knows the ids of people."""
     statements = _statements(params, message)
-    roster = None if statements is None else _roster(params, people, message.roster, statements)
+    roster = None if statements is None else _roster(params, invites, message.roster, statements)
     if statements is None or roster is None:
         return None
     receipts = [each.says for each in statements if isinstance(each.says, Receipt)]
@@ -71,7 +71,7 @@ def _statements(params: SurveyParameters, message: SyncState) -> tuple[Statement
 
 
 def _roster(
-    params: SurveyParameters, people: Collection[bytes], sent: bytes, statements: Sequence[Statement]
+    params: SurveyParameters, invites: Callable[[bytes], bool], sent: bytes, statements: Sequence[Statement]
 ) -> tuple[Enrolled, ...] | None:
     seals = [each.says for each in statements if isinstance(each.says, Seal)]
     if not seals:
@@ -83,7 +83,7 @@ def _roster(
     users, keys = [each.user for each in lines], {each.public_key for each in lines}
     if not params.minimum <= len(lines) <= params.n_max or len(keys) != len(lines):
         return None
-    if any(a >= b for a, b in pairwise(users)) or not set(users) <= set(people):
+    if any(a >= b for a, b in pairwise(users)) or not all(map(invites, users)):
         return None
     root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
     stated = len(lines), root, roster_digest(params.digest, len(lines), root)

@@ -55,6 +55,10 @@ class WriteOnce(Generic[K, V]):
             self._written[key] = value
         return there is None or there == value
 
+    def exchange(self, key: K, value: V) -> None:
+        """Write instead of what stood there, where somebody may change it."""
+        self._written[key] = value
+
     def with_one(self, key: K, value: V) -> "WriteOnce[K, V]":
         """A store with one more first write; this one stays as it is."""
         other = WriteOnce(self._written | {key: value})

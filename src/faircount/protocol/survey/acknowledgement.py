@@ -1,12 +1,11 @@
 """S1's acknowledgements: one signature for one body, or for all bodies of a group commit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.digests import LABEL, InclusionProof, labelled, prove, root_of_proof, tree
+from faircount.protocol.wire.digests import LABEL, InclusionProof, labelled, root_of_proof, tree, way_up
 from faircount.protocol.wire.messages import Accepted
 from faircount.protocol.wire.signing import SigningKey, verify
 
@@ -22,10 +21,9 @@ def sign_together(key: SigningKey, accepted: Sequence[Accepted]) -> list[Accepte
         return []
     levels = tree([_leaf(each.body_hash) for each in accepted])
     signature = key.sign(_signed_bytes(accepted[0].survey, len(accepted), levels[-1][0]))
-    proofs = (prove(levels, index) for index in range(len(accepted)))
     return [
-        replace(each, index=proof.index, size=proof.size, path=proof.path, signature=signature)
-        for each, proof in zip(accepted, proofs, strict=True)
+        Accepted(each.survey, each.body_hash, index, len(accepted), way_up(levels, index), signature)
+        for index, each in enumerate(accepted)
     ]
 
 

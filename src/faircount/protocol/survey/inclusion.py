@@ -9,12 +9,12 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import (
     InclusionProof,
     Levels,
-    beside,
     leaf,
     merkle_root,
     proves,
     roster_leaves,
     tree,
+    way_up,
 )
 from faircount.protocol.wire.messages import Inclusion, Published, Signed
 from faircount.protocol.wire.packed_rows import in_parts
@@ -35,7 +35,7 @@ def inclusion(published: Signed, entries: Entries, size: int, place: int) -> Inc
     first = place - place % BLOCK
     inside = tree(roster_leaves(entries(range(first, min(first + BLOCK, size))), first))
     above = _above(_Counted(published.payload, entries, size))
-    path = (*beside(inside, [place - first]), *beside(above, [place // BLOCK]))
+    path = (*way_up(inside, place - first), *way_up(above, place // BLOCK))
     return Inclusion(published, place, size, path)
 
 

@@ -125,7 +125,17 @@ Levels = tuple[tuple[bytes, ...], ...]
 def prove(levels: Levels, index: int) -> InclusionProof:
     """The proof for one leaf of a tree."""
     at = integer("index", index, most=len(levels[0]) - 1)
-    return InclusionProof(at, len(levels[0]), beside(levels, [at]))
+    return InclusionProof(at, len(levels[0]), way_up(levels, at))
+
+
+def way_up(levels: Levels, at: int) -> tuple[bytes, ...]:
+    """The hashes beside the way from one leaf up to the root."""
+    found = []
+    for level in levels[:-1]:
+        if at ^ 1 < len(level):
+            found.append(level[at ^ 1])
+        at >>= 1
+    return tuple(found)
 
 
 def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:

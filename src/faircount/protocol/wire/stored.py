@@ -38,9 +38,13 @@ from faircount.protocol.wire.stored_kinds import (
 
 
 class StoredState:
-    """Base of what is stored. `stored_version` is raised whenever the fields of the class, or their meaning, change."""
+    """Base of what is stored. `stored_version` is raised whenever the fields of the class, or their meaning, change.
+
+    older: versions that are still read, each with the fields whose form was another one
+    """
 
     stored_version: ClassVar[int] = 1
+    older: ClassVar[Mapping[int, Mapping[str, FieldKind]]] = {}
 
 
 class TopologyState(StoredState):
@@ -67,12 +71,14 @@ class AnyState(FieldKind):
         layout_of(type(value)).write(value, parts)
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """A state of a version that this program writes."""
+        """A state of the version that this program writes, or of an older one that it still reads."""
         name, at = BYTES.read(data, at)
         version, at = LENGTH.read(data, at)
         kind = next((each for each in _derived(self.base) if each.__name__.encode() == name), None)
         if kind is None:
             raise MalformedError(f"these are no bytes of a {self.base.__name__}: look whether it is the right file")
+        if version in kind.older:
+            return older_layout(kind, version).read(data, at)
         if version != kind.stored_version:
             raise MalformedError(
                 f"this {kind.__name__} has version {version}, and this faircount reads {kind.stored_version}: "
@@ -95,6 +101,12 @@ def layout_of(kind: type[Any]) -> Record:
     if kind not in _LAYOUTS:
         _LAYOUTS[kind] = Record.of(kind, stored_kind)
     return _LAYOUTS[kind]
+
+
+def older_layout(kind: type[StoredState], version: int) -> Record:
+    """The layout of a state in an older version."""
+    other = kind.older[version]
+    return Record(kind, tuple((name, other.get(name, form)) for name, form in layout_of(kind).parts))
 
 
 def stored_kind(hint: Any) -> FieldKind:

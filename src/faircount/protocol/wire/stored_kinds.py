@@ -237,6 +237,38 @@ class OwnForm(FieldKind):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAs(FieldKind):
+    """What an older version stored in another form; it is read, and written no more."""
+
+    form: FieldKind
+    become: Callable[[Any], Any]
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Never: a state is written in its newest version."""
+        raise MalformedError("this form is read, and written no more")
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """What the value has become."""
+        value, at = self.form.read(data, at)
+        return self.become(value), at
+
+
+@dataclass(frozen=True, slots=True)
+class Absent(FieldKind):
+    """What an older version did not store: it begins as it would in a new state."""
+
+    begin: Callable[[], Any]
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Never: a state is written in its newest version."""
+        raise MalformedError("this form is read, and written no more")
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """No bytes."""
+        return self.begin(), at
+
+
+@dataclass(frozen=True, slots=True)
 class Live(FieldKind):
     """What is not stored with the state: the object given when reading."""
 

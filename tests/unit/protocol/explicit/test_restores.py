@@ -1,7 +1,5 @@
 """`explicit`: repeated messages, crashes and restores."""
 
-from dataclasses import replace
-
 from faircount.protocol import EXPLICIT, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.coordinator import backup
@@ -133,7 +131,7 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
 def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
     play = stage(EXPLICIT)
     extra = Invitation.issue(play.setup.params.digest, play.entropy)
-    play.s1 = replace(play.s1, invited=play.s1.invited | {extra.access})
+    play.s1.invited.put(extra.user, extra.access)
     empty = coordinator.backup(play.s1)
     play.enrol_all()
     play.s1 = empty

@@ -315,4 +315,4 @@ def test_each_server_holds_the_value_that_it_committed_to() -> None:
     setup = set_up(Laplace(items=2, users=8, epsilon=1.0), MASKED, SeededStream(1))
     assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
     with pytest.raises(ProtocolError, match="committed"):
-        Coordinator.begin(setup.params, setup.s1.key, setup.s1.invited, bytes(32))
+        Coordinator.begin(setup.params, setup.s1.key, committed=bytes(32))

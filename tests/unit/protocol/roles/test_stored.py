@@ -335,7 +335,7 @@ def test_a_deleted_message_keeps_its_hash() -> None:
     assert back.bodies.get(user) is None
     assert back.bodies.fits(user, body)
     assert not back.bodies.fits(user, s1.bodies[s1.bodies.keys()[0]])
-    assert next(rows_of(back)).value == b""
+    assert next(each for each in rows_of(back) if each.store == "bodies").value == b""
 
 
 def test_a_store_whose_messages_were_deleted_for_good_takes_none_again() -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, coordinate, end_phase, known_topologies
+from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, aggregate, coordinate, end_phase, known_topologies
 from faircount.protocol.play import MOST_EXCHANGES, converse
-from faircount.protocol.roles.coordinator import Coordinator, backup
+from faircount.protocol.roles.coordinator import Coordinator, backup, restored
+from faircount.protocol.roles.reissue import reissued
 from faircount.protocol.topologies.masked.messages import Ready, Unrecoverable
 from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_servers.messages import Included
@@ -152,3 +153,14 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             after, out = coordinate(forgetful.s1, sign(world.s2.key, Party.S2, stands))
             assert not any(isinstance(each, Rejected) for each in out)
             assert after.newest == link_to(said[-1])
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bool) -> None:
+    world = World(EXPLICIT, 5, 1)
+    early, invitation = backup(world.s1), world.setup.invitations[0]
+    sealed = _later(world).s2
+    s1 = reissued(early, invitation.access, bytes(32)) if exchanged else early
+    asks, out = restored(s1)
+    after, _ = coordinate(asks, aggregate(sealed, out[0])[1][0])
+    assert (after.n, after.asks) == ((0, True) if exchanged else (5, False))

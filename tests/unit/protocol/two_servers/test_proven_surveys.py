@@ -196,7 +196,7 @@ def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, ch
     def begin():
         if server is Party.S2:
             return Aggregator.begin(state.params, state.key, state.box, state.mac_keys, state.ledger, **terms)
-        return Coordinator.begin(state.params, state.key, state.invited, **terms)
+        return Coordinator.begin(state.params, state.key, **terms)
 
     with pytest.raises(ProtocolError, match=server.name):
         begin()

@@ -9,7 +9,6 @@ from faircount.core.arrays import Marks
 from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator, Rules
-from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.states import State, advance
 from faircount.protocol.topologies.masked.aggregator import needed, recoverable
 from faircount.protocol.topologies.masked.graph import Graph, draw
@@ -84,9 +83,9 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
 
 def show_place(s: Coordinator, message: Inquiry) -> coordinator.Step:
     """An invited person's place in the roster, with its neighbours' lines."""
-    if message.access not in s.invited:
+    user = coordinator.invited_user(s, message.access)
+    if user is None:
         return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
-    user = user_id(message.access)
     place = bisect_left(s.roster, user, key=lambda line: line.user)
     if s.seal is None:
         return s, (Wait(s.params.survey, s.state.encode()),)

@@ -63,7 +63,7 @@ def on_seal(s: Coordinator, message: Seal, statement: Statement) -> coordinator.
 
 def show_roster(s: Coordinator, message: Inquiry) -> coordinator.Step:
     """The roster with S2's signature, for an invited person who asks."""
-    if message.access not in s.invited:
+    if coordinator.invited_user(s, message.access) is None:
         return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
     return s, (roster_message(s),)
 

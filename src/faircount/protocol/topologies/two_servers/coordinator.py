@@ -321,13 +321,14 @@ def scrubbed(s: Coordinator) -> Coordinator:
 
 def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
     """How the survey ended, and whether it counts this person, with proof."""
-    if message.access not in s.invited:
+    user = coordinator.invited_user(s, message.access)
+    if user is None:
         return s, (rejected(Reason.UNKNOWN, "no such invitation for this survey"),)
     if s.state not in FINAL or s.final is None or s.final.signed.by != Party.S2:
         return s, (Wait(s.params.survey, s.state.encode()),)
     if s.state is State.PUBLISHED and s.included is None:  # a restored S1 knows the result, and not yet whom it counts
         return s, (Wait(s.params.survey, s.state.encode()),)
-    final, place = s.final.signed, _place_of(s, user_id(message.access))
+    final, place = s.final.signed, _place_of(s, user)
     return s, (Concluded(final) if s.state is State.ABORTED or place is None else _counted_at(s, place),)
 
 
@@ -356,12 +357,12 @@ def _counted_at(s: Coordinator, place: int) -> Message:
 
 def reads(message: Message) -> tuple[coordinator.Place, ...] | None:
     """A user's message concerns the rows of that user alone, so a service need not read the others."""
-    if isinstance(message, Inquiry):
-        return ()
-    if not isinstance(message, Submission | Withdraw):
+    if not isinstance(message, Submission | Withdraw | Inquiry):
         return None
     user = user_id(message.access)
-    mine = (("bodies", user), ("withdrawn", user))
+    if isinstance(message, Inquiry):
+        return (("invited", user),)
+    mine = (("invited", user), ("bodies", user), ("withdrawn", user))
     return (*mine, ("keys", message.public_key)) if isinstance(message, Submission) else mine
 
 
