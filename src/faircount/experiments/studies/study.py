@@ -153,6 +153,11 @@ def holders(data: str, users: int = USERS, floor_share: float = FLOOR_SHARE) -> 
     return _drawn(population(data), data, users, floor_share)
 
 
+def people(point: Point, floor_share: float = FLOOR_SHARE) -> tuple[int, ...]:
+    """How many of the users at a point hold each item."""
+    return holders(str(point["data"]), int(point["users"]), floor_share)
+
+
 @lru_cache(maxsize=64)
 def _drawn(people: Population, data: str, users: int, floor_share: float) -> tuple[int, ...]:
     rng = np.random.default_rng([DATA_SEED, users, *data.encode()])

@@ -59,7 +59,7 @@ def test_every_item_of_the_figures_has_one_percent_of_the_users():
 def _theory(module, **wanted):
     points = [point for point in module.points() if all(point.get(k) == v for k, v in wanted.items())]
     assert len(points) == 1
-    return module.theory(points[0])
+    return module.STUDY.theory(points[0])
 
 
 def test_theory_of_figure_1_is_the_papers_formulas():
@@ -253,7 +253,7 @@ def test_a_line_has_both_normalizations():
 def test_tasks_are_found_by_the_name_of_the_study():
     point = {"study": "fig2", **fig2.points()[0]}
     found = task(point, np.random.default_rng(3), 2)
-    assert found.keys() == fig2.theory(point).keys()
+    assert found.keys() == fig2.STUDY.theory(point).keys()
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
