@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from faircount.experiments.studies.checks import Check
 from faircount.experiments.studies.exact_curves import Record
 from faircount.experiments.studies.judging import Verdict
-from faircount.experiments.studies.registry import Plan
 from faircount.experiments.studies.study import Line
 
 NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
@@ -35,7 +34,8 @@ class Outcome:
     """Everything a report is made of."""
 
     chosen: tuple[str, ...]
-    plan: Plan
+    runs: int
+    seed: int
     results: dict[str, list[Line]]
     curves: dict[str, list[Record]]
     checks: list[Check]

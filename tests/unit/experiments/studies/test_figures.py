@@ -22,7 +22,7 @@ from faircount.experiments.studies import (
     weighted_groups,
 )
 from faircount.experiments.studies.error_law import expected_error
-from faircount.experiments.studies.registry import STUDIES, Plan, measure, task
+from faircount.experiments.studies.registry import STUDIES, measure, task
 from faircount.experiments.studies.squared_errors import acted, blend, estimates
 from faircount.experiments.studies.study import ACTING, COUNTS, DATA, Expected, Line, holders, one, select
 from faircount.mechanisms.local_frequency import GRR
@@ -232,11 +232,11 @@ def test_counters_of_fixed_protocols_are_their_formulas():
 
 def test_one_sweep_serves_several_studies_and_repeats_itself():
     studies = [STUDIES["fig2"], STUDIES["table2"]]
-    first, again = (measure(studies, Plan(2, 7, workers=1)) for _ in range(2))
+    first, again = (measure(studies, 2, seed=7, workers=1) for _ in range(2))
     assert first == again
     assert set(first) == {"fig2", "table2"}
     assert len(first["fig2"]) == len(fig2.points())
-    assert measure([STUDIES["fig2"]], Plan(2, 7, workers=1))["fig2"] == first["fig2"]
+    assert measure([STUDIES["fig2"]], 2, seed=7, workers=1)["fig2"] == first["fig2"]
 
 
 def test_a_line_has_both_normalizations():
