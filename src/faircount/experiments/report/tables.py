@@ -22,19 +22,9 @@ def costs(lines: list[Line]) -> list[Record]:
         here = table1.size(protocol)
         for cell in table1.cells(protocol):
             line = one(lines, protocol=protocol, method=cell.counter)
-            records.append(
-                {
-                    "protocol": table1.LABELS[protocol],
-                    "cost": cell.counter,
-                    "printed": cell.printed,
-                    "printed_value": cell.paper(here) if cell.paper else "",
-                    "corrected": cell.corrected,
-                    "corrected_value": cell.ours(here),
-                    "counted": line.mean,
-                    "standard_error": line.standard_error,
-                    "runs": line.runs,
-                }
-            )
+            known = {name: "" if value is None else value for name, value in cell.record(here).items()}
+            measured = {"counted": line.mean, "standard_error": line.standard_error, "runs": line.runs}
+            records.append({"protocol": table1.LABELS[protocol], **known, **measured})
     return records
 
 
