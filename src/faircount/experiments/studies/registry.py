@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from faircount.core.arrays import Floats
-from faircount.experiments.data.populations import Population, in_use, using
+from faircount.experiments.data.populations import IN_USE, Population, using
 from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig4, fig5, poisoning, table1, table2
 from faircount.experiments.studies.study import ACTING, Line, Study, lines_of
 from faircount.sweep.blocks import BLOCK_RUNS
@@ -59,7 +59,7 @@ def measure(studies: Sequence[Study], runs: int, **how: Any) -> dict[str, list[L
 
 def _with_data(point: Point) -> Point:
     """The point, with the population that stands in for the built-in one of its data set."""
-    people = in_use().get(str(point.get("data")))
+    people = IN_USE.get().get(str(point.get("data")))
     return point if people is None else {**point, POPULATION: json.dumps(asdict(people), sort_keys=True)}
 
 
