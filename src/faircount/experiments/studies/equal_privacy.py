@@ -4,15 +4,13 @@ DPDS is favoured: the smallest count of the data is taken as a floor that everyb
 no such knowledge. Local mechanisms and Laplace have delta 0 (Laplace up to the 2^-100 of its table).
 """
 
+from typing import Any
+
 from faircount.experiments.studies.fig1 import EPSILONS
 from faircount.experiments.studies.squared_errors import noise_study
 from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, people
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.decoys import Decoys
-from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.local_frequency import GRR, OUE
-from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.sweep.sweep import Point
 
 DELTA = 1e-5
@@ -38,16 +36,12 @@ def _acts(point: Point) -> bool:
 
 def mechanism(method: str, held_by: tuple[int, ...], epsilon: float) -> FrequencyMechanism:
     """The mechanism with this exact privacy for so many holders of each item."""
-    items, users = len(held_by), sum(held_by)
-    if method == "laplace":
-        return Laplace(items=items, users=users, epsilon=epsilon)
-    if method == "decoys":
-        return Decoys(items=items, users=users, epsilon=epsilon, delta=DELTA)
-    if method == "dpdg":
-        return DPDG(items=items, users=users, epsilon=epsilon, delta=DELTA)
+    asked: dict[str, Any] = {"items": len(held_by), "users": sum(held_by), "epsilon": epsilon}
+    if method in ("decoys", "dpdg", "dpds"):
+        asked["delta"] = DELTA
     if method == "dpds":
-        return DPDS(items=items, users=users, epsilon=epsilon, delta=DELTA, floor=min(held_by) - 1)
-    return {"oue": OUE, "grr": GRR}[method](items=items, users=users, epsilon=epsilon)
+        asked["floor"] = min(held_by) - 1
+    return frequency_mechanisms()[method](**asked)
 
 
 STUDY = noise_study(
