@@ -77,9 +77,9 @@ class Picture:
         self.figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
         self.axes = self.figure.subplots(self.rows, self.columns, sharey=self.sharey, squeeze=False)
 
-    def legend(self, columns: int, source: int = 0) -> None:
-        """One legend for all panels, below them, from the panel with this number."""
-        handles, labels = self.axes.flat[source].get_legend_handles_labels()
+    def legend(self, columns: int) -> None:
+        """One legend for all panels, below them, from the first panel."""
+        handles, labels = self.axes.flat[0].get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))
         self.figure.legend(
             unique.values(),

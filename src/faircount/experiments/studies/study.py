@@ -66,11 +66,6 @@ class Line:
     expected: Expected
 
     @property
-    def acting(self) -> bool:
-        """Whether every user acted, rather than the opened sum being drawn from its law."""
-        return self.point.get("how") == ACTING
-
-    @property
     def error_of_mean(self) -> float:
         """Standard error of the average: by theory where it knows the deviation, else as measured."""
         known = self.expected.deviation
