@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from completion_runs import completes, played
 from page import write
 
 from faircount.mechanisms.base import FrequencyMechanism
@@ -20,7 +21,6 @@ from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.two_stage.messages import Bundle, SumCall
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.messages import Published
-from faircount.testing.completion import completes, played
 
 ITEMS, ALPHA = 30, 0.4
 SIZES, LOSS, SHARE, RUNS, PLAYED = (100, 1000, 5000), 0.05, 0.7, 2000, 10
@@ -141,7 +141,7 @@ minimum set is {SHARE:.0%} of the users invited, and there are at most {ATTEMPTS
 
 {simulated()}
 
-These runs follow S1's rules and the real graphs, without cryptography (`faircount.testing.completion.completes`); tests compare
+These runs follow S1's rules and the real graphs, without cryptography (`docs/completion_runs.py`); tests compare
 them with the whole protocol, run by run. The whole protocol, 100 users: {for_real()}. If all of {RUNS} runs end, the true share is
 above {0.05 ** (1 / RUNS):.2%} with 95% confidence. `servers` is exact: with 100 users it fails with probability {servers:.1g}. For `masked`
 there is a bound: {bounds}.

@@ -10,7 +10,7 @@ from faircount.accounting.exact import decoys_delta
 from faircount.experiments.report.figure_style import style
 from faircount.experiments.report.figures import draw_poisoning
 from faircount.experiments.studies import poisoning
-from faircount.experiments.studies.registry import Plan, measure
+from faircount.experiments.studies.registry import measure
 from faircount.experiments.studies.study import COUNTS, Line, one
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.costs import cost
@@ -159,7 +159,7 @@ def moved(lines: list[Line]) -> str:
 
 
 def main() -> None:
-    lines = measure([poisoning.STUDY], Plan(RUNS, SEED, workers=1))["poisoning"]
+    lines = measure([poisoning.STUDY], RUNS, seed=SEED, workers=1)["poisoning"]
     if "--check" not in sys.argv[1:]:
         with style():
             picture = draw_poisoning(lines)

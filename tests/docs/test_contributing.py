@@ -25,7 +25,7 @@ def test_every_file_that_is_named_is_there() -> None:
         "coordinator.py",
         "aggregator.py",
         "play.py",
-        "fig1.py",
+        "fig5.py",
     }  # of a package named beside
     assert len(named(PAGE)) > 30
     assert set(missing(PAGE)) <= parts

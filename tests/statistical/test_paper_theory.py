@@ -14,7 +14,7 @@ from faircount.experiments.report.tables import agreement
 from faircount.experiments.studies import fig5, squared_errors
 from faircount.experiments.studies.checks import probability
 from faircount.experiments.studies.judging import scaled
-from faircount.experiments.studies.registry import STUDIES
+from faircount.experiments.studies.registry import STUDIES, task
 from faircount.experiments.studies.study import ACTING, COUNTS, lines_of
 from faircount.sweep.sweep import sweep
 
@@ -26,7 +26,7 @@ SEED = 20
 def measured_lines(name, runs, how, only=None):
     study = STUDIES[name]
     points = [point for point in study.named() if point["how"] == how and (only is None or point in only)]
-    measured = sweep(study.task, points, runs=runs, seed=SEED, workers=1)
+    measured = sweep(task, points, runs=runs, seed=SEED, workers=1)
     return [line for each in measured for line in lines_of(study, each)]
 
 

@@ -99,12 +99,8 @@ class AuditReport:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of one row; its `attrs` hold what `to_dict` says."""
-        columns: dict[str, list[Any]] = {
-            "epsilon": [self.epsilon],
-            "delta": [self.delta],
-            "lower_bound": [self.lower_bound],
-        }
-        columns |= {"refutable": [self.refutable], "refuted": [self.refuted]}
+        names = ("epsilon", "delta", "lower_bound", "refutable", "refuted")
+        columns = {name: [getattr(self, name)] for name in names}
         return plain.frame(columns, [self.mechanism], "mechanism", self.to_dict())
 
     def plot(self, *, ax: Any = None) -> Any:

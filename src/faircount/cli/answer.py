@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import FILE, JSON
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,7 @@ def answer(
     stopped at any time and goes on with the same bytes. Nobody sees your answer. `-` reads the invitation from standard
     input, so that it does not stand in the list of commands.
     """
-    from faircount.cli.show import print_json
+    from faircount.cli.show import tell
     from faircount.service.client import connect
 
     given = sys.stdin.readline() if invitation == "-" else invitation
@@ -59,10 +60,7 @@ def answer(
         _print(part, what["receipt"], as_json)
         return
     standing = _standing(part, item, yes, as_json, **what)
-    if as_json:
-        print_json(standing.to_dict())
-    else:
-        click.echo(str(standing))
+    tell(standing, as_json, click.echo)
     if str(standing.stage) == "waiting":
         raise click.exceptions.Exit(NOT_YET)
 
@@ -105,7 +103,6 @@ def _told(as_json: bool) -> Any:
 def _chosen(part: "Participation", item: str | None, yes: bool, as_json: bool) -> object:
     """The answer, from the option or asked for; nothing is sent before a person has chosen and confirmed."""
     from faircount.cli.show import console
-    from faircount.core.errors import ParameterError
 
     if as_json and (item is None or not yes):
         raise ParameterError("with --json nobody is asked: give --item ANSWER and --yes")

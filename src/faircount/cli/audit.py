@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import DELTA, JSON
+from faircount.core.errors import ParameterError
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def audit(
     """
     from faircount.auditing.runs import audit as run_audit
     from faircount.auditing.runs import default_runs
-    from faircount.cli.show import print_json, progress
+    from faircount.cli.show import progress, tell
     from faircount.core.entropy import SeededStream
 
     made, claim = _made(mechanism, given)
@@ -71,10 +72,7 @@ def audit(
         report = run_audit(
             made, **claim, runs=runs, confidence=confidence, through=through, entropy=entropy, progress=done
         )
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        _show(report)
+    tell(report, as_json, _show)
     raise click.exceptions.Exit(int(report.refuted))
 
 
@@ -115,8 +113,6 @@ def _options(kind: "type[Mechanism]") -> tuple[str, ...]:
 
 def _checked(kind: "type[Mechanism]", takes: tuple[str, ...], given: dict[str, Any]) -> None:
     """Refuse options that the mechanism does not have, and ask for those it needs."""
-    from faircount.core.errors import ParameterError
-
     every = tuple(dict.fromkeys((*takes, *CLAIM)))
     strange = [key for key, value in given.items() if value is not None and key not in every]
     if strange:
@@ -129,8 +125,6 @@ def _checked(kind: "type[Mechanism]", takes: tuple[str, ...], given: dict[str, A
 
 def _bearable(made: "Mechanism", given: dict[str, Any], runs: int, users: int) -> None:
     """Refuse runs that would take hours."""
-    from faircount.core.errors import ParameterError
-
     responses = 2 * runs * users
     if responses > MOST_RESPONSES:
         few = given["users"] is None or "p" in _options(type(made))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircount.cli.options import FILE
+from faircount.core.errors import RefusedError
 
 if TYPE_CHECKING:
     from faircount.service.restore import Restored
@@ -66,8 +67,6 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
 def _stopped(settings: "ServerSettings") -> None:
     """Refuse while the server listens: it would go on with what it has in memory."""
     import socket
-
-    from faircount.core.errors import RefusedError
 
     with socket.socket() as tried:
         tried.settimeout(2)

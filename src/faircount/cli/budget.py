@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import FILE, JSON
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +50,6 @@ def budget(
     --population and --token-file.
     """
     from faircount.cli.show import console, print_json
-    from faircount.core.errors import ParameterError
 
     total = None if epsilon is None or delta is None else (epsilon, delta)
     if (epsilon is not None or delta is not None) and (population is None or total is None):
@@ -81,17 +81,14 @@ def _at_server(
 ) -> list[dict[str, Any]]:
     from urllib.parse import quote
 
-    from faircount.core.errors import ParameterError
     from faircount.core.files import read_file
     from faircount.service.calls import RemoteServer
 
     if population is None or token is None:
         raise ParameterError("a budget at S2 needs both: --population NAME and --token-file FILE")
     secret = read_file(token, "it holds the owner's token at S2").decode(errors="replace").strip()
-    server, path = (
-        RemoteServer(address.rstrip("/"), name="S2", token=secret),
-        f"/v1/populations/{quote(population, safe='')}",
-    )
+    server = RemoteServer(address.rstrip("/"), name="S2", token=secret)
+    path = f"/v1/populations/{quote(population, safe='')}"
     if total is not None:
         wanted = {"epsilon": total[0], "delta": total[1], "adaptive": not fixed_series}
         server.call("PUT", path, given=wanted)

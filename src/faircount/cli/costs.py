@@ -1,6 +1,6 @@
 """`faircount costs`: Table I of the paper, formulas beside counters of running code."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,22 +31,17 @@ TITLES = {
 @click.option("--runs", default=20, show_default=True, help="Surveys of TSS that are averaged.")
 @click.option("--seed", default=1, show_default=True, help="Of the users' sets and helpers; costs only, no release.")
 @JSON
-def costs(
-    users: int, items: int, alpha: float | None, gamma: float, phi: int | None, runs: int, seed: int, as_json: bool
-) -> None:
+def costs(as_json: bool, seed: int, **given: Any) -> None:
     """Count what every party draws, adds and sends, and compare with the formulas of the paper's Table I.
 
     Costs of a user are averages over all users. Corrected formulas stand where the paper's do not hold.
     """
-    from faircount.cli.show import print_json
+    from faircount.cli.show import tell
     from faircount.core.entropy import SeededStream
     from faircount.experiments.costs import costs as count
 
-    made = count(users, items, alpha=alpha, gamma=gamma, phi=phi, runs=runs, seed=seed, entropy=SeededStream(seed))
-    if as_json:
-        print_json(made.to_dict())
-    else:
-        _show(made)
+    made = count(**given, seed=seed, entropy=SeededStream(seed))
+    tell(made, as_json, _show)
 
 
 def _show(made: "CostTable") -> None:
@@ -56,19 +51,12 @@ def _show(made: "CostTable") -> None:
     sizes = f"n = {said['users']}, N = {said['items']}, α = {said['alpha']:.4g}, γ = {said['gamma']:g}"
     out.print(f"{sizes}, phi = {said['phi']}, q = {said['q']}")
     for name, rows in said["protocols"].items():
-        cells = [
-            [
-                row["cost"],
-                *([row["printed"], number(row["printed_value"])] if row["printed"] else ["", ""]),
-                *(
-                    ["", ""]
-                    if row["printed"] == row["corrected"]
-                    else [row["corrected"], number(row["corrected_value"])]
-                ),
-                number(row["counted"]),
-            ]
-            for row in rows
-        ]
+        cells = []
+        for row in rows:
+            paper = [row["printed"], number(row["printed_value"])] if row["printed"] else ["", ""]
+            ours = [row["corrected"], number(row["corrected_value"])]
+            corrected = ["", ""] if row["printed"] == row["corrected"] else ours
+            cells.append([row["cost"], *paper, *corrected, number(row["counted"])])
         out.print(f"\n[bold]{TITLES[name]}[/bold]")
         out.print(grid(["cost", "paper", "", "corrected", "", "counted"], cells, left=(0, 1, 3)))
     sent = ", ".join(f"{name} {value:,.0f}" for name, value in said["bytes_sent_per_user"].items())

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from faircount.cli.options import FILE
+from faircount.core.errors import FaircountError
 
 LOOPBACK = "127.0.0.1"
 
@@ -27,7 +28,6 @@ def dashboard(folder: Path, servers: Path, port: int) -> None:
     from secrets import token_urlsafe
     from socket import create_server
 
-    from faircount.core.errors import FaircountError
     from faircount.dashboard.surveys import Surveys
     from faircount.service.owner.folder import read_servers
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from faircount.core.errors import ParameterError
+
 FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 DELTA = "Probability with which more than epsilon may be lost"
@@ -16,7 +18,6 @@ def listed(option: str, given: str) -> list[str]:
     import csv
 
     from faircount.analysis.prepare import lines_of
-    from faircount.core.errors import ParameterError
 
     try:
         entries = lines_of(Path(given[1:])) if given.startswith("@") else next(csv.reader([given], **_QUOTED), [])
@@ -34,8 +35,6 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def seconds(option: str, given: str) -> int:
     """A time such as 90s, 30m, 12h or 3d, in seconds."""
-    from faircount.core.errors import ParameterError
-
     found = re.fullmatch(r"(\d{1,6})([smhd])", given.strip().lower())
     if found is None or not int(found[1]):
         raise ParameterError(f"{option} takes a time such as 90s, 30m, 12h or 3d, not {given!r:.40}")

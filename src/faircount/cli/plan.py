@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import DELTA, FILE, JSON
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +82,6 @@ def plan(
     """
     from faircount.cli.deliver import Targets
     from faircount.cli.show import busy, console, print_json
-    from faircount.core.errors import ParameterError
 
     former = known.pop("old_groups")
     groups = groups or former  # until 0.1 the file had the name that is a column in run
@@ -246,8 +246,7 @@ def _said(out: "Console", title: str, made: "Plan", words: Any) -> None:
 
 def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
     from faircount.analysis.read import columns
-    from faircount.cli.show import busy, console, print_json
-    from faircount.core.errors import ParameterError
+    from faircount.cli.show import busy, tell
     from faircount.planning.groups import plan_groups
 
     names, users, epsilons = columns(path, ["group", "users", "epsilon"])
@@ -260,19 +259,16 @@ def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
     groups = dict(zip(map(str, names), sizes, strict=True))
     with busy("every mechanism in every group ..."):
         made = plan_groups(groups, known.pop("items"), known.pop("delta"), **known)
-    if as_json:
-        print_json(made.to_dict())
-    else:
-        _show_groups(console(), made)
+    tell(made, as_json, _show_groups)
     if not made.worthwhile:
         raise click.exceptions.Exit(DO_NOT_RUN)
 
 
-def _show_groups(out: "Console", made: "GroupsPlan") -> None:
-    from faircount.cli.show import grid, notes
+def _show_groups(made: "GroupsPlan") -> None:
+    from faircount.cli.show import console, grid, notes
     from faircount.planning.option import percent
 
-    rows = []
+    out, rows = console(), []
     for name, each in made.plans.items():
         best, asked = each.recommended, each.question
         if best is not None:

@@ -55,14 +55,11 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
     grr, oue        --epsilon [--delta] [--items]
     duchi, pm       --epsilon [--delta]
     """
-    from faircount.cli.show import print_json
+    from faircount.cli.show import tell
     from faircount.planning.privacy_report import statement
 
     made = statement(mechanism, **{name: value for name, value in given.items() if value is not None})
-    if as_json:
-        print_json(made.to_dict())
-    else:
-        _show(made)
+    tell(made, as_json, _show)
 
 
 def _show(made: "Statement") -> None:
@@ -76,14 +73,13 @@ def _show(made: "Statement") -> None:
         out.print(f"{several}: {promise(said)}\n", markup=False)
     rows = [("epsilon", number(made.epsilon)), ("delta", _delta(made.delta))]
     rows.append(("delta, zero-out", _delta(made.delta_zero_out)))
-    rows += [(WORDS.get(name, name), number(value)) for name, value in made.more.items()]
-    rows += [(WORDS.get(name, name), number(value)) for name, value in made.paper.items()]
+    rows += [(WORDS.get(name, name), number(value)) for name, value in (*made.more.items(), *made.paper.items())]
     out.print(pairs(row for row in rows if row[1] != "-"))
     if "s1_delta" in made.more and made.more["s1_delta"] is None:
         out.print("\nS1 also reads the result: give --items and --epsilon (or --delta) for what it learns from both.")
     notes(out, made.notes)
-    wrong = [name for name in ("theorem1_delta", "theorem2_delta") if _false(made, name)]
-    if wrong:
+    bounds = [made.paper.get(name) for name in ("theorem1_delta", "theorem2_delta")]
+    if any(bound is not None and made.delta is not None and bound < made.delta for bound in bounds):
         out.print("\nThe paper's bound does not hold here: the exact delta is larger (docs/errata.md).")
 
 
@@ -91,11 +87,6 @@ def _delta(value: float | None) -> str:
     from faircount.accounting.guarantee import delta_in_words
 
     return "-" if value is None else delta_in_words(value, 4)
-
-
-def _false(made: "Statement", theorem: str) -> bool:
-    printed = made.paper.get(theorem)
-    return printed is not None and made.delta is not None and printed < made.delta
 
 
 WORDS = {

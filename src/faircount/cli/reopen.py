@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from faircount.cli.options import FILE
+from faircount.core.errors import FaircountError
 
 
 @click.command()
@@ -21,7 +22,6 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
     import json
     from urllib.parse import quote
 
-    from faircount.core.errors import FaircountError
     from faircount.core.files import read_file
     from faircount.service.calls import RemoteServer
     from faircount.service.codes import server_address

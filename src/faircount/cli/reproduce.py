@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from faircount.cli import PlainError
+from faircount.core.errors import ContradictionError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,39 +53,19 @@ QUIET_SECONDS = 10.0
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same numbers, on any engine."
 )
-def reproduce(
-    which: str,
-    runs: int,
-    out: Path,
-    data: Path | None,
-    engine: str,
-    scheduler: str | None,
-    workers: int | None,
-    seed: int,
-) -> None:
+def reproduce(which: str, out: Path, **given: Any) -> None:
     """Make the paper's figures and tables again: pictures, data as CSV, and one report to read beside the paper.
 
     An interrupted run goes on where it stopped when it is started again with the same arguments. The exit
     code is 1 when the runs contradict the theory; the report then shows where.
     """
     from faircount.cli.show import console
-    from faircount.core.errors import ContradictionError
     from faircount.experiments.report.reproduce import reproduce as make_report
 
     screen = console()
     try:
         with _bar(screen, which) if screen.is_terminal else _lines(screen, which) as progress:
-            make_report(
-                which=which,
-                runs=runs,
-                out=out,
-                data=data,
-                engine=engine,
-                scheduler=scheduler,
-                workers=workers,
-                seed=seed,
-                progress=progress,
-            )
+            make_report(which=which, out=out, progress=progress, **given)
     except ContradictionError as error:
         raise ContradictedError(str(error)) from error
     screen.print(f"Written to {out}: open {out / 'report.html'}")
@@ -99,17 +80,10 @@ class ContradictedError(PlainError):
 @contextmanager
 def _bar(screen: "Console", which: str) -> Iterator["Progress"]:
     """A bar of the work done, with the time left."""
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import Progress, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=screen) as display:
+    *columns, left = Progress.get_default_columns()
+    with Progress(*columns, TimeElapsedColumn(), left, console=screen) as display:
         line = display.add_task(which, total=None)
         yield lambda done, total: display.update(line, completed=done, total=total)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import DELTA, FILE, JSON, listed
+from faircount.core.errors import FaircountError, ParameterError
 from faircount.mechanisms.registry import frequency_names
 
 if TYPE_CHECKING:
@@ -118,7 +119,6 @@ def run(
     """
     from faircount.cli.deliver import Targets, deliver
     from faircount.cli.show import console, print_json
-    from faircount.core.errors import FaircountError
     from faircount.core.validation import fraction
     from faircount.estimation.drawing import result_file
 
@@ -167,7 +167,6 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
     from faircount.analysis.histogram import histogram
     from faircount.cli.show import progress
     from faircount.core.entropy import SeededStream
-    from faircount.core.errors import ParameterError
 
     domain, levels = terms.pop("domain"), terms.pop("levels")
     terms["domain"] = None if domain is None else listed("--domain a,b,c", domain)
@@ -188,8 +187,6 @@ def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram 
 
 
 def _pair(entry: str) -> tuple[str, float]:
-    from faircount.core.errors import ParameterError
-
     name, _, epsilon = entry.rpartition("=")
     try:
         return name.strip(), float(epsilon)

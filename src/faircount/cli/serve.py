@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircount.core.errors import FaircountError
+
 if TYPE_CHECKING:
     from faircount.service.trial import Trial
 
@@ -40,8 +42,6 @@ def serve(folder: Path, s1_port: int, s2_port: int) -> None:
 def _watch(running: "Trial") -> None:
     """Until one of them ends, which it should not."""
     import time
-
-    from faircount.core.errors import FaircountError
 
     while True:
         for name, process in (("S1", running.s1), ("S2", running.s2)):

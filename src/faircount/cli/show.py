@@ -1,7 +1,7 @@
 """How results look in a terminal."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,14 @@ def console() -> Console:
 def print_json(value: Mapping[str, Any]) -> None:
     """Exactly one JSON object on standard output."""
     click.echo(json.dumps({**JSON_VERSION, **value}, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str))
+
+
+def tell(made: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+    """A result as one JSON object, or shown to a person."""
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        show(made)
 
 
 def cell(words: object) -> Text:

@@ -12,7 +12,7 @@ from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import CorruptSumError
 from faircount.mechanisms.secret_shared import SharedMechanism
-from faircount.mechanisms.two_stage import TSS, TSSPrime, TwoStageResponse
+from faircount.mechanisms.two_stage import TSS, TwoStageResponse
 from faircount.sharing.additive import combine, split
 from faircount.sharing.expand import expand
 from faircount.sharing.field import subtract
@@ -143,17 +143,21 @@ def two_servers(mechanism: SharedMechanism, answers: Ints, entropy: Entropy) -> 
     return tally.per_party(n)
 
 
+FIXED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
+"""Protocols whose counts do not depend on chance."""
+
+
 def two_stage(mechanism: TSS, answers: Ints, entropy: Entropy, rng: np.random.Generator) -> dict[str, float]:
     """Algorithm 3: S1 elects as many helpers for an item as it has reporters, who share among them; S2 opens."""
     return _two_stage(mechanism, mechanism.respond(answers, entropy), 0, entropy, rng)
 
 
 def added_by_more_helpers(
-    mechanism: TSSPrime, answers: Ints, entropy: Entropy, rng: np.random.Generator
+    mechanism: TSS, answers: Ints, entropy: Entropy, rng: np.random.Generator
 ) -> dict[str, float]:
     """What Algorithm 4, with phi + 1 helpers or more for every item, costs beyond Algorithm 3 for the same reports."""
     responses = mechanism.respond(answers, entropy)
-    more, plain = (_two_stage(mechanism, responses, phi, entropy, rng) for phi in (mechanism.phi, 0))
+    more, plain = (_two_stage(mechanism, responses, phi, entropy, rng) for phi in (mechanism.covered_colluders, 0))
     return {name: amount - plain.get(name, 0.0) for name, amount in more.items()}
 
 

@@ -16,13 +16,7 @@ from faircount.core import plain as table_of
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
-from faircount.experiments.cost_counters import (
-    added_by_more_helpers,
-    distributed_sampling,
-    seeded_sampling,
-    two_servers,
-    two_stage,
-)
+from faircount.experiments.cost_counters import FIXED, added_by_more_helpers, two_stage
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSS, TSSPrime, usual_alpha
 from faircount.sharing.keys import SEED_BYTES
@@ -85,6 +79,16 @@ class Cell:
     ours: Formula
     by_chance: bool = False
     """Whether the count differs from survey to survey; `ours` is then its average."""
+
+    def record(self, size: Size) -> dict[str, Any]:
+        """Both formulas, and their values at a size."""
+        return {
+            "cost": self.counter,
+            "printed": self.printed or None,
+            "printed_value": self.paper(size) if self.paper else None,
+            "corrected": self.corrected,
+            "corrected_value": self.ours(size),
+        }
 
 
 def _right(counter: str, words: str, formula: Formula) -> Cell:
@@ -239,10 +243,6 @@ CELLS = {"dpds": _DPDS, "tss": _TSS, "tss_prime": _TSS_PRIME, "seeded": _SEEDED,
 """By protocol: Algorithm 2, Algorithm 3, what Algorithm 4 adds to it, Algorithm 2 with seeds for shares, and the same
 between two servers."""
 
-_COUNTED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
-
-_VALUES = ("corrected_value", "counted")
-
 
 @dataclass(frozen=True)
 class CostTable:
@@ -261,7 +261,10 @@ class CostTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        rows = {name: [self._row(name, cell) for cell in cells] for name, cells in CELLS.items()}
+        rows = {
+            name: [cell.record(self.size) | {"counted": self.counted[name].get(cell.counter, 0.0)} for cell in cells]
+            for name, cells in CELLS.items()
+        }
         known = {"users": self.size.n, "items": self.size.N, "alpha": self.size.alpha, "gamma": self.gamma}
         known |= {"phi": self.size.phi}
         sent = {name: self.bytes_sent(name) for name in CELLS if name != "tss_prime"}
@@ -276,25 +279,15 @@ class CostTable:
 
     def _repr_html_(self) -> str:
         heads = ["protocol", "cost", "printed", "corrected", "formula", "counted"]
-        keys = ("cost", "printed", "corrected")
+        words, values = ("cost", "printed", "corrected"), ("corrected_value", "counted")
         rows = [
-            [name, *(table_of.text(row[key] or "-") for key in keys), *(f"{row[key]:,.4g}" for key in _VALUES)]
+            [name, *(table_of.text(row[key] or "-") for key in words), *(f"{row[key]:,.4g}" for key in values)]
             for name, row in self._rows()
         ]
         return table_of.table(heads, rows)
 
     def _rows(self) -> list[tuple[str, dict[str, Any]]]:
         return [(name, row) for name, rows in self.to_dict()["protocols"].items() for row in rows]
-
-    def _row(self, protocol: str, cell: Cell) -> dict[str, Any]:
-        return {
-            "cost": cell.counter,
-            "printed": cell.printed or None,
-            "printed_value": cell.paper(self.size) if cell.paper else None,
-            "corrected": cell.corrected,
-            "corrected_value": cell.ours(self.size),
-            "counted": self.counted[protocol].get(cell.counter, 0.0),
-        }
 
 
 def costs(
@@ -330,7 +323,7 @@ def costs(
     bound = usual_phi(n, share) if phi is None else phi
     prime = TSSPrime(items=N, users=n, p=P, alpha=share, phi=bound)
     answers, surveys = np.arange(n) % N, range(integer("runs", runs, least=1))
-    counted = {name: count(plain, answers, source) for name, count in _COUNTED.items()}
+    counted = {name: count(plain, answers, source) for name, count in FIXED.items()}
     counted["tss"] = _average([two_stage(staged, rng.permutation(answers), source, rng) for _ in surveys])
     added = [added_by_more_helpers(prime, rng.permutation(answers), source, rng) for _ in surveys]
     counted["tss_prime"] = _average(added)

@@ -1,6 +1,6 @@
 """How likely a survey comes to its end when each visit of a user is lost with the same probability, independently.
 
-Each topology says so of itself (`Topology.completion`); `faircount.testing.completion` plays them.
+Each topology says so of itself (`Topology.completion`); `docs/completion_runs.py` plays them.
 """
 
 from dataclasses import dataclass

@@ -82,22 +82,13 @@ def jobs_of(task: Task, points: Iterable[Point], runs: int | Loads, seed: int) -
         raise ParameterError("a sweep needs at least one point")
     if len({canonical(point) for point in clean}) < len(clean):
         raise ParameterError("two points of the sweep are the same, and would give the same numbers: remove one")
-    loads = runs if callable(runs) else _same_for_all(runs)
     jobs = []
     for position, point in enumerate(clean):
-        load = loads(point)
-        for number, size in enumerate(_sizes(load)):
+        load = runs(point) if callable(runs) else Load(runs)
+        for number, start in enumerate(range(0, load.runs, load.block)):
+            size = min(load.block, load.runs - start)
             jobs.append(Job(task, point, whole, size, position, number, size * load.cost))
     return jobs
-
-
-def _same_for_all(runs: int) -> Loads:
-    load = Load(runs)
-    return lambda _: load
-
-
-def _sizes(load: Load) -> list[int]:
-    return [min(load.block, load.runs - start) for start in range(0, load.runs, load.block)]
 
 
 def work(job: Job) -> Block:

@@ -11,8 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
 
 import numpy as np
 
@@ -34,52 +32,36 @@ def identity(jobs: Sequence[Job]) -> dict[str, str | int]:
 
 
 class Journal:
-    """Finished blocks of one sweep: read those that are there, append new ones."""
+    """Finished blocks of one sweep: read those that are there, then append new ones."""
 
     def __init__(self, path: Path, jobs: Sequence[Job]) -> None:
-        self._path, self._sizes = path, {(job.position, job.number): job.runs for job in jobs}
+        self._sizes = {(job.position, job.number): job.runs for job in jobs}
         if not path.exists():
             _create(path, identity(jobs))
         else:
             _compare(path, identity(jobs))
-        self._file: BinaryIO | None = None
+        self._file = path.open("r+b")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
     def finished(self) -> Iterator[Block]:
         """Blocks that were finished before; then the file is cut after the last good one, ready for more."""
-        self._file = self._path.open("r+b")
         self._file.readline()
-        while (block := self._next()) is not None:
+        while True:
+            start = self._file.tell()
+            block = _block_of(self._file.readline())
+            if block is None or self._sizes.get((block.position, block.number)) != block.runs:
+                break
             yield block
-
-    def _next(self) -> Block | None:
-        file = self._opened()
-        start = file.tell()
-        block = _block_of(file.readline())
-        if block is not None and self._sizes.get((block.position, block.number)) == block.runs:
-            return block
-        file.seek(start)
-        file.truncate()
-        return None
+        self._file.seek(start)
+        self._file.truncate()
 
     def append(self, block: Block) -> None:
         """Keep a block: once this returns, a killed process does not lose it."""
-        file = self._opened()
-        file.write(_line_of(block))
-        file.flush()
-
-    def _opened(self) -> BinaryIO:
-        if self._file is None:
-            raise InputError("read the finished blocks before adding to them")
-        return self._file
+        self._file.write(_line_of(block))
+        self._file.flush()
 
 
 def _create(path: Path, head: dict[str, str | int]) -> None:

@@ -99,7 +99,7 @@ def _blocks(
 ) -> Generator[Block, None, None]:
     """Blocks kept from before, then those that are missing, each kept as soon as it is done."""
     with ExitStack() as stack:
-        journal = stack.enter_context(Journal(Path(resume), jobs)) if resume is not None else None
+        journal = stack.enter_context(closing(Journal(Path(resume), jobs))) if resume is not None else None
         left = {(job.position, job.number): job for job in jobs}
         for block in journal.finished() if journal is not None else ():
             if left.pop((block.position, block.number), None) is not None:

@@ -1,1 +1,1 @@
-"""Fault schedules, exact views and completion runs: for our tests and for those of another implementation."""
+"""Fault schedules and exact views: for our tests and for those of another implementation."""

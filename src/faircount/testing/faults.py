@@ -10,20 +10,24 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from faircount.protocol import Device, Topology, end_phase, resume
+from faircount.protocol import Device, Message, Topology, end_phase, resume
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.write_once import Acknowledged
 from faircount.protocol.survey.states import State
+from faircount.protocol.topologies.explicit.messages import PeersClaim
+from faircount.protocol.topologies.masked.messages import MaskedClaim
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment
 from faircount.protocol.topologies.two_servers import user as two_servers_user
-from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.topologies.two_servers.messages import ServersClaim, Submission
 from faircount.protocol.topologies.two_servers.reports import form_of
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejected, addressee, decode
+from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.keys import SEED_BYTES
+from faircount.testing import lies, lies_peers, lies_two_stage
 from faircount.testing.invalid_reports import invalid_kinds
-from faircount.testing.lies import lie_of_s1, lie_of_s2
+from faircount.testing.watch import hash_of
 from faircount.testing.world import Trouble, World, corrupted, rotten
 
 
@@ -150,10 +154,6 @@ def _flood(world: World, op: Op) -> None:
             world.tell_s2(message)
 
 
-def _retry(world: World, _: Op) -> None:
-    world.post(resume(world.s1))
-
-
 def _restore_s1(world: World, op: Op) -> None:
     world.s1 = world.disk_s1.read(world.backups_s1[op.who % len(world.backups_s1)])
     world.watch.forgetful = True
@@ -229,6 +229,39 @@ def _invalid(world: World, op: Op) -> None:
     world.devices[at] = replace(device, state=made, waiting=(made.body,))
 
 
+def _lie_s2(world: World, op: Op) -> None:
+    """S2 signs something false, and S1 hears it."""
+    claim, who, how = world.s1.claim, op.who, op.how
+    if how % 5 == 4:
+        message = lies.old_statement(world, who, how)
+    elif world.s1.state is State.ENROLLING:
+        message = lies.bad_lines(world, who, how)
+    elif isinstance(claim, ServersClaim):
+        message = lies.lies_of_s2(world, claim, who, how)
+    elif isinstance(claim, (PeersClaim, MaskedClaim)):
+        message = lies_peers.lies_of_s2(world, claim, who, how)
+    else:
+        message = lies_two_stage.lies_of_s2(world, who, how)
+    if message is not None:
+        world.tell_s1(message)
+
+
+def _lie_s1(world: World, op: Op) -> None:
+    """S1 signs something false, and S2 hears it."""
+    claim, who, how = world.s1.claim, op.who, op.how
+    if isinstance(claim, ServersClaim):
+        lie: Message | None = lies.lies_of_s1(world, claim, who, how)
+    elif isinstance(claim, (PeersClaim, MaskedClaim)):
+        lie = lies_peers.lies_of_s1(world, claim, who, how)
+    else:
+        lie = lies_two_stage.lies_of_s1(world, who, how)
+    if lie is None:
+        return
+    ahead = Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest  # S2 takes itself for restored, and stops
+    world.watch.claims[hash_of(lie)], world.watch.s1_lies = lie, True
+    world.tell_s2(sign(world.s1.key, Party.S1, lie, ahead))
+
+
 _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.VISIT: _visit,
     Kind.ROUND: _round,
@@ -239,15 +272,15 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
     Kind.MAIL: _mail,
     Kind.REPLAY: _replay,
     Kind.FLOOD: _flood,
-    Kind.RETRY: _retry,
+    Kind.RETRY: lambda world, _: world.post(resume(world.s1)),
     Kind.RESTORE_S1: _restore_s1,
     Kind.RESTORE_S2: _restore_s2,
     Kind.ROT: _rot,
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WITHDRAW: _withdraw,
-    Kind.LIE_S1: lambda world, op: lie_of_s1(world, op.who, op.how),
-    Kind.LIE_S2: lambda world, op: lie_of_s2(world, op.who, op.how),
+    Kind.LIE_S1: _lie_s1,
+    Kind.LIE_S2: _lie_s2,
     Kind.INVALID: _invalid,
     Kind.WRONG_KEY: _wrong_key,
 }
@@ -255,13 +288,13 @@ _DO: Mapping[Kind, Callable[[World, Op], None]] = {
 
 def play(topology: Topology, schedule: Iterable[Op], users: int = 6, seed: int = 0, *, real: bool = False) -> Outcome:
     """Play a survey of `users` through a schedule, looking after every step; `real`: with real cryptography."""
-    world, lies = World(topology, users, seed, real=real), list[State]()
+    world, told = World(topology, users, seed, real=real), list[State]()
     for op in schedule:
-        lies += [world.s1.state] if op.kind in (Kind.LIE_S1, Kind.LIE_S2) else []
+        told += [world.s1.state] if op.kind in (Kind.LIE_S1, Kind.LIE_S2) else []
         step(world, op)
     world.finish()
     world.watch.look(world.s1, world.s2)
-    return Outcome(str(world.s1.state), tuple(dict.fromkeys(world.watch.problems)), tuple(lies))
+    return Outcome(str(world.s1.state), tuple(dict.fromkeys(world.watch.problems)), tuple(told))
 
 
 def step(world: World, op: Op) -> None:

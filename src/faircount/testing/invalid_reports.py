@@ -45,29 +45,15 @@ def _proof_of_another(form: ReportForm, entropy: Entropy) -> Residues:
     return row
 
 
-def _other_blind(form: ReportForm, entropy: Entropy) -> Residues:
-    return _raised(_proven(1)(form, entropy), form, form.bits)
+def _off_by_one(place: Callable[[ReportForm], int]) -> Forgery:
+    """A valid row, of which one element is raised."""
 
+    def forged(form: ReportForm, entropy: Entropy) -> Residues:
+        row, at = _proven(1)(form, entropy), place(form)
+        row[at] = (int(row[at]) + 1) % form.q
+        return row
 
-def _proof_off_by_one(form: ReportForm, entropy: Entropy) -> Residues:
-    return _raised(_proven(1)(form, entropy), form, form.width - 1)
-
-
-def _vote_off_by_one(form: ReportForm, entropy: Entropy) -> Residues:
-    return _raised(_proven(1)(form, entropy), form, 1)
-
-
-def _raised(row: Residues, form: ReportForm, at: int) -> Residues:
-    row[at] = (int(row[at]) + 1) % form.q
-    return row
-
-
-def _random(form: ReportForm, entropy: Entropy) -> Residues:
-    return uniform(form.q, form.width, entropy)
-
-
-def _zeros(form: ReportForm, _: Entropy) -> Residues:
-    return np.zeros(form.width, dtype=dtype_for(form.q))
+    return forged
 
 
 INVALID: Mapping[str, Forgery] = {
@@ -80,11 +66,11 @@ INVALID: Mapping[str, Forgery] = {
     "a coin of two": _proven(1, coins=2),
     "without a proof": _without_proof,
     "the proof of another report": _proof_of_another,
-    "another blind": _other_blind,
-    "a proof that is off by one": _proof_off_by_one,
-    "a vote added to a proven report": _vote_off_by_one,
-    "random elements": _random,
-    "nothing but zeros": _zeros,
+    "another blind": _off_by_one(lambda form: form.bits),
+    "a proof that is off by one": _off_by_one(lambda form: form.width - 1),
+    "a vote added to a proven report": _off_by_one(lambda _: 1),
+    "random elements": lambda form, entropy: uniform(form.q, form.width, entropy),
+    "nothing but zeros": lambda form, _: np.zeros(form.width, dtype=dtype_for(form.q)),
 }
 """By name; "a coin of two" is valid where there are no coins."""
 

@@ -8,14 +8,10 @@ survey goes on: a chained statement that S2 has forgotten again ends it.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
-from faircount.protocol import TWO_STAGE, Message
+from faircount.protocol import Message
 from faircount.protocol.roles.coordinator import seal_request
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.explicit.messages import PeersClaim
-from faircount.protocol.topologies.masked.messages import MaskedClaim
 from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_servers.claims import entries_of, in_chain, parts_of
 from faircount.protocol.topologies.two_servers.messages import Included, ServersClaim, ShareSum, Submitter
@@ -24,64 +20,29 @@ from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Batch, Receipt, Signed, SyncState
 from faircount.protocol.wire.roster_messages import BadEntries
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.testing.watch import hash_of
 from faircount.testing.world import World
 
-
-def lie_of_s2(world: World, who: int, how: int) -> None:
-    """S2 signs something false, and S1 hears it."""
-    from faircount.testing import lies_two_stage  # they need this module
-    from faircount.testing.lies_peers import lies_of_s2
-
-    claim, message = world.s1.claim, None
-    if how % 5 == 4:
-        message = _old_statement(world, who, how)
-    elif world.s1.state is State.ENROLLING:
-        message = _bad_lines(world, who, how)
-    elif isinstance(claim, ServersClaim):
-        message = (_foreign_set, _another_claim)[how % 2](world, claim, who, how)
-    elif isinstance(claim, (PeersClaim, MaskedClaim)):
-        message = lies_of_s2(world, claim, who, how)
-    elif world.setup.params.topology is TWO_STAGE:
-        message = lies_two_stage.lies_of_s2(world, who, how)
-    if message is not None:
-        world.tell_s1(message)
+T = TypeVar("T")
 
 
-def lie_of_s1(world: World, who: int, how: int) -> None:
-    """S1 signs something false, and S2 hears it."""
-    from faircount.testing import lies_two_stage  # they need this module
-    from faircount.testing.lies_peers import lies_of_s1
-
-    claim, lie = world.s1.claim, None
-    if isinstance(claim, ServersClaim):
-        lie = _lies_of_s1(world, claim, who, how)
-    elif isinstance(claim, (PeersClaim, MaskedClaim)):
-        lie = lies_of_s1(world, claim, who, how)
-    elif world.setup.params.topology is TWO_STAGE:
-        lie = lies_two_stage.lies_of_s1(world, who, how)
-    if lie is None:
-        return
-    ahead = Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest  # S2 takes itself for restored, and stops
-    world.watch.claims[hash_of(lie)] = lie
-    world.tell_s2(sign(world.s1.key, Party.S1, lie, ahead))
+def lies_of_s2(world: World, claim: ServersClaim, who: int, how: int) -> Signed | None:
+    """A set that is not the true one, or another claim."""
+    return (_foreign_set, _another_claim)[how % 2](world, claim, who, how)
 
 
-def _lies_of_s1(world: World, claim: ServersClaim, who: int, how: int) -> Message:
+def lies_of_s1(world: World, claim: ServersClaim, who: int, how: int) -> Message:
     """A smaller claim, the blobs of that, or a sum of nothing; of a claim in parts, the last or the first part."""
     parts = list(parts_of(world.s1))
-    fewer = replace(parts[how >> 9 & 1 and -1], entries=_some(claim.entries, who))
+    fewer = replace(parts[how >> 9 & 1 and -1], entries=some(claim.entries, who))
     world.watch.claims[hash_of(fewer)] = fewer
     zeros = ShareSum(claim.survey, bytes(32), bytes(len(world.s1.bodies)))
     return (fewer, Batch(claim.survey, hash_of(fewer), ()), zeros)[how % 3]
 
 
-def _some(everybody: Sequence[Submitter], bits: int) -> tuple[Submitter, ...]:
-    return tuple(each for i, each in enumerate(everybody) if bits >> i & 1)
-
-
 def _set(claim: ServersClaim, entries: Sequence[Submitter], bits: int) -> Included:
     """The set of those in the bits, out of all lines of a claim; with the highest bit, under another set's root."""
-    places = [i for i in range(len(entries)) if bits >> i & 1]
+    places = some(range(len(entries)), bits)
     lines = [(entries[i].user, entries[i].public_key) for i in (places if bits < 32 else ())]
     return Included(claim.survey, hash_of(claim), bitmap(places, len(entries)), merkle_root(roster_leaves(lines)))
 
@@ -97,28 +58,28 @@ def _foreign_set(world: World, claim: ServersClaim, who: int, how: int) -> Signe
 def _another_claim(world: World, claim: ServersClaim, who: int, how: int) -> Signed | None:
     """A claim over fewer people, or over one of them many times."""
     entries = tuple(entries_of(world.s1))
-    some = _some(entries, who) if how >> 9 & 1 else (entries[who % len(entries)],) * len(entries)
-    *earlier, other = in_chain(world.setup.params, some)
+    named = some(entries, who) if how >> 9 & 1 else (entries[who % len(entries)],) * len(entries)
+    *earlier, other = in_chain(world.setup.params, named)
     for each in earlier:
         world.watch.claims[hash_of(each)] = each
-    return what_stands(world, other, _set(other, some, (1 << len(some)) - 1), how, tuple(map(encode, earlier)))
+    return what_stands(world, other, _set(other, named, (1 << len(named)) - 1), how, tuple(map(encode, earlier)))
 
 
-def _old_statement(world: World, who: int, how: int) -> Signed | None:
+# --- for every topology
+
+
+def old_statement(world: World, who: int, how: int) -> Signed | None:
     """A statement from before, under a new number or none."""
     said = world.s2.statements
     return said_by_s2(world, said[who % len(said)].says, how) if said else None
 
 
-def _bad_lines(world: World, who: int, how: int) -> Signed | None:
+def bad_lines(world: World, who: int, how: int) -> Signed | None:
     """Good lines of the roster called bad."""
     asked = seal_request(world.s1)
     if not asked.entries:
         return None
     return said_by_s2(world, BadEntries(asked.survey, hash_of(asked), left_out(who, how, len(asked.entries))), how)
-
-
-# --- for every topology
 
 
 def said_by_s2(world: World, what: Message, how: int) -> Signed:
@@ -127,9 +88,14 @@ def said_by_s2(world: World, what: Message, how: int) -> Signed:
     return sign(world.s2.key, Party.S2, what, Link(newest.number + 1, newest.hash) if how >> 6 & 1 else UNCHAINED)
 
 
+def some(everybody: Sequence[T], bits: int) -> tuple[T, ...]:
+    """Those in the bits."""
+    return tuple(each for i, each in enumerate(everybody) if bits >> i & 1)
+
+
 def left_out(who: int, how: int, n: int) -> tuple[int, ...]:
     """Whom of n people a lie leaves out: one of them, or all those in the bits."""
-    return tuple(i for i in range(n) if who >> i & 1) if how >> 8 & 1 else (who % n,)
+    return some(range(n), who) if how >> 8 & 1 else (who % n,)
 
 
 def what_stands(
@@ -158,8 +124,3 @@ def _chained(world: World, words: Sequence[Message]) -> tuple[Signed, ...]:
         chain.append(sign(world.s2.key, Party.S2, says, Link(number, before.hash)))
         before = link_to(chain[-1])
     return tuple(chain)
-
-
-def hash_of(what: Message) -> bytes:
-    """The hash by which a message is known."""
-    return sha256(encode(what)).digest()

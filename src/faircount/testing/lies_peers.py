@@ -15,7 +15,8 @@ from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Signed
 from faircount.sharing.packing import packed_size
-from faircount.testing.lies import hash_of, said_by_s2, what_stands
+from faircount.testing.lies import said_by_s2, some, what_stands
+from faircount.testing.watch import hash_of
 from faircount.testing.world import World
 
 Claim = PeersClaim | MaskedClaim
@@ -27,7 +28,7 @@ def lies_of_s2(world: World, claim: Claim, who: int, how: int) -> Signed | None:
     words = (
         named(world, claim, who, how),
         Ready(claim.survey, claim_hash),
-        Unrecoverable(claim.survey, claim_hash, bitmap(_bits(who, n), n)),
+        Unrecoverable(claim.survey, claim_hash, bitmap(some(range(n), who), n)),
     )
     if how % 4 == 3:
         return _another_claim(world, claim, who, how)
@@ -36,18 +37,21 @@ def lies_of_s2(world: World, claim: Claim, who: int, how: int) -> Signed | None:
 
 def lies_of_s1(world: World, claim: Claim, who: int, how: int) -> Message:
     """A claim of a later attempt over other users, a sum over a set that does not stand, or help that is none."""
+    garbage = HelpBatch(claim.survey, world.s1.claim_hash, bitmap((), world.s1.n), (), ())
+    return (_fewer(world, claim, who), nothing(world), garbage)[how % 3]
+
+
+def nothing(world: World) -> Total:
+    """A sum of zeros over a set that does not stand."""
     params = world.setup.params
     sets = [hash_of(each.says) for each in world.s2.statements if isinstance(each.says, PeersIncluded)]
-    zeros = Total(params.survey, [bytes(32), *sets[:-1]][-1], bytes(packed_size(params.q, params.N)))
-    world.watch.s1_lies = True
-    garbage = HelpBatch(params.survey, world.s1.claim_hash, bitmap((), world.s1.n), (), ())
-    return (_fewer(world, claim, who), zeros, garbage)[how % 3]
+    return Total(params.survey, [bytes(32), *sets[:-1]][-1], bytes(packed_size(params.q, params.N)))
 
 
 def named(world: World, claim: Claim, who: int, how: int) -> PeersIncluded:
     """The set of those in the bits, or of all but one, as S2 would name it; with a high bit, under another root."""
     s1, sent = world.s1, members_of(claim.included if isinstance(claim, MaskedClaim) else claim.members, world.s1.n)
-    places = _bits(who, s1.n) if how >> 8 & 1 else [i for i in sent or () if i != who % s1.n]
+    places = some(range(s1.n), who) if how >> 8 & 1 else [i for i in sent or () if i != who % s1.n]
     lines = ((s1.roster[i].user, s1.roster[i].public_key) for i in (places if who < 32 else ()))
     stated = PeersIncluded(
         claim.survey, s1.claim_hash, claim.set_digest, bitmap(places, s1.n), merkle_root(roster_leaves(lines))
@@ -76,7 +80,3 @@ def _another_claim(world: World, claim: Claim, who: int, how: int) -> Signed | N
     other = _fewer(world, claim, who)
     stated = replace(named(world, claim, who & 31, how), claim_hash=hash_of(other), set_digest=other.set_digest)
     return what_stands(world, other, stated, how)
-
-
-def _bits(who: int, n: int) -> list[int]:
-    return [i for i in range(n) if who >> i & 1]

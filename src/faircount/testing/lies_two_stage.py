@@ -7,7 +7,7 @@ over few reporters, or reporters of its own making. What S1 may show to users is
 from dataclasses import replace
 
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
+from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_stage.aggregator import ballot_of
 from faircount.protocol.topologies.two_stage.calls import Called
 from faircount.protocol.topologies.two_stage.messages import Announcement, Election, ElectionRequest, TwoStageClaim
@@ -16,8 +16,9 @@ from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.roster_messages import BadEntries
-from faircount.sharing.packing import packed_size
-from faircount.testing.lies import hash_of, left_out, said_by_s2, what_stands
+from faircount.testing.lies import left_out, said_by_s2, some, what_stands
+from faircount.testing.lies_peers import nothing
+from faircount.testing.watch import hash_of
 from faircount.testing.world import World
 
 
@@ -29,9 +30,8 @@ def lies_of_s2(world: World, who: int, how: int) -> Signed | None:
         another = how % 3 == 2
         return _another_claim(world, claim, who, how) if another else said_by_s2(world, _set(world, claim, who), how)
     if held is not None and isinstance(held.says, Election):
-        other = (
-            replace(held.says, lists=held.says.lists[::-1]) if how % 2 else replace(held.says, keys=held.says.keys[1:])
-        )
+        said = held.says
+        other = replace(said, lists=said.lists[::-1]) if how % 2 else replace(said, keys=said.keys[1:])
         return said_by_s2(world, other, how)
     if first is None:
         return None
@@ -41,26 +41,20 @@ def lies_of_s2(world: World, who: int, how: int) -> Signed | None:
 def lies_of_s1(world: World, who: int, how: int) -> Message | None:
     """A claim of a later attempt over fewer reporters, a sum over a set that does not stand, or another election."""
     claim, params, first = world.s1.claim, world.setup.params, rounds(world.s1).announcement
-    world.watch.s1_lies = True
     if isinstance(claim, TwoStageClaim):
-        sets = [hash_of(each.says) for each in world.s2.statements if isinstance(each.says, PeersIncluded)]
-        zeros = Total(params.survey, [bytes(32), *sets[:-1]][-1], bytes(packed_size(params.q, params.N)))
-        return zeros if how % 2 else _fewer(world.s2, claim, who)
+        return nothing(world) if how % 2 else _fewer(world.s2, claim, who)
     if first is None:
         return None
-    fewer = Announcement(first.survey, bytes(32), tuple(each for i, each in enumerate(first.entries) if who >> i & 1))
-    return (
-        fewer
-        if how % 2
-        else ElectionRequest(params.survey, world.s1.digest, (who,) * params.N, (bytes(32),) * params.N)
-    )
+    if how % 2:
+        return Announcement(first.survey, bytes(32), some(first.entries, who))
+    return ElectionRequest(params.survey, world.s1.digest, (who,) * params.N, (bytes(32),) * params.N)
 
 
 def _set(world: World, claim: TwoStageClaim, who: int) -> PeersIncluded:
     """Helpers whose seeds are said to open, over the true reporters; with a high bit, under another root."""
     true = world.s2.last(PeersIncluded)
     root = true.says.root if true is not None and isinstance(true.says, PeersIncluded) and who < 32 else bytes(32)
-    named = bitmap(_bits(who, world.s1.n), world.s1.n)
+    named = bitmap(some(range(world.s1.n), who), world.s1.n)
     stated = PeersIncluded(claim.survey, world.s1.claim_hash, claim.set_digest, named, root)
     world.watch.sets[hash_of(stated)] = stated
     return stated
@@ -82,7 +76,3 @@ def _another_claim(world: World, claim: TwoStageClaim, who: int, how: int) -> Si
     other = _fewer(world.s2, claim, who)
     stated = replace(_set(world, claim, who & 31), claim_hash=hash_of(other), set_digest=other.set_digest)
     return what_stands(world, other, stated, how)
-
-
-def _bits(who: int, n: int) -> tuple[int, ...]:
-    return tuple(i for i in range(n) if who >> i & 1)

@@ -17,7 +17,7 @@ from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.field_kinds import Packed
 from faircount.protocol.wire.messages import Published, Signed
 from faircount.sharing.packing import packed_size, unpack
-from faircount.testing.views import Chance, Eyes, Ideal
+from faircount.testing.views import Chance, Eyes, Ideal, owner_of
 from faircount.testing.views_play import Story, ViewEnumerator
 
 Matrix = NDArray[np.int64]
@@ -96,7 +96,7 @@ def _elements(play: ViewEnumerator, eyes: Eyes, owners: frozenset[int]) -> Itera
         else:
             yield ("plain", at, text), 0
     yield from _known_masks(world, eyes, plain)
-    yield from ((name, value) for name, value in world.chance.drawn.items() if _owner(name) in owners)
+    yield from ((name, value) for name, value in world.chance.drawn.items() if owner_of(name) in owners)
     yield from ((("answer", i), int(play.devices[i].state.answer)) for i in owners)
 
 
@@ -105,10 +105,6 @@ def _known_masks(world: Ideal, eyes: Eyes, plain: Sequence[bytes]) -> Iterator[E
     for (secret, info), mask in sorted(world.masks.items()):
         if eyes.computes(world, secret, plain, known):
             yield from ((("mask", secret, info, i), value) for i, value in enumerate(mask))
-
-
-def _owner(name: Hashable) -> object:
-    return name[1] if isinstance(name, tuple) and name[0] == "user" else None
 
 
 def _in_message(value: Any, name: tuple[Hashable, ...], q: int, count: int) -> Iterator[Element]:

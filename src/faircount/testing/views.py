@@ -280,7 +280,7 @@ class Eyes:
         plain = self.plaintexts(world, handles)
         known = self.known_keys(world, plain)
         masks = tuple(sorted(item for item in world.masks.items() if self.computes(world, item[0][0], plain, known)))
-        own = tuple(item for item in world.chance.drawn.items() if _owner(item[0]) in self.owners)
+        own = tuple(item for item in world.chance.drawn.items() if owner_of(item[0]) in self.owners)
         return numbers, plain, masks, own
 
     def known_keys(self, world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
@@ -309,7 +309,7 @@ def _pieces(text: bytes) -> Iterator[bytes]:
     return (text[at : at + KEY_BYTES] for at in range(0, len(text), KEY_BYTES))
 
 
-def _owner(name: Hashable) -> object:
+def owner_of(name: Hashable) -> object:
     """Draws of a user are named ("user", number, ...)."""
     return name[1] if isinstance(name, tuple) and name[0] == "user" else None
 

@@ -146,6 +146,11 @@ class Watch:
         return self.included.get(claim_hash, self.lines_of(claim_hash))
 
 
+def hash_of(what: Message) -> bytes:
+    """The hash by which a message is known."""
+    return sha256(encode(what)).digest()
+
+
 def _blobs(message: Message) -> tuple[bytes, ...]:
     """The sealed parts of an upload."""
     return (*getattr(message, "blobs", ()), getattr(message, "blob", b""))
@@ -158,7 +163,7 @@ def _roster(watch: Watch, request: SealRequest) -> None:
 
 
 def _claim(watch: Watch, claim: Message) -> None:
-    watch.claims[sha256(encode(claim)).digest()] = claim
+    watch.claims[hash_of(claim)] = claim
 
 
 def _seeds(watch: Watch, claim: PeersClaim | MaskedClaim | TwoStageClaim) -> None:
@@ -211,7 +216,7 @@ def _named(watch: Watch, stated: PeersIncluded) -> None:
     claim = watch.claims.get(stated.claim_hash)
     lines = watch.of_roster(claim, stated.members)
     watch.included.setdefault(stated.claim_hash, watch.counted(stated))
-    watch.sets[sha256(encode(stated)).digest()] = stated
+    watch.sets[hash_of(stated)] = stated
     watch.one_value(("included", stated.claim_hash), encode(stated), "S2 named two sets for one claim")
     pairs = zip(watch.sealers(stated.claim_hash), getattr(claim, "blobs", ()), strict=True)
     if not watch.s1_lies and any(line not in lines and blob in watch.made for line, blob in pairs):
@@ -220,7 +225,7 @@ def _named(watch: Watch, stated: PeersIncluded) -> None:
 
 def _included(watch: Watch, stated: Included) -> None:
     watch.included.setdefault(stated.claim_hash, watch.counted(stated))
-    watch.sets[sha256(encode(stated)).digest()] = stated
+    watch.sets[hash_of(stated)] = stated
     watch.one_value(("included",), encode(stated), "S2 fixed two included sets")
 
 
@@ -237,7 +242,7 @@ def _sum(watch: Watch, message: ShareSum | Total) -> None:
 
 
 def _election(watch: Watch, held: Election) -> None:
-    watch.elections[sha256(encode(held)).digest()] = held
+    watch.elections[hash_of(held)] = held
     watch.one_value(("held",), encode(held), "S2 held two elections")
 
 

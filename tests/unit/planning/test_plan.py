@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from completion_runs import played
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,6 @@ from faircount.planning.question import Question
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 from faircount.protocol.wire.messages import Inquiry, Visit
-from faircount.testing.completion import played
 
 KEYS = {
     "name", "sound", "reason", "parameters", "epsilon", "delta", "standard_error", "half_width_95", "users_needed",

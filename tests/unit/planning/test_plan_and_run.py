@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from completion_runs import played
 
 import faircount as fc
 from faircount.mechanisms.base import FrequencyMechanism
@@ -21,7 +22,6 @@ from faircount.planning.plan import Plan, plan
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, encode, topology_named
 from faircount.protocol.survey.topology import TARGET_COMPLETION, Topology
 from faircount.protocol.wire.messages import Inquiry, Visit
-from faircount.testing.completion import played
 
 RUNS = 400
 SURE = 6.0

@@ -25,6 +25,10 @@ from faircount.experiments.data.published_counts import BOX, CELLS_12, CELLS_25
 LINES = 250_000
 """Lines read at a time."""
 
+GRIDS = (CELLS_12, CELLS_25)
+"""Cells of 5 x 5 degrees, and a grid of 5 by 5 cells."""
+
+_MOST_WAGE = 10**6
 _MOST_USERS = 2**40  # user numbers below this leave room for the cell in one 64-bit key
 
 
@@ -50,60 +54,31 @@ CHECKINS = Layout(
 CENSUS = Layout("UCI census-income", ",", 42, (("wage", 5, np.int64),))
 
 
-def gowalla(path: str | Path, grid: tuple[int, int] = CELLS_12, *, least: float = 0.0) -> Population:
-    """Users by their most visited cell of the paper's box, from loc-gowalla_totalCheckins.
-
-    `grid` is rows and columns: `CELLS_12` (cells of 5 x 5 degrees) or `CELLS_25` (5 by 5 cells). The box is closed; a
-    point on a line between two cells belongs to the northern or eastern one. Of cells that a user visited equally often
-    the first counts, row by row from the south-west. Users without a check-in in the box are not there; cells with a
-    share of the users below `least` are left out (1% makes the view used for the figures).
-    """
-    (counts,) = _favourite_cells(Path(path), (grid,))
-    return _gowalla_file(Path(path), grid, counts, least)
-
-
 def gowalla_views(path: Path) -> dict[str, Population]:
-    """The views of Gowalla that the figures use, by name, from one reading of the file."""
-    literal, other = _favourite_cells(path, (CELLS_12, CELLS_25))
-    return {
-        "gowalla": _gowalla_file(path, CELLS_12, literal, RARE),
-        "gowalla-12": _gowalla_file(path, CELLS_12, literal),
-        "gowalla-25": _gowalla_file(path, CELLS_25, other),
-    }
+    """The views of Gowalla that the figures use, by name: users by their most visited cell of the paper's box.
 
-
-def _gowalla_file(path: Path, grid: tuple[int, int], counts: Ints, least: float = 0.0) -> Population:
-    source, limits = "SNAP loc-gowalla (Cho, Myers, Leskovec, KDD 2011)", f"all check-ins of {path.name}"
-    held = tuple(counts.tolist())
-    return gowalla_cells("gowalla file", grid, held, least=least, source=source, limits=limits)
-
-
-def _favourite_cells(path: Path, grids: Sequence[tuple[int, int]]) -> list[Ints]:
-    """Users by most visited cell, for every grid."""
-    found = [
-        favourites(visits, rows * columns) for visits, (rows, columns) in zip(_visits(path, grids), grids, strict=True)
-    ]
-    if not found[0].any():
-        raise InputError(f"{path.name} has no check-in inside the box {BOX}: is it the file meant?")
-    return found
-
-
-def census(*paths: str | Path, merged: bool = True) -> Population:
-    """Persons by wage per hour in intervals of 100, from one or more parts of census-income.
-
-    `merged` gives the view used for the figures (non-zero wages, tails merged); without it every interval is kept.
+    The box is closed; a point on a line between two cells belongs to the northern or eastern one. Of cells that a user
+    visited equally often the first counts, row by row from the south-west. Users without a check-in in the box are not
+    there.
     """
-    zero, wages = wage_histogram(*paths)
-    said = {
-        "source": "UCI Census-Income (KDD)",
-        "limits": f"all rows of {', '.join(Path(path).name for path in paths)}",
+    literal, other = (tuple(each.tolist()) for each in _favourite_cells(path))
+    source, limits = "SNAP loc-gowalla (Cho, Myers, Leskovec, KDD 2011)", f"all check-ins of {path.name}"
+    said = "gowalla file", source, limits
+    return {
+        "gowalla": gowalla_cells(*said, CELLS_12, literal, RARE),
+        "gowalla-12": gowalla_cells(*said, CELLS_12, literal),
+        "gowalla-25": gowalla_cells(*said, CELLS_25, other),
     }
-    return wages_merged("census file", wages, **said) if merged else wages_full("census file", zero, wages, **said)
 
 
 def census_views(paths: Sequence[Path]) -> dict[str, Population]:
-    """The views of Census-Income that the figures use, by name."""
-    return {"census": census(*paths), "census-full": census(*paths, merged=False)}
+    """The views of Census-Income that the figures use, by name, from one or more parts of it.
+
+    They are persons by wage per hour in intervals of 100: non-zero wages with merged tails, and every interval.
+    """
+    zero, wages = wage_histogram(*paths)
+    said = "census file", "UCI Census-Income (KDD)", f"all rows of {', '.join(path.name for path in paths)}"
+    return {"census": wages_merged(*said, wages), "census-full": wages_full(*said, zero, wages)}
 
 
 GOWALLA_FILES = ("loc-gowalla_totalCheckins.txt", "loc-gowalla_totalCheckins.txt.gz")
@@ -125,24 +100,17 @@ def original_data(folder: Path) -> dict[str, Population]:
     return found | (census_views(census_files) if census_files else {})
 
 
-def wage_histogram(*paths: str | Path) -> tuple[int, dict[int, int]]:
+def wage_histogram(*paths: Path) -> tuple[int, dict[int, int]]:
     """How many wages are exactly 0, and the others by interval: entry b holds the wages from 100 b to 100 b + 99."""
-    zero, held = 0, np.zeros(0, dtype=np.int64)
+    zero, held = 0, np.zeros(_MOST_WAGE // 100 + 1, dtype=np.int64)
     for path in paths:
-        for block in _read(Path(path), CENSUS, lambda rows: (rows["wage"] >= 0) & (rows["wage"] <= 10**6)):
+        for block in _read(path, CENSUS, lambda rows: (rows["wage"] >= 0) & (rows["wage"] <= _MOST_WAGE)):
             wages = block["wage"]
             zero += int(np.count_nonzero(wages == 0))
-            held = _added(held, np.bincount(wages[wages > 0] // 100))
+            held += np.bincount(wages[wages > 0] // 100, minlength=held.size)
     if zero + int(held.sum()) == 0:
         raise InputError("no census file with a single row was given: name census-income.data, .test, or both")
     return zero, {interval: int(count) for interval, count in enumerate(held) if count}
-
-
-def _added(first: Ints, second: Ints) -> Ints:
-    total = np.zeros(max(first.size, second.size), dtype=np.int64)
-    total[: first.size] += first
-    total[: second.size] += second
-    return total
 
 
 def cells_of(latitude: Floats, longitude: Floats, grid: tuple[int, int]) -> Ints:
@@ -156,27 +124,18 @@ def cells_of(latitude: Floats, longitude: Floats, grid: tuple[int, int]) -> Ints
     return np.where(inside, cell, -1).astype(np.int64)
 
 
-def favourites(visits: "Visits", cells: int) -> Ints:
-    """Users by most visited cell, from (user, cell, number of visits); of equals the first cell counts."""
-    user, cell, number = visits
-    order = np.lexsort((cell, -number, user))
-    first = np.flatnonzero(np.diff(user[order], prepend=-1))
-    return np.bincount(cell[order][first], minlength=cells).astype(np.int64)
-
-
-Visits = tuple[Ints, Ints, Ints]
-"""User, cell, and how often the user was there."""
-
-
-def _visits(path: Path, grids: Sequence[tuple[int, int]]) -> list[Visits]:
-    """Number of visits for every user and cell that occurs, for every grid, in one reading."""
-    parts: list[list[tuple[Ints, Ints]]] = [[] for _ in grids]
+def _favourite_cells(path: Path) -> list[Ints]:
+    """Users by most visited cell, for every grid, in one reading."""
+    parts: list[list[tuple[Ints, Ints]]] = [[] for _ in GRIDS]
     for block in _read(path, CHECKINS, _is_checkin):
-        for part, grid in zip(parts, grids, strict=True):
+        for part, grid in zip(parts, GRIDS, strict=True):
             part.append(_keyed(block, grid))
     if not parts[0]:
         raise InputError(f"{path.name} is empty: download it again")
-    return [_merged(part, rows * columns) for part, (rows, columns) in zip(parts, grids, strict=True)]
+    found = [_favourites(part, rows * columns) for part, (rows, columns) in zip(parts, GRIDS, strict=True)]
+    if not found[0].any():
+        raise InputError(f"{path.name} has no check-in inside the box {BOX}: is it the file meant?")
+    return found
 
 
 def _keyed(block: NDArray[np.void], grid: tuple[int, int]) -> tuple[Ints, Ints]:
@@ -186,11 +145,15 @@ def _keyed(block: NDArray[np.void], grid: tuple[int, int]) -> tuple[Ints, Ints]:
     return key, number
 
 
-def _merged(parts: Sequence[tuple[Ints, Ints]], cells: int) -> Visits:
+def _favourites(parts: Sequence[tuple[Ints, Ints]], cells: int) -> Ints:
+    """Users by most visited cell, from numbers of visits; of equals the first cell counts."""
     keys, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
     key, place = np.unique(keys, return_inverse=True)
-    total = np.bincount(place, weights=numbers, minlength=key.size).astype(np.int64)
-    return key // cells, key % cells, total
+    number = np.bincount(place, weights=numbers, minlength=key.size).astype(np.int64)
+    user, cell = np.divmod(key, cells)
+    order = np.lexsort((cell, -number, user))
+    first = np.flatnonzero(np.diff(user[order], prepend=-1))
+    return np.bincount(cell[order][first], minlength=cells).astype(np.int64)
 
 
 def _is_checkin(rows: NDArray[np.void]) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +20,7 @@ from faircount.core.arrays import Ints
 from faircount.core.errors import ParameterError
 from faircount.core.validation import counts as checked_counts
 from faircount.core.validation import integer, same_length
-from faircount.experiments.data.published_counts import (
-    BOX,
-    CELLS_12,
-    CELLS_25,
-    CENSUS_LIMITS,
-    CENSUS_SOURCE,
-    GOWALLA_12,
-    GOWALLA_25,
-    GOWALLA_LIMITS,
-    GOWALLA_SOURCE,
-    WAGE_ZERO,
-    WAGES,
-)
+from faircount.experiments.data import published_counts as published
 
 SYNTHETIC_ITEMS = 30
 NORMAL_EDGES = tuple(round(-3 + 0.2 * cut, 1) for cut in range(SYNTHETIC_ITEMS + 1))
@@ -75,37 +64,28 @@ class Population:
         return np.array(self.counts, dtype=np.float64) / self.users
 
 
-def names() -> tuple[str, ...]:
-    """Every population there is."""
-    return tuple(_MAKERS)
-
-
 def population(name: str) -> Population:
     """A population by its name: from the files in use (`using`), else as built in."""
-    if name not in _MAKERS:
-        raise ParameterError(f"there is no population {name!r}: choose one of {', '.join(_MAKERS)}")
-    return _in_use.get().get(name) or _MAKERS[name]()
+    if name not in MAKERS:
+        raise ParameterError(f"there is no population {name!r}: choose one of {', '.join(MAKERS)}")
+    return IN_USE.get().get(name) or MAKERS[name]()
 
 
-_in_use: ContextVar[Mapping[str, Population]] = ContextVar("_in_use", default=MappingProxyType({}))
+IN_USE: ContextVar[Mapping[str, Population]] = ContextVar("IN_USE", default=MappingProxyType({}))
+"""The populations that stand in for built-in ones at the moment."""
 
 
 @contextmanager
 def using(replacements: Mapping[str, Population]) -> Iterator[None]:
     """Let these stand in for the built-in populations of the same names, as long as the block runs."""
-    unknown = set(replacements) - set(_MAKERS)
+    unknown = set(replacements) - set(MAKERS)
     if unknown:
         raise ParameterError(f"there are no populations {', '.join(sorted(unknown))} to stand in for")
-    token = _in_use.set(replacements)
+    token = IN_USE.set(replacements)
     try:
         yield
     finally:
-        _in_use.reset(token)
-
-
-def in_use() -> Mapping[str, Population]:
-    """The populations that stand in for built-in ones at the moment."""
-    return _in_use.get()
+        IN_USE.reset(token)
 
 
 def sample(people: Population, users: int, rng: np.random.Generator, floor: int = 0) -> Ints:
@@ -140,7 +120,7 @@ def _raised(drawn: Ints, floor: int, rng: np.random.Generator) -> Ints:
 
 
 def gowalla_cells(
-    name: str, grid: tuple[int, int], held: tuple[int, ...], *, least: float = 0.0, source: str, limits: str
+    name: str, source: str, limits: str, grid: tuple[int, int], held: tuple[int, ...], least: float = 0.0
 ) -> Population:
     """Users by most visited cell of the box; cells with a share of the users below `least` are left out."""
     total = sum(held)
@@ -156,7 +136,7 @@ def gowalla_cells(
 
 def cell_labels(grid: tuple[int, int]) -> tuple[str, ...]:
     """Corner coordinates of every cell, row by row from the south-west: '30..35N 100..95W'."""
-    south, north, west, east = BOX
+    south, north, west, east = published.BOX
     rows, columns = grid
     lats = [south + (north - south) * row / rows for row in range(rows + 1)]
     lons = [-(west + (east - west) * column / columns) for column in range(columns + 1)]
@@ -167,7 +147,7 @@ def cell_labels(grid: tuple[int, int]) -> tuple[str, ...]:
     )
 
 
-def wages_full(name: str, zero: int, wages: Mapping[int, int], *, source: str, limits: str) -> Population:
+def wages_full(name: str, source: str, limits: str, zero: int, wages: Mapping[int, int]) -> Population:
     """Every interval of 100 up to the highest wage, empty ones too; the first also holds the wages of exactly 0."""
     intervals = range(max(wages, default=0) + 1)
     held = [wages.get(each, 0) for each in intervals]
@@ -176,7 +156,7 @@ def wages_full(name: str, zero: int, wages: Mapping[int, int], *, source: str, l
     return Population(name, labels, tuple(held), source, limits)
 
 
-def wages_merged(name: str, wages: Mapping[int, int], *, source: str, limits: str) -> Population:
+def wages_merged(name: str, source: str, limits: str, wages: Mapping[int, int]) -> Population:
     """Non-zero wages in 19 items: below 400, intervals of 100 from 400 to 2099, 2100 and more."""
     held = [0] * (HIGHEST_WAGE - LOWEST_WAGE + 2)
     for interval, persons in wages.items():
@@ -187,22 +167,11 @@ def wages_merged(name: str, wages: Mapping[int, int], *, source: str, limits: st
 
 
 def _gowalla(name: str, grid: tuple[int, int], held: tuple[int, ...], least: float = 0.0) -> Population:
-    return gowalla_cells(name, grid, held, least=least, source=GOWALLA_SOURCE, limits=GOWALLA_LIMITS)
+    return gowalla_cells(name, published.GOWALLA_SOURCE, published.GOWALLA_LIMITS, grid, held, least)
 
 
-def _census() -> Population:
-    return wages_merged("census", WAGES, source=CENSUS_SOURCE, limits=CENSUS_LIMITS)
-
-
-def _census_full() -> Population:
-    limits = CENSUS_LIMITS
-    return wages_full(
-        "census-full",
-        WAGE_ZERO,
-        WAGES,
-        source=CENSUS_SOURCE,
-        limits=limits,
-    )
+def _census(name: str, make: Callable[..., Population], *counts: Any) -> Population:
+    return make(name, published.CENSUS_SOURCE, published.CENSUS_LIMITS, *counts)
 
 
 def _uniform() -> Population:
@@ -221,12 +190,13 @@ def _normal() -> Population:
     )
 
 
-_MAKERS: dict[str, Callable[[], Population]] = {
-    "gowalla": lambda: _gowalla("gowalla", CELLS_12, GOWALLA_12, RARE),
-    "gowalla-12": lambda: _gowalla("gowalla-12", CELLS_12, GOWALLA_12),
-    "gowalla-25": lambda: _gowalla("gowalla-25", CELLS_25, GOWALLA_25),
-    "census": _census,
-    "census-full": _census_full,
+MAKERS: dict[str, Callable[[], Population]] = {
+    "gowalla": lambda: _gowalla("gowalla", published.CELLS_12, published.GOWALLA_12, RARE),
+    "gowalla-12": lambda: _gowalla("gowalla-12", published.CELLS_12, published.GOWALLA_12),
+    "gowalla-25": lambda: _gowalla("gowalla-25", published.CELLS_25, published.GOWALLA_25),
+    "census": lambda: _census("census", wages_merged, published.WAGES),
+    "census-full": lambda: _census("census-full", wages_full, published.WAGE_ZERO, published.WAGES),
     "uniform": _uniform,
     "normal": _normal,
 }
+"""Every population there is."""

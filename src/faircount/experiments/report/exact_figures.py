@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from faircount.experiments.report.figure_style import (
     BLACK,
     BLUE,
@@ -16,20 +18,16 @@ from faircount.experiments.report.figure_style import (
     Picture,
 )
 from faircount.experiments.report.figures import EXACT_LOOKS, SHADES
-from faircount.experiments.studies.exact_curves import FLOOR_EPSILONS, TWO_STAGE, Record
+from faircount.experiments.studies.exact_curves import FLOOR_EPSILONS, TWO_STAGE, Record, having
 from faircount.experiments.studies.study import DATA, TITLES
 from faircount.experiments.studies.weighted_groups import SETTINGS
-
-
-def _rows(records: list[Record], **wanted: object) -> list[Record]:
-    return [each for each in records if all(each[name] == value for name, value in wanted.items())]
 
 
 def _numbers(records: list[Record], name: str) -> list[float]:
     return [float(each[name]) for each in records]
 
 
-def _plot(ax: Any, rows: list[Record], x: str, y: str, look: Look) -> None:
+def _plot(ax: Any, rows: list[Record], x: str, y: str, look: Look, **more: Any) -> None:
     known = [each for each in rows if each[y] != ""]
     ax.plot(
         _numbers(known, x),
@@ -39,6 +37,7 @@ def _plot(ax: Any, rows: list[Record], x: str, y: str, look: Look) -> None:
         markerfacecolor=look.color if look.filled else "white",
         color=look.color,
         label=look.label,
+        **more,
     )
 
 
@@ -48,7 +47,7 @@ def draw_users_needed(records: list[Record]) -> Picture:
     ax = picture.axes[0, 0]
     for method, look in EXACT_LOOKS.items():
         label = "DPDS, every item held by 2% of the users" if method == "dpds" else look.label
-        _plot(ax, _rows(records, method=method), "epsilon", "users", Look(label, look.color, look.marker))
+        _plot(ax, having(records, method=method), "epsilon", "users", Look(label, look.color, look.marker))
     ax.set_yscale("log")
     ax.set_xlabel("privacy budget ε (exact; δ = 1e-5 where one is needed)")
     ax.set_ylabel("users needed for ±2 percentage points\n(95% interval, an item held by 10%)")
@@ -61,16 +60,9 @@ def draw_floor_effect(records: list[Record]) -> Picture:
     picture = Picture(1, 2, 3.0)
     allowed, ratio = picture.axes.flat
     for epsilon, shade, mark in zip(FLOOR_EPSILONS, SHADES[:4], ("o", "s", "^", "D"), strict=True):
-        rows = _rows(records, epsilon=epsilon)
+        rows = having(records, epsilon=epsilon)
         for ax, name in ((allowed, "p"), (ratio, "error_ratio")):
-            ax.plot(
-                _numbers(rows, "floor"),
-                _numbers(rows, name),
-                f"-{mark}",
-                color=shade,
-                markersize=3,
-                label=f"ε = {epsilon:g}",
-            )
+            _plot(ax, rows, "floor", name, Look(f"ε = {epsilon:g}", shade, mark), markersize=3)
             ax.set_xscale("log")
             ax.set_xlabel("floor k: other holders of every item, known to all")
     allowed.set_ylabel("largest private sampling probability p")
@@ -88,11 +80,11 @@ def draw_floor_unmet(records: list[Record]) -> Picture:
     picture = Picture(1, 2, 3.5)
     met, unmet = picture.axes.flat
     for data, color, mark in zip(DATA, (BLUE, GREEN, ORANGE), ("o", "s", "^"), strict=True):
-        rows = _rows(records, data=data)
+        rows = having(records, data=data)
         _plot(met, rows, "epsilon", "exact_delta", Look(f"{TITLES[data]}: exact δ", color, mark))
         _plot(met, rows, "epsilon", "theorem1_delta", Look(f"{TITLES[data]}: δ by Theorem 1", color, mark, "--", False))
     met.set_title(f"floor met: rarest items have {_counts(records)} users")
-    real, assumed = (_rows(records, data="gowalla-12", floor=each) for each in ("real", "assumed"))
+    real, assumed = (having(records, data="gowalla-12", floor=each) for each in ("real", "assumed"))
     unmet.set_title(f"all 12 cells of Gowalla: rarest {real[0]['smallest_count']} of 1,000 users")
     _plot(unmet, real, "epsilon", "exact_delta", Look("exact δ, floor as it is", VERMILION, "o"))
     _plot(unmet, assumed, "epsilon", "exact_delta", Look("exact δ if the floor were 10", SKY, "s"))
@@ -109,7 +101,7 @@ def draw_floor_unmet(records: list[Record]) -> Picture:
 
 def _counts(records: list[Record]) -> str:
     """Holders of the rarest item of each data set."""
-    return ", ".join(str(_rows(records, data=each)[0]["smallest_count"]) for each in DATA)
+    return ", ".join(str(having(records, data=each)[0]["smallest_count"]) for each in DATA)
 
 
 def draw_two_stage(records: list[Record]) -> Picture:
@@ -122,17 +114,14 @@ def draw_two_stage(records: list[Record]) -> Picture:
         Look("adaptive, ε* = 1", BLUE, "^"),
         Look("adaptive, ε* = 2", PURPLE, "v"),
     ), strict=True))  # fmt: skip
-    rows = {name: _rows(records, method=name) for name in looks}
-    base = _numbers(rows["uniform"], "error_per_user")
+    rows = {name: having(records, method=name) for name in looks}
     allowed, error, ratio = picture.axes.flat
     for name, look in looks.items():
         _plot(allowed, rows[name], "floor", "p", look)
         _plot(error, rows[name], "floor", "error_per_user", look)
         if name != "dpds":
-            relative = [
-                own / uniform for own, uniform in zip(_numbers(rows[name], "error_per_user"), base, strict=True)
-            ]
-            ratio.plot(_numbers(rows[name], "floor"), relative, look.dash, marker=look.marker, color=look.color)
+            own, uniform = (np.array(_numbers(rows[each], "error_per_user")) for each in (name, "uniform"))
+            ratio.plot(_numbers(rows[name], "floor"), own / uniform, look.dash, marker=look.marker, color=look.color)
     for ax in picture.axes.flat:
         ax.set_xscale("log")
         ax.set_xlabel("floor k")
@@ -161,7 +150,7 @@ def draw_groups(records: list[Record]) -> Picture:
     }
     gap = 0.8 / len(looks)
     for place, (method, look) in enumerate(looks.items()):
-        rows = [_rows(records, setting=setting, method=method)[0] for setting in SETTINGS]
+        rows = [having(records, setting=setting, method=method)[0] for setting in SETTINGS]
         at = [index + (place - (len(looks) - 1) / 2) * gap for index in range(len(rows))]
         label = look.label.format(max(_numbers(rows, "worst_delta")))
         ax.plot(

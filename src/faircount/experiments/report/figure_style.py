@@ -3,7 +3,7 @@
 matplotlib is loaded when the first picture is drawn. Neither a screen nor the user's own settings of it are touched.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,9 +77,9 @@ class Picture:
         self.figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
         self.axes = self.figure.subplots(self.rows, self.columns, sharey=self.sharey, squeeze=False)
 
-    def legend(self, columns: int, source: int = 0) -> None:
-        """One legend for all panels, below them, from the panel with this number."""
-        handles, labels = self.axes.flat[source].get_legend_handles_labels()
+    def legend(self, columns: int) -> None:
+        """One legend for all panels, below them, from the first panel."""
+        handles, labels = self.axes.flat[0].get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))
         self.figure.legend(
             unique.values(),
@@ -116,10 +116,10 @@ def style() -> Iterator[None]:
         yield
 
 
-def curve(ax: Any, lines: Sequence[Line], x: Callable[[Line], float], look: Look) -> None:
+def curve(ax: Any, lines: Sequence[Line], x: str, look: Look) -> None:
     """Theory as a line with the band that 19 of 20 averages fall in, measured averages as points with 95% bars."""
-    rows = sorted(lines, key=x)
-    at = [x(line) for line in rows]
+    rows = sorted(lines, key=lambda line: float(line.point[x]))
+    at = [float(line.point[x]) for line in rows]
     ax.plot(
         at, [line.expected.mean for line in rows], look.dash, color=look.color, linewidth=look.weight, zorder=look.front
     )
@@ -148,17 +148,26 @@ def points(ax: Any, rows: Sequence[Line], at: Sequence[float], look: Look) -> No
 
 
 def strokes(ax: Any, rows: Sequence[Line], at: Sequence[float], width: float, look: Look) -> None:
-    """Theory as short horizontal strokes, where the axis has no order to draw a line along."""
+    """Points with theory as short horizontal strokes, where the axis has no order to draw a line along."""
+    points(ax, rows, at, look)
     theory = [line.expected.mean for line in rows]
     ends = ([each - width / 2 for each in at], [each + width / 2 for each in at])
     ax.hlines(theory, *ends, color=look.color, linewidth=1.6, zorder=2)
+    ax.plot([], [], look.marker, color=look.color, label=look.label)
+
+
+def named_places(ax: Any, names: Sequence[str], size: float) -> None:
+    """The axes of such strokes: places with names below, errors logarithmic."""
+    ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
+    logarithmic(ax)
+    ax.set_xticks(range(len(names)), names, fontsize=size)
+    ax.grid(visible=False, axis="x")
 
 
 def _band(line: Line) -> tuple[float, float]:
     """Where an average of so many runs falls in 19 of 20 cases, by theory (by the measured spread if it knows none)."""
-    deviation = line.expected.deviation
-    error = line.standard_error if deviation is None else deviation / line.runs**0.5
-    return max(line.expected.mean - 1.96 * error, 0.02 * line.expected.mean), line.expected.mean + 1.96 * error
+    error = 1.96 * line.error_of_mean
+    return max(line.expected.mean - error, 0.02 * line.expected.mean), line.expected.mean + error
 
 
 def per_item(ax: Any, items: int) -> None:

@@ -1,6 +1,6 @@
 """One function per picture: from measured lines or computed records to a figure at page width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from faircount.experiments.report.figure_style import (
@@ -17,8 +17,8 @@ from faircount.experiments.report.figure_style import (
     Picture,
     curve,
     logarithmic,
+    named_places,
     per_item,
-    points,
     printed,
     proxies,
     short,
@@ -39,51 +39,43 @@ Series = tuple[dict[str, Any], Look]
 MARKS = ("o", "s", "^", "D", "v")
 
 
-def _panels(lines: list[Line], height: float = 3.1) -> Picture:
-    """Three panels for the three data sets, logarithmic, both normalizations."""
+def _curves(lines: list[Line], series: Sequence[Series], x: str, words: str, height: float = 3.1) -> Picture:
+    """Series over x in three panels for the three data sets, logarithmic, both normalizations."""
     picture = Picture(1, len(DATA), height, sharey=True)
     for ax, data in zip(picture.axes.flat, DATA, strict=True):
         items = next(line.items for line in lines if line.point["data"] == data)
         ax.set_title(f"{TITLES[data]}, N = {items}")
+        ax.set_xlabel(words)
         logarithmic(ax)
         per_item(ax, items)
-    picture.axes[0, 0].set_ylabel(SUMMED)
-    return picture
-
-
-def _drawn(picture: Picture, lines: list[Line], series: Sequence[Series], x: Callable[[Line], float]) -> None:
-    for ax, data in zip(picture.axes.flat, DATA, strict=True):
         for wanted, look in series:
             curve(ax, select(lines, data=data, how=COUNTS, **wanted), x, look)
+    picture.axes[0, 0].set_ylabel(SUMMED)
     proxies(picture.axes[0, 0], lines[0].runs)
+    return picture
 
 
 def draw_fig1(lines: list[Line]) -> Picture:
     """DPDS against DPDG."""
-    picture = _panels(lines, 3.9)
     series: list[Series] = [({"method": fig1.SAMPLING}, Look("DPDS", VERMILION, "*", weight=2.2))]
     for delta, shade, mark in zip(fig1.DELTAS, BLUES, MARKS, strict=True):
         series.append(({"method": fig1.GAUSSIAN, "delta": delta}, Look(f"DPDG, δ = {short(delta)}", shade, mark)))
     for delta, mark, dash in zip(fig1.PRINTED_DELTAS, ("x", "+"), ("--", ":"), strict=True):
         look = Look(f"DPDG as printed, δ = {short(delta)}", GREY, mark, dash)
         series.append(({"method": fig1.AS_PRINTED, "delta": delta}, look))
-    _drawn(picture, lines, series, lambda line: float(line.point["epsilon"]))
-    for ax in picture.axes.flat:
-        ax.set_xlabel("privacy budget ε")
+    picture = _curves(lines, series, "epsilon", "privacy budget ε", 3.9)
     picture.legend(3)
     return picture
 
 
 def draw_fig2(lines: list[Line]) -> Picture:
     """DPDS over the number of users."""
-    picture = _panels(lines)
     series = [
         ({"epsilon": epsilon}, Look(f"ε = {epsilon:g}", shade, mark, shift=shift))
         for epsilon, shade, mark, shift in zip(fig2.EPSILONS, SHADES, MARKS, (-140, -70, 0, 70, 140), strict=True)
     ]
-    _drawn(picture, lines, series, lambda line: float(line.point["users"]))
+    picture = _curves(lines, series, "users", "number of users n")
     for ax in picture.axes.flat:
-        ax.set_xlabel("number of users n")
         ax.set_xticks(fig2.SIZES, [f"{size:,}" for size in fig2.SIZES], fontsize=6.5)
     values = [float(value) for value in fig2.PRINTED.values()]
     printed(picture.axes[0, 0], [users + series[0][1].shift for users in fig2.PRINTED], values, "printed, ε = 0.2")
@@ -93,13 +85,10 @@ def draw_fig2(lines: list[Line]) -> Picture:
 
 def draw_fig3(lines: list[Line]) -> Picture:
     """Uniform and adaptive two-stage sampling over p."""
-    picture = _panels(lines)
     series: list[Series] = [({"epsilon_star": 0.0}, Look("US (uniform)", BLACK, "o"))]
     for budget, color, mark in zip(fig3.BUDGETS, (SKY, BLUE, PURPLE), ("s", "^", "D"), strict=True):
         series.append(({"epsilon_star": budget}, Look(f"AS, ε* = {budget:g}", color, mark)))
-    _drawn(picture, lines, series, lambda line: float(line.point["p"]))
-    for ax in picture.axes.flat:
-        ax.set_xlabel("sampling probability p")
+    picture = _curves(lines, series, "p", "sampling probability p")
     picture.legend(3)
     return picture
 
@@ -123,15 +112,8 @@ def _settings(ax: Any, lines: list[Line], methods: Sequence[str]) -> None:
     for place, method in enumerate(methods):
         rows = [one(lines, setting=setting, method=method) for setting in weighted_groups.SETTINGS]
         at = [index + (place - (len(methods) - 1) / 2) * gap for index in range(len(rows))]
-        look = WEIGHTED_LOOKS[method]
-        points(ax, rows, at, look)
-        strokes(ax, rows, at, gap * 0.95, look)
-        ax.plot([], [], look.marker, color=look.color, label=look.label)
-    ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
-    logarithmic(ax)
-    names = [f"{name}\n{_two_lines(epsilons)}" for name, epsilons in weighted_groups.SETTINGS.items()]
-    ax.set_xticks(range(len(names)), names, fontsize=6)
-    ax.grid(visible=False, axis="x")
+        strokes(ax, rows, at, gap * 0.95, WEIGHTED_LOOKS[method])
+    named_places(ax, [f"{name}\n{_two_lines(each)}" for name, each in weighted_groups.SETTINGS.items()], 6)
 
 
 def _two_lines(epsilons: Sequence[float]) -> str:
@@ -141,38 +123,36 @@ def _two_lines(epsilons: Sequence[float]) -> str:
     return " ".join(short_forms[:half]) + "\n" + " ".join(short_forms[half:])
 
 
-SETTING_AXIS = "ε of the four groups"
+def _both_truths(
+    lines: list[Line], columns: Mapping[str, dict[str, Any]], methods: Sequence[str], error: str, picture: Picture
+) -> None:
+    """A column for each title and what its lines have; errors against the groups' own truth above, all users below."""
+    for row, (against, words) in zip(picture.axes, _AGAINST.items(), strict=True):
+        for ax, wanted in zip(row, columns.values(), strict=True):
+            _settings(ax, select(lines, against=against, how=COUNTS, **wanted), methods)
+        row[0].set_ylabel(f"{error},\n{words}")
+    for (above, below), title in zip(picture.axes.T, columns, strict=True):
+        above.set_title(title)
+        below.set_xlabel("ε of the four groups")
 
 
 def draw_fig4(lines: list[Line]) -> Picture:
     """Weighted aggregation, against both truths."""
-    picture = Picture(2, len(DATA), 4.8, sharey=True)
-    for row, against in zip(picture.axes, _AGAINST, strict=True):
-        for ax, data in zip(row, DATA, strict=True):
-            chosen = select(lines, data=data, against=against, how=COUNTS)
-            _settings(ax, chosen, ("owa", "vwa", "total", "uwa", "cpa"))
-            per_item(ax, chosen[0].items)
-        row[0].set_ylabel(f"{SUMMED},\n{_AGAINST[against]}")
-    for ax, data in zip(picture.axes[0], DATA, strict=True):
-        ax.set_title(f"{TITLES[data]}, N = {len(holders(data))}")
-    for ax in picture.axes[1]:
-        ax.set_xlabel(SETTING_AXIS)
+    columns = {f"{TITLES[data]}, N = {len(holders(data))}": {"data": data} for data in DATA}
+    methods, picture = ("owa", "vwa", "total", "uwa", "cpa"), Picture(2, len(DATA), 4.8, sharey=True)
+    _both_truths(lines, columns, methods, SUMMED, picture)
+    for ax, data in zip(picture.axes.flat, DATA * 2, strict=True):
+        per_item(ax, len(holders(data)))
     picture.legend(6)
     return picture
 
 
 def draw_fig5(lines: list[Line]) -> Picture:
     """Weighted aggregation of local mechanisms, against both truths."""
-    picture = Picture(2, len(fig5.LABELS), 4.7)
     units = {"grr": "frequencies", "oue": "frequencies", "duchi": "mean", "pm": "mean"}
-    for row, against in zip(picture.axes, _AGAINST, strict=True):
-        for ax, mechanism in zip(row, fig5.LABELS, strict=True):
-            _settings(ax, select(lines, mechanism=mechanism, against=against, how=COUNTS), ("vwa", "total", "uwa"))
-        row[0].set_ylabel(f"mean squared error,\n{_AGAINST[against]}")
-    for ax, (mechanism, label) in zip(picture.axes[0], fig5.LABELS.items(), strict=True):
-        ax.set_title(f"{label} ({units[mechanism]})")
-    for ax in picture.axes[1]:
-        ax.set_xlabel(SETTING_AXIS)
+    columns = {f"{label} ({units[name]})": {"mechanism": name} for name, label in fig5.LABELS.items()}
+    picture = Picture(2, len(columns), 4.7)
+    _both_truths(lines, columns, ("vwa", "total", "uwa"), "mean squared error", picture)
     picture.legend(4)
     return picture
 
@@ -188,16 +168,10 @@ def draw_table2(lines: list[Line]) -> Picture:
     for ax, data in zip(picture.axes.flat, table2.DATA, strict=True):
         for shift, (against, look) in zip((-0.18, 0.18), looks.items(), strict=True):
             rows = [one(lines, data=data, setting=s, method=m, against=against, how=COUNTS) for s, m in cells]
-            at = [place + shift for place in range(len(cells))]
-            points(ax, rows, at, look)
-            strokes(ax, rows, at, 0.34, look)
-            ax.plot([], [], look.marker, color=look.color, label=look.label)
+            strokes(ax, rows, [place + shift for place in range(len(cells))], 0.34, look)
         printed(ax, range(len(cells)), [float(table2.ERRORS[s, data, m]) for s, m in cells], "printed in Table II")
-        ax.plot([], [], "-", color=GREY, linewidth=1.6, label="strokes: theory")
-        ax.set_xticks(range(len(cells)), [f"{s}\n{m.upper()}" for s, m in cells], fontsize=6.5)
+        named_places(ax, [f"{s}\n{m.upper()}" for s, m in cells], 6.5)
         ax.set_title(f"{data} data, N = {rows[0].items}")
-        logarithmic(ax)
-        ax.grid(visible=False, axis="x")
     picture.axes[0, 0].set_ylabel(SUMMED)
     picture.legend(4)
     return picture
@@ -215,15 +189,13 @@ EXACT_LOOKS = {
 
 def draw_fig1_exact(lines: list[Line]) -> Picture:
     """All mechanisms at equal exact privacy; the paper's DPDS as a dashed line without a guarantee."""
-    picture = _panels(lines, 3.6)
     series = [({"method": method}, EXACT_LOOKS[method]) for method in equal_privacy.METHODS]
-    _drawn(picture, lines, series, lambda line: float(line.point["epsilon"]))
+    picture = _curves(lines, series, "epsilon", "privacy budget ε", 3.6)
     real = [exact for _, _, _, exact in fig1.levels()]
     label = f"DPDS, the paper's p (exact δ {min(real):.1g} to {max(real):.1g})"
     claimed = [fig1.sampling_error(USERS, epsilon) for epsilon in fig1.EPSILONS]
     for ax in picture.axes.flat:
         ax.plot(fig1.EPSILONS, claimed, ":", color=GREY, label=label, linewidth=1.6)
-        ax.set_xlabel("privacy budget ε")
     picture.legend(3)
     return picture
 

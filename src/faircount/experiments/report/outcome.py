@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from faircount.experiments.studies.checks import Check
 from faircount.experiments.studies.exact_curves import Record
 from faircount.experiments.studies.judging import Verdict
-from faircount.experiments.studies.registry import Plan
 from faircount.experiments.studies.study import Line
 
-NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
-LABELS = {
-    name: name.replace("fig", "Figure ").replace("table1", "Table I").replace("table2", "Table II") for name in NAMES
-}
+LABELS = {**{f"fig{number}": f"Figure {number}" for number in range(1, 6)}, "table1": "Table I", "table2": "Table II"}
+NAMES = tuple(LABELS)
 MEASURED_EDITIONS = {"fig1": "fig1_exact"}
 CURVES = {
     "fig1": ("floor_unmet",),
@@ -35,7 +32,8 @@ class Outcome:
     """Everything a report is made of."""
 
     chosen: tuple[str, ...]
-    plan: Plan
+    runs: int
+    seed: int
     results: dict[str, list[Line]]
     curves: dict[str, list[Record]]
     checks: list[Check]

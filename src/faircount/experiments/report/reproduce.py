@@ -1,6 +1,8 @@
 """`reproduce`: run the paper's experiments and write pictures, CSV files and one HTML report."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from faircount.core.errors import ContradictionError, ParameterError
 from faircount.core.validation import integer
@@ -12,9 +14,9 @@ from faircount.experiments.report.figure_style import require_matplotlib, style
 from faircount.experiments.report.figures import PICTURES
 from faircount.experiments.report.outcome import CURVES, MEASURED_EDITIONS, NAMES, Outcome
 from faircount.experiments.studies import exact_curves
-from faircount.experiments.studies.checks import FALSE_ALARM, check_all
+from faircount.experiments.studies.checks import FALSE_ALARM, check
 from faircount.experiments.studies.judging import PAPER_RUNS
-from faircount.experiments.studies.registry import STUDIES, Plan, measure
+from faircount.experiments.studies.registry import STUDIES, measure
 from faircount.experiments.studies.verdicts import verdicts
 from faircount.sweep.sweep import Progress
 
@@ -44,20 +46,21 @@ def reproduce(
     with using({} if data is None else original_data(Path(data))):
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = folder / f"unfinished-{which}-{integer('runs', runs, least=2)}-{seed}.sweep"
-        outcome = _outcome(chosen, Plan(runs, seed, engine, scheduler, workers, progress, unfinished))
+        how = {"engine": engine, "scheduler": scheduler, "workers": workers, "progress": progress}
+        outcome = _outcome(chosen, runs, seed, resume=unfinished, **how)
         report = _write(outcome, folder)
     unfinished.unlink()
     _complain(outcome, report)
     return report
 
 
-def _outcome(chosen: tuple[str, ...], plan: Plan) -> Outcome:
+def _outcome(chosen: tuple[str, ...], runs: int, seed: int, **how: Any) -> Outcome:
     names = [name for figure in chosen for name in (figure, MEASURED_EDITIONS.get(figure)) if name]
-    results = measure([STUDIES[name] for name in names], plan)
-    checks = check_all(results)
-    judged = verdicts(results, [check.study for check in checks if not check.passed])
+    results = measure([STUDIES[name] for name in names], runs, seed=seed, **how)
+    checks = [check(lines) for lines in results.values()]
+    judged = verdicts(results, [each.study for each in checks if not each.passed])
     curves = {name: exact_curves.CURVES[name]() for figure in chosen for name in CURVES.get(figure, ())}
-    return Outcome(chosen, plan, results, curves, checks, judged)
+    return Outcome(chosen, runs, seed, results, curves, checks, judged)
 
 
 def _write(outcome: Outcome, folder: Path) -> Path:
@@ -81,15 +84,15 @@ def _write_data(outcome: Outcome, folder: Path) -> None:
         tables.write_csv(folder / f"{name}.csv", records)
     for name, curve in outcome.curves.items():
         tables.write_csv(folder / f"{name}.csv", curve)
-    tables.write_csv(folder / "verdicts.csv", [verdict.record() for verdict in outcome.judged])
+    tables.write_csv(folder / "verdicts.csv", [asdict(verdict) for verdict in outcome.judged])
     tables.write_csv(folder / "agreement.csv", tables.agreement(outcome.results))
     tables.write_csv(folder / "checks.csv", tables.checks(outcome.checks))
 
 
 def _complain(outcome: Outcome, report: Path) -> None:
-    failed = [check for check in outcome.checks if not check.passed]
+    failed = [each for each in outcome.checks if not each.passed]
     if failed:
-        told = "; ".join(f"{check.study} (chance {check.chance:.1g})" for check in failed)
+        told = "; ".join(f"{each.study} (chance {each.chance:.1g})" for each in failed)
         raise ContradictionError(
             f"the runs contradict the theory in {told}, where less than {FALSE_ALARM:g} counts as a contradiction: "
             f"believe neither before the reason is found; {report} shows where they part"

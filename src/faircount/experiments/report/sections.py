@@ -134,14 +134,13 @@ def _setup(outcome: Outcome) -> Iterator[str]:
 
 
 def _settings(outcome: Outcome) -> list[Record]:
-    plan = outcome.plan
-    acting = min(plan.runs, ACTING_RUNS)
+    runs, acting = outcome.runs, min(outcome.runs, ACTING_RUNS)
     values = {
-        "runs of every point": f"{plan.runs:,} (the paper: {PAPER_RUNS})",
+        "runs of every point": f"{runs:,} (the paper: {PAPER_RUNS})",
         "runs where every user acts": f"{acting}"
-        + (f", not {plan.runs:,}: they are capped, because each takes up to a second" if acting < plan.runs else ""),
+        + (f", not {runs:,}: they are capped, because each takes up to a second" if acting < runs else ""),
         "users": f"{USERS:,} unless a figure says otherwise; drawn once per data set, seed {DATA_SEED}",
-        "seed of the runs": str(plan.seed),
+        "seed of the runs": str(outcome.seed),
         "intervals": f"{LEVEL:.0%}, Student's t over the runs; shaded bands: {LEVEL:.0%} of such averages by theory",
         "error": "squared error of frequencies summed over the items (left scales); divided by N on the right",
         "software": f"faircount {faircount.__version__}, NumPy {np.__version__}",
@@ -155,7 +154,7 @@ def _section(outcome: Outcome, name: str, folder: Path) -> Iterator[str]:
     yield page.paragraph(study.paper, "The paper.")
     yield page.paragraph(study.ours, "Here.")
     if name in PICTURES:
-        told = f"{study.title}; {outcome.plan.runs} runs per point, seed {outcome.plan.seed}"
+        told = f"{study.title}; {outcome.runs} runs per point, seed {outcome.seed}"
         caption = f"{LABELS[name]}. {told}. Data: {name}.csv."
         yield page.figure(folder / f"{name}.png", caption, f"{LABELS[name]}: {study.title}")
     if name == "table1":
@@ -230,6 +229,6 @@ def _agreement(outcome: Outcome) -> Iterator[str]:
         "z_theory": "z against theory",
     }
     if records:
-        runs = f"{min(outcome.plan.runs, ACTING_RUNS)} runs with users acting, {outcome.plan.runs} at count level"
+        runs = f"{min(outcome.runs, ACTING_RUNS)} runs with users acting, {outcome.runs} at count level"
         caption = f"Average squared errors of {runs}. Data: agreement.csv."
         yield page.table(records, columns, caption, cards=True)

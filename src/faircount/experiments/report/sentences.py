@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from faircount.experiments.studies.equal_privacy import DELTA
-from faircount.experiments.studies.exact_curves import Record
+from faircount.experiments.studies.exact_curves import Record, having
 from faircount.experiments.studies.fig5 import FREQUENCIES, MEANS
 from faircount.experiments.studies.judging import share
 from faircount.experiments.studies.study import COUNTS, DATA, TITLES, Line, one
@@ -12,10 +12,6 @@ from faircount.experiments.studies.weighted_groups import SETTINGS
 from faircount.mechanisms.base import Mechanism
 
 NAMES = {"laplace": "Laplace", "decoys": "decoys", "dpdg": "DPDG", "dpds": "DPDS", "oue": "OUE", "grr": "GRR"}
-
-
-def _pick(records: list[Record], **wanted: object) -> Record:
-    return next(each for each in records if all(each[name] == value for name, value in wanted.items()))
 
 
 def equal_privacy(lines: list[Line]) -> str:
@@ -34,7 +30,7 @@ def equal_privacy(lines: list[Line]) -> str:
 
 def users_needed(records: list[Record]) -> str:
     """Users for +-2 points at epsilon 1."""
-    told = ", ".join(f"{label} {_pick(records, method=m, epsilon=1.0)['users']:,}" for m, label in NAMES.items())
+    told = ", ".join(f"{label} {having(records, method=m, epsilon=1.0)[0]['users']:,}" for m, label in NAMES.items())
     return f"Users needed at epsilon = 1 for an interval of +-2 percentage points, privacy noise alone: {told}."
 
 
@@ -51,7 +47,7 @@ def floor_effect(records: list[Record]) -> str:
 
 def floor_unmet(records: list[Record]) -> str:
     """What the paper's p gives away on all 12 cells."""
-    real, assumed = (_pick(records, data="gowalla-12", floor=each, epsilon=1.0) for each in ("real", "assumed"))
+    real, assumed = (having(records, data="gowalla-12", floor=each, epsilon=1.0)[0] for each in ("real", "assumed"))
     return (
         f"With all 12 cells of Gowalla, {real['smallest_count']} of 1,000 users hold the rarest one. At epsilon = 1 "
         f"the paper's p is {float(real['p']):.3f} and the exact delta {float(real['exact_delta']):.2f}, which is no "
@@ -82,7 +78,7 @@ def groups(records: list[Record]) -> str:
     told = []
     for setting in SETTINGS:
         values = {
-            name: float(_pick(records, setting=setting, method=name)["error"])
+            name: float(having(records, setting=setting, method=name)[0]["error"])
             for name in ("laplace", "dpds", "one laplace survey")
         }
         told.append(f"{setting}: {values['laplace']:.2g}, {values['dpds']:.2g}, {values['one laplace survey']:.2g}")

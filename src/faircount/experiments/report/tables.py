@@ -8,7 +8,7 @@ from pathlib import Path
 from faircount.experiments.data.populations import population
 from faircount.experiments.studies import table1, table2, weighted_groups
 from faircount.experiments.studies.checks import Check
-from faircount.experiments.studies.study import ACTING, COUNTS, FLOOR_SHARE, USERS, Line, Value, holders, one
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, FLOOR_SHARE, USERS, Line, Value, holders, one
 
 Record = Mapping[str, Value]
 
@@ -22,19 +22,9 @@ def costs(lines: list[Line]) -> list[Record]:
         here = table1.size(protocol)
         for cell in table1.cells(protocol):
             line = one(lines, protocol=protocol, method=cell.counter)
-            records.append(
-                {
-                    "protocol": table1.LABELS[protocol],
-                    "cost": cell.counter,
-                    "printed": cell.printed,
-                    "printed_value": cell.paper(here) if cell.paper else "",
-                    "corrected": cell.corrected,
-                    "corrected_value": cell.ours(here),
-                    "counted": line.mean,
-                    "standard_error": line.standard_error,
-                    "runs": line.runs,
-                }
-            )
+            known = {name: "" if value is None else value for name, value in cell.record(here).items()}
+            measured = {"counted": line.mean, "standard_error": line.standard_error, "runs": line.runs}
+            records.append({"protocol": table1.LABELS[protocol], **known, **measured})
     return records
 
 
@@ -113,13 +103,8 @@ def _words(line: Line) -> str:
 def data_sets() -> list[Record]:
     """The populations behind the figures, with their limits."""
     records: list[Record] = []
-    for name, floor in (
-        ("gowalla", FLOOR_SHARE),
-        ("census", FLOOR_SHARE),
-        ("uniform", FLOOR_SHARE),
-        ("normal", 0.0),
-        ("gowalla-12", 0.0),
-    ):
+    floors = {**dict.fromkeys(DATA, FLOOR_SHARE), "normal": 0.0, "gowalla-12": 0.0}
+    for name, floor in floors.items():
         people, drawn = population(name), holders(name, USERS, floor)
         records.append(
             {

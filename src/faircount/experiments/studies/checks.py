@@ -5,7 +5,7 @@ number of averages), and are all averages together too high or too low (which fi
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faircount.experiments.studies.judging import tail_probability
@@ -48,11 +48,6 @@ def check(lines: Sequence[Line]) -> Check:
     ratio, together = _together(lines)
     single = min(1.0, chances[least] * len(lines))
     return Check(lines[0].study, len(lines), ratio, together, lines[least], single)
-
-
-def check_all(results: Mapping[str, Sequence[Line]]) -> list[Check]:
-    """One check for every study that was run."""
-    return [check(lines) for lines in results.values()]
 
 
 def probability(line: Line) -> float:

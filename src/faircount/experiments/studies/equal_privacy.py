@@ -4,19 +4,13 @@ DPDS is favoured: the smallest count of the data is taken as a floor that everyb
 no such knowledge. Local mechanisms and Laplace have delta 0 (Laplace up to the 2^-100 of its table).
 """
 
-import numpy as np
+from typing import Any
 
-from faircount.core.arrays import Floats
-from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.fig1 import EPSILONS
-from faircount.experiments.studies.squared_errors import squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Study, holders
+from faircount.experiments.studies.squared_errors import noise_study
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, people
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.mechanisms.decoys import Decoys
-from faircount.mechanisms.gaussian import DPDG
-from faircount.mechanisms.laplace import Laplace
-from faircount.mechanisms.local_frequency import GRR, OUE
-from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.sweep.sweep import Point
 
 DELTA = 1e-5
@@ -40,36 +34,17 @@ def _acts(point: Point) -> bool:
     return (point["data"], point["epsilon"]) == ("gowalla", 0.5) and point["method"] in METHODS[:3]
 
 
-def mechanism(method: str, held_by: tuple[int, ...], epsilon: float, delta: float = DELTA) -> FrequencyMechanism:
+def mechanism(method: str, held_by: tuple[int, ...], epsilon: float) -> FrequencyMechanism:
     """The mechanism with this exact privacy for so many holders of each item."""
-    items, users = len(held_by), sum(held_by)
-    if method == "laplace":
-        return Laplace(items=items, users=users, epsilon=epsilon)
-    if method == "decoys":
-        return Decoys(items=items, users=users, epsilon=epsilon, delta=delta)
-    if method == "dpdg":
-        return DPDG(items=items, users=users, epsilon=epsilon, delta=delta)
+    asked: dict[str, Any] = {"items": len(held_by), "users": sum(held_by), "epsilon": epsilon}
+    if method in ("decoys", "dpdg", "dpds"):
+        asked["delta"] = DELTA
     if method == "dpds":
-        return DPDS(items=items, users=users, epsilon=epsilon, delta=delta, floor=min(held_by) - 1)
-    return {"oue": OUE, "grr": GRR}[method](items=items, users=users, epsilon=epsilon)
+        asked["floor"] = min(held_by) - 1
+    return frequency_mechanisms()[method](**asked)
 
 
-def _of(point: Point) -> tuple[FrequencyMechanism, tuple[int, ...]]:
-    people = holders(str(point["data"]))
-    return mechanism(str(point["method"]), people, float(point["epsilon"]), float(point["delta"])), people
-
-
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(*_of(point), runs, str(point["how"]), rng)}
-
-
-def theory(point: Point) -> dict[str, Expected]:
-    """From the mechanism's own channel."""
-    return {"noise": expected_error(*_of(point))}
-
-
-STUDY = Study(
+STUDY = noise_study(
     name="fig1_exact",
     title="All mechanisms at equal exact (epsilon, delta)",
     paper="Fig. 1, second edition: not in the paper.",
@@ -77,7 +52,5 @@ STUDY = Study(
     "has the largest p that is private when the smallest count of the data is known to everybody as a floor, which "
     "in truth nobody may look at.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(holders(str(point["data"]))),
+    mechanism=lambda point: mechanism(str(point["method"]), people(point), float(point["epsilon"])),
 )

@@ -21,6 +21,12 @@ from faircount.experiments.studies.weighted_groups import GROUPS, SETTINGS
 
 Record = dict[str, Value]
 
+
+def having(records: list[Record], **wanted: object) -> list[Record]:
+    """The records that have all the wanted values."""
+    return [each for each in records if all(each[name] == value for name, value in wanted.items())]
+
+
 HALF_WIDTH = 0.02
 ITEM = 0.1
 """Users needed: for a 95% interval of +-2 points around the frequency of an item that one user in ten holds."""

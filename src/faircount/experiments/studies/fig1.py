@@ -7,15 +7,11 @@ with the pieces as printed, whose sum has a variance n times too small.
 import math
 from itertools import pairwise
 
-import numpy as np
-
 from faircount.accounting import exact
 from faircount.accounting.gaussian import analytic_sigma, classical_sigma
 from faircount.accounting.paper import theorem1_delta, theorem1_p
-from faircount.core.arrays import Floats
 from faircount.core.search import last_real
 from faircount.experiments.data.populations import population
-from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.judging import (
     AGREES,
     DIFFERS,
@@ -27,8 +23,8 @@ from faircount.experiments.studies.judging import (
     scaled,
     share,
 )
-from faircount.experiments.studies.squared_errors import squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, TITLES, USERS, Expected, Line, Study, holders, one
+from faircount.experiments.studies.squared_errors import noise_study
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, TITLES, USERS, Line, holders, one, people
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import SharedMechanism
@@ -65,7 +61,7 @@ def _acts(point: Point) -> bool:
 
 def mechanism(point: Point) -> SharedMechanism:
     """DPDS with Theorem 1's p, or DPDG with the paper's sigma; nobody is an insider in the paper's comparison."""
-    users, items = int(point["users"]), len(holders(str(point["data"])))
+    users, items = int(point["users"]), len(people(point))
     if point["method"] == SAMPLING:
         return DPDS(items=items, users=users, p=theorem1_p(float(point["epsilon"])))
     return DPDG(
@@ -77,16 +73,6 @@ def mechanism(point: Point) -> SharedMechanism:
         share="printed" if point["method"] == AS_PRINTED else "corrected",
         insiders=0,
     )
-
-
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(mechanism(point), holders(str(point["data"])), runs, str(point["how"]), rng)}
-
-
-def theory(point: Point) -> dict[str, Expected]:
-    """(1-p)/(p n) for DPDS; N times the variance of the discretized noise for DPDG."""
-    return {"noise": expected_error(mechanism(point), holders(str(point["data"])))}
 
 
 def sampling_error(users: int, epsilon: float) -> float:
@@ -258,7 +244,7 @@ def _promised_delta() -> Verdict:
     return Verdict("fig1", PLACE, claim, "delta by Theorem 1", ours, AGREES if all(held_up) else DIFFERS, THEORY, why)
 
 
-STUDY = Study(
+STUDY = noise_study(
     name="fig1",
     title="DPDS against DPDG for various epsilon and delta",
     paper="Fig. 1: mean squared error against epsilon = 0.1 .. 1 for DPDS and for DPDG at several delta, n = 1,000, "
@@ -267,7 +253,5 @@ STUDY = Study(
     "its formula for DPDG is that of a single item. DPDG is shown with the correct pieces of noise (solid); with "
     "the pieces as printed (dashed), its noise is n times too small, and it protects next to nothing.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(holders(str(point["data"]))),
+    mechanism=mechanism,
 )

@@ -3,8 +3,6 @@
 import numpy as np
 
 from faircount.accounting.paper import theorem1_p
-from faircount.core.arrays import Floats
-from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.judging import (
     AGREES,
     ARITHMETIC,
@@ -16,19 +14,8 @@ from faircount.experiments.studies.judging import (
     everywhere,
     number,
 )
-from faircount.experiments.studies.squared_errors import squared_errors
-from faircount.experiments.studies.study import (
-    ACTING,
-    COUNTS,
-    DATA,
-    TITLES,
-    Expected,
-    Line,
-    Study,
-    holders,
-    one,
-    select,
-)
+from faircount.experiments.studies.squared_errors import noise_study
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, TITLES, Line, one, people, select
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 
@@ -49,23 +36,8 @@ def points() -> list[Point]:
 
 
 def mechanism(point: Point) -> DPDS:
-    """DPDS with Theorem 1's p."""
-    users = int(point["users"])
-    return DPDS(items=len(_holders(point)), users=users, p=theorem1_p(float(point["epsilon"])))
-
-
-def _holders(point: Point) -> tuple[int, ...]:
-    return holders(str(point["data"]), int(point["users"]))
-
-
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(mechanism(point), _holders(point), runs, str(point["how"]), rng)}
-
-
-def theory(point: Point) -> dict[str, Expected]:
-    """(1-p)/(p n)."""
-    return {"noise": expected_error(mechanism(point), _holders(point))}
+    """DPDS with Theorem 1's p; its error is (1-p)/(p n)."""
+    return DPDS(items=len(people(point)), users=int(point["users"]), p=theorem1_p(float(point["epsilon"])))
 
 
 # What the paper's text says about the figure.
@@ -128,14 +100,12 @@ def _slope(lines: list[Line]) -> tuple[float, float]:
     return top / bottom, bottom**-0.5
 
 
-STUDY = Study(
+STUDY = noise_study(
     name="fig2",
     title="DPDS under different population sizes",
     paper="Fig. 2: mean squared error of DPDS for n = 1,000 .. 5,000 users and epsilon = 0.2 .. 1 on the three data "
     "sets.",
     ours="Squared error summed over the items. The theory is 1 / (n (e^epsilon - 1)) whatever the data.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(_holders(point)),
+    mechanism=mechanism,
 )

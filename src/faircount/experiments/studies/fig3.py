@@ -7,13 +7,9 @@ the built-in data.
 import math
 from itertools import pairwise
 
-import numpy as np
-
-from faircount.core.arrays import Floats
-from faircount.experiments.studies.error_law import expected_error
 from faircount.experiments.studies.judging import RUNS, Pair, Verdict, ordered
-from faircount.experiments.studies.squared_errors import squared_errors
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, holders, one
+from faircount.experiments.studies.squared_errors import noise_study
+from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Line, one, people
 from faircount.mechanisms.two_stage import TSS
 from faircount.sweep.sweep import Point
 
@@ -46,8 +42,8 @@ def reported(items: int) -> int:
 
 
 def mechanism(point: Point) -> TSS:
-    """TSS with M of N items and gamma = e^epsilon*."""
-    items = len(holders(str(point["data"])))
+    """TSS with M of N items and gamma = e^epsilon*; its error is (1-q)/(q n), q = p p_chi."""
+    items = len(people(point))
     return TSS(
         items=items,
         users=int(point["users"]),
@@ -55,16 +51,6 @@ def mechanism(point: Point) -> TSS:
         alpha=reported(items) / items,
         gamma=math.exp(float(point["epsilon_star"])),
     )
-
-
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of the runs at one point."""
-    return {"noise": squared_errors(mechanism(point), holders(str(point["data"])), runs, str(point["how"]), rng)}
-
-
-def theory(point: Point) -> dict[str, Expected]:
-    """(1-q)/(q n), q = p p_chi."""
-    return {"noise": expected_error(mechanism(point), holders(str(point["data"])))}
 
 
 # What the paper's text says about the figure.
@@ -108,7 +94,7 @@ def _pair(lines: list[Line], step: tuple[float, float], **place: str | float) ->
     return worse, better
 
 
-STUDY = Study(
+STUDY = noise_study(
     name="fig3",
     title="Two-stage sampling: uniform against adaptive",
     paper="Fig. 3: mean squared error of uniform (US) and adaptive (AS) two-stage sampling with alpha = 0.4, over "
@@ -116,7 +102,5 @@ STUDY = Study(
     ours="alpha N is rounded to whole items, such as 4 of 9 (0.44), 8 of 19 (0.42), 12 of 30 (0.40). The paper's "
     "values of epsilon* are not in its text; 0.5, 1 and 2 are shown. Squared error summed over the items.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(holders(str(point["data"]))),
+    mechanism=mechanism,
 )

@@ -1,12 +1,25 @@
 """Figure 4: weighted aggregation (OWA, VWA) against UWA and CPA, DPDS in four groups of 250 users."""
 
+from typing import Any
+
 import numpy as np
 
 from faircount.accounting.paper import theorem1_p
 from faircount.core.arrays import Floats
 from faircount.experiments.studies import weighted_groups
 from faircount.experiments.studies.judging import RUNS, Pair, Verdict, ordered
-from faircount.experiments.studies.study import ACTING, COUNTS, DATA, USERS, Expected, Line, Study, holders, one
+from faircount.experiments.studies.study import (
+    ACTING,
+    COUNTS,
+    DATA,
+    FLOOR_SHARE,
+    USERS,
+    Expected,
+    Line,
+    Study,
+    one,
+    people,
+)
 from faircount.mechanisms.sampling import DPDS
 from faircount.sweep.sweep import Point
 
@@ -28,16 +41,18 @@ def sampling(items: int) -> weighted_groups.Maker:
     return lambda epsilon: DPDS(items=items, p=theorem1_p(epsilon))
 
 
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of every method, against the groups' own truth and against the population."""
-    people, epsilons = holders(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
-    return weighted_groups.errors(sampling(len(people)), people, epsilons, METHODS, runs, str(point["how"]), rng)
+def sampling_study(methods: tuple[str, ...], floor_share: float, **said: Any) -> Study:
+    """Errors of every method, against the groups' own truth and the population; theory: the sum of W_g^2 V_g / n_g."""
 
+    def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
+        held, epsilons = people(point, floor_share), weighted_groups.SETTINGS[str(point["setting"])]
+        return weighted_groups.errors(sampling(len(held)), held, epsilons, methods, runs, str(point["how"]), rng)
 
-def theory(point: Point) -> dict[str, Expected]:
-    """Sum of W_g^2 V_g / n_g; against the population also what the split into groups adds."""
-    people, epsilons = holders(str(point["data"])), weighted_groups.SETTINGS[str(point["setting"])]
-    return weighted_groups.expected(sampling(len(people)), people, epsilons, METHODS)
+    def theory(point: Point) -> dict[str, Expected]:
+        held, epsilons = people(point, floor_share), weighted_groups.SETTINGS[str(point["setting"])]
+        return weighted_groups.expected(sampling(len(held)), held, epsilons, methods)
+
+    return Study(task=task, theory=theory, items=lambda point: len(people(point, floor_share)), **said)
 
 
 # What the paper's text says about the figure.
@@ -70,7 +85,7 @@ def _smallest(lines: list[Line], claim: str, against: str, why: str) -> Verdict:
 _NAMES = {weighted_groups.NOISE: "groups' own truth", weighted_groups.POPULATION: "population"}
 
 
-STUDY = Study(
+STUDY = sampling_study(
     name="fig4",
     title="Weighted aggregation for frequency estimation by sampling",
     paper="Fig. 4: mean squared error of the weighted methods (OWA/VWA), of unweighted aggregation (UWA) and of "
@@ -80,7 +95,6 @@ STUDY = Study(
     "numbers), and against the population of all 1,000 users, where weighting also adds the luck of the split. "
     "'total' are weights by total variance, which are not in the paper.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(holders(str(point["data"]))),
+    methods=METHODS,
+    floor_share=FLOOR_SHARE,
 )

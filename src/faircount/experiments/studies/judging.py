@@ -11,7 +11,7 @@ leaves open what was run, every reading is judged; readings that disagree mean t
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 
 from faircount.experiments.studies.study import Expected, Line
@@ -37,10 +37,6 @@ class Verdict:
     verdict: str
     decided_by: str
     why: str
-
-    def record(self) -> dict[str, str]:
-        """One row of verdicts.csv."""
-        return asdict(self)
 
 
 def half_unit(printed: str) -> float:

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
 from faircount.core.arrays import Floats
-from faircount.experiments.data.populations import Population, in_use, using
+from faircount.experiments.data.populations import IN_USE, Population, using
 from faircount.experiments.studies import equal_privacy, fig1, fig2, fig3, fig4, fig5, poisoning, table1, table2
 from faircount.experiments.studies.study import ACTING, Line, Study, lines_of
 from faircount.sweep.blocks import BLOCK_RUNS
-from faircount.sweep.sweep import Load, Point, Progress, sweep
+from faircount.sweep.sweep import Load, Point, sweep
 
 STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
@@ -27,19 +27,6 @@ BLOCK_SECONDS = 2.0
 
 POPULATION = "population"
 """Name under which a point carries a population that is not built in, so that any worker has it."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How the sweep of a report is run; `resume` names the file that finished blocks are kept in."""
-
-    runs: int
-    seed: int
-    engine: str = "local"
-    scheduler: str | None = None
-    workers: int | None = None
-    progress: Progress | None = None
-    resume: Path | None = None
 
 
 def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
@@ -59,20 +46,10 @@ def load(point: Point, runs: int) -> Load:
     return Load(min(runs, ACTING_RUNS) if point["how"] == ACTING else runs, block, seconds)
 
 
-def measure(studies: Sequence[Study], plan: Plan) -> dict[str, list[Line]]:
-    """Run all points of these studies in one sweep, and set each measured number beside its theory."""
+def measure(studies: Sequence[Study], runs: int, **how: Any) -> dict[str, list[Line]]:
+    """Run all points of these studies in one sweep, as `how` tells it, and set each number beside its theory."""
     points = [_with_data(point) for study in studies for point in study.named()]
-    measured = sweep(
-        task,
-        points,
-        runs=lambda point: load(point, plan.runs),
-        seed=plan.seed,
-        engine=plan.engine,
-        scheduler=plan.scheduler,
-        workers=plan.workers,
-        progress=plan.progress,
-        resume=plan.resume,
-    )
+    measured = sweep(task, points, runs=lambda point: load(point, runs), **how)
     lines: dict[str, list[Line]] = {study.name: [] for study in studies}
     for found in measured:
         study = STUDIES[str(found.point["study"])]
@@ -82,7 +59,7 @@ def measure(studies: Sequence[Study], plan: Plan) -> dict[str, list[Line]]:
 
 def _with_data(point: Point) -> Point:
     """The point, with the population that stands in for the built-in one of its data set."""
-    people = in_use().get(str(point.get("data")))
+    people = IN_USE.get().get(str(point.get("data")))
     return point if people is None else {**point, POPULATION: json.dumps(asdict(people), sort_keys=True)}
 
 

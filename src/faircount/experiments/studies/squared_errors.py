@@ -4,15 +4,20 @@ A sweep promises the same bits on every engine. Matrix products round differentl
 none is used on the way from the random numbers to an error.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from faircount.analysis.run import run
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import SeededStream
-from faircount.experiments.studies.study import ACTING
+from faircount.experiments.studies.error_law import expected_error
+from faircount.experiments.studies.study import ACTING, Expected, Study, people
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.count_law import Channel
+from faircount.sweep.sweep import Point
 
 
 def estimates(mechanism: FrequencyMechanism, counts: Ints, how: str, rng: np.random.Generator) -> Floats:
@@ -58,3 +63,15 @@ def squared_errors(
     """Squared error, summed over the items, of each of `runs` surveys of the same users: privacy noise alone."""
     counts = np.tile(np.array(holders, dtype=np.int64), (runs, 1))
     return np.asarray(((estimates(mechanism, counts, how, rng) - counts / counts.sum(axis=1)[0]) ** 2).sum(axis=1))
+
+
+def noise_study(mechanism: Callable[[Point], FrequencyMechanism], **said: Any) -> Study:
+    """A study of one mechanism at every point: squared errors of its runs, beside the law of its own channel."""
+
+    def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
+        return {"noise": squared_errors(mechanism(point), people(point), runs, str(point["how"]), rng)}
+
+    def theory(point: Point) -> dict[str, Expected]:
+        return {"noise": expected_error(mechanism(point), people(point))}
+
+    return Study(task=task, theory=theory, items=lambda point: len(people(point)), **said)

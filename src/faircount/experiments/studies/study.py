@@ -66,11 +66,6 @@ class Line:
     expected: Expected
 
     @property
-    def acting(self) -> bool:
-        """Whether every user acted, rather than the opened sum being drawn from its law."""
-        return self.point.get("how") == ACTING
-
-    @property
     def error_of_mean(self) -> float:
         """Standard error of the average: by theory where it knows the deviation, else as measured."""
         known = self.expected.deviation
@@ -151,6 +146,11 @@ def _value(line: Line, name: str) -> object:
 def holders(data: str, users: int = USERS, floor_share: float = FLOOR_SHARE) -> tuple[int, ...]:
     """How many of the users drawn once and for all from a data set hold each item."""
     return _drawn(population(data), data, users, floor_share)
+
+
+def people(point: Point, floor_share: float = FLOOR_SHARE) -> tuple[int, ...]:
+    """How many of the users at a point hold each item."""
+    return holders(str(point["data"]), int(point["users"]), floor_share)
 
 
 @lru_cache(maxsize=64)

@@ -11,13 +11,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.core.entropy import SeededStream
-from faircount.experiments.cost_counters import (
-    added_by_more_helpers,
-    distributed_sampling,
-    seeded_sampling,
-    two_servers,
-    two_stage,
-)
+from faircount.experiments.cost_counters import FIXED, added_by_more_helpers, two_stage
 from faircount.experiments.costs import CELLS, Cell, Size, usual_phi
 from faircount.experiments.studies.judging import RUNS, Verdict, everywhere
 from faircount.experiments.studies.study import ACTING, Expected, Line, Study, one
@@ -29,9 +23,6 @@ USERS, ITEMS, REPORTED, P = 60, 10, 4, 0.5
 PHI = usual_phi(USERS, REPORTED / ITEMS)
 GAMMA = {"tss uniform": 1.0, "tss adaptive": math.exp(2.0)}
 PRIME = "tss prime"
-FIXED = {"dpds": distributed_sampling, "seeded": seeded_sampling, "servers": two_servers}
-"""Protocols whose counts do not depend on chance."""
-
 PROTOCOLS = ("dpds", *GAMMA, PRIME, "seeded", "servers")
 LABELS = {
     "dpds": "DPDS",
@@ -53,14 +44,10 @@ def cells(protocol: str) -> tuple[Cell, ...]:
     return tuple(CELLS["tss" if protocol in GAMMA else protocol.replace(" ", "_")])
 
 
-def _prime() -> TSSPrime:
-    return TSSPrime(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, phi=PHI)
-
-
 def staged(protocol: str) -> TSS:
     """The two-stage mechanism whose costs are counted."""
     if protocol == PRIME:
-        return _prime()
+        return TSSPrime(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, phi=PHI)
     return TSS(items=ITEMS, users=USERS, p=P, alpha=REPORTED / ITEMS, gamma=GAMMA.get(protocol, 1.0))
 
 
@@ -82,9 +69,8 @@ def _survey(protocol: str, rng: np.random.Generator) -> dict[str, float]:
     answers, entropy = rng.permutation(np.arange(USERS) % ITEMS), SeededStream(int(rng.integers(2**63)))
     if protocol in FIXED:
         return FIXED[protocol](DPDS(items=ITEMS, users=USERS, p=P), answers, entropy)
-    if protocol == PRIME:
-        return added_by_more_helpers(_prime(), answers, entropy, rng)
-    return two_stage(staged(protocol), answers, entropy, rng)
+    count = added_by_more_helpers if protocol == PRIME else two_stage
+    return count(staged(protocol), answers, entropy, rng)
 
 
 def theory(point: Point) -> dict[str, Expected]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from faircount.core.arrays import Floats
 from faircount.experiments.studies import weighted_groups
-from faircount.experiments.studies.fig4 import sampling
+from faircount.experiments.studies.fig4 import sampling, sampling_study
 from faircount.experiments.studies.judging import (
     ARITHMETIC,
     CHANCE,
@@ -15,7 +15,7 @@ from faircount.experiments.studies.judging import (
     number,
     scaled,
 )
-from faircount.experiments.studies.study import ACTING, COUNTS, USERS, Expected, Line, Study, holders, one
+from faircount.experiments.studies.study import ACTING, COUNTS, USERS, Line, holders, one
 from faircount.sweep.sweep import Point
 
 DATA = ("uniform", "normal")
@@ -50,10 +50,6 @@ ERRORS = {
 """The paper's column "MSE", as printed; its rows OWA/VWA stand here as vwa."""
 
 
-def _people(point: Point) -> tuple[int, ...]:
-    return holders(str(point["data"]), USERS, 0.0)
-
-
 def points() -> list[Point]:
     """Both distributions and every setting; every user acts at one point."""
     chosen: list[Point] = [
@@ -62,18 +58,6 @@ def points() -> list[Point]:
         for setting in weighted_groups.SETTINGS
     ]
     return [*chosen, {"data": "normal", "users": USERS, "setting": "s3", "how": ACTING}]
-
-
-def task(point: Point, rng: np.random.Generator, runs: int) -> dict[str, Floats]:
-    """Squared errors of every method, against the groups' own truth and against the population."""
-    people, epsilons = _people(point), weighted_groups.SETTINGS[str(point["setting"])]
-    return weighted_groups.errors(sampling(len(people)), people, epsilons, METHODS, runs, str(point["how"]), rng)
-
-
-def theory(point: Point) -> dict[str, Expected]:
-    """1 / sum(n_g / V_g) for VWA and OWA, mean of V_g / n for UWA; against the population more."""
-    people, epsilons = _people(point), weighted_groups.SETTINGS[str(point["setting"])]
-    return weighted_groups.expected(sampling(len(people)), people, epsilons, METHODS)
 
 
 def found_weights(setting: str, data: str, method: str = "vwa") -> Floats:
@@ -170,7 +154,7 @@ def _metric() -> Verdict:
     cells = [cell for cell in ERRORS if cell[1] == "uniform"]
     for setting, data, method in cells:
         point: Point = {"data": data, "users": USERS, "setting": setting, "how": COUNTS}
-        expected, items = theory(point)[f"{method}|{weighted_groups.NOISE}"], len(_people(point))
+        expected, items = STUDY.theory(point)[f"{method}|{weighted_groups.NOISE}"], STUDY.items(point)
         for name, factor in zip(fits, (1.0, 1 / items), strict=True):
             fits[name] += chance(ERRORS[setting, data, method], scaled(expected, factor)) > CHANCE
     told = ", ".join(f"{name} {count}" for name, count in fits.items())
@@ -181,7 +165,7 @@ def _metric() -> Verdict:
     return Verdict("table2", "IV-A2", claim, "1/N", ours, verdict, THEORY, why)
 
 
-STUDY = Study(
+STUDY = sampling_study(
     name="table2",
     title="Weights and errors for groups with different privacy settings",
     paper="Table II: weights of OWA/VWA and mean squared error of OWA/VWA and UWA for s1 to s4 on uniform and "
@@ -189,7 +173,6 @@ STUDY = Study(
     ours="The error is given against the groups' own truth (privacy noise alone) and against the population. The "
     "paper does not say how it cut the normal into 30 items; here into intervals of width 0.2.",
     points=points,
-    task=task,
-    theory=theory,
-    items=lambda point: len(_people(point)),
+    methods=METHODS,
+    floor_share=0.0,
 )

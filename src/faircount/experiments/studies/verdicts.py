@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from faircount.experiments.data.populations import population
 from faircount.experiments.studies import fig1, fig2, fig3, fig4, fig5, table1, table2
 from faircount.experiments.studies.judging import AGREES, ARITHMETIC, CANNOT, DIFFERS, Verdict
-from faircount.experiments.studies.study import FLOOR_SHARE, USERS, Line, holders
+from faircount.experiments.studies.study import DATA, FLOOR_SHARE, USERS, Line, holders
 
 JUDGES = {module.STUDY.name: module.verdicts for module in (fig1, fig2, fig3, fig4, fig5, table1, table2)}
 
@@ -73,7 +73,7 @@ def _intervals() -> Remark:
 
 
 def _floor() -> Remark:
-    shares = {"gowalla-12": 0.0, "gowalla-25": 0.0, **dict.fromkeys(("gowalla", "census", "uniform"), FLOOR_SHARE)}
+    shares = {"gowalla-12": 0.0, "gowalla-25": 0.0, **dict.fromkeys(DATA, FLOOR_SHARE)}
     shown = ", ".join(f"{name} {min(holders(name, USERS, share))}" for name, share in shares.items())
     here = (
         "beta is not printed; with all cells of Gowalla no useful beta can be met. The figures draw samples with "

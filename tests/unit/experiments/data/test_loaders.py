@@ -11,11 +11,19 @@ import pytest
 
 from faircount.core.errors import InputError
 from faircount.experiments.data import loaders, published_counts
-from faircount.experiments.data.loaders import census, gowalla, wage_histogram
+from faircount.experiments.data.loaders import census_views, gowalla_views, wage_histogram
 from faircount.experiments.data.populations import population
 
 SHARED = Path(os.environ.get("FAIRCOUNT_DATA", Path(__file__).parents[5] / "shared" / "data"))
 SOURCES = [("made", False), ("made", True), *([("shared", True)] if SHARED.is_dir() else [])]
+
+
+def gowalla(path, view="gowalla-12"):
+    return gowalla_views(path)[view]
+
+
+def census(*paths, view="census"):
+    return census_views(paths)[view]
 
 
 def checkin(user, latitude, longitude):
@@ -74,12 +82,12 @@ def one_by_one(checkins, rows, columns):
 def test_gowalla_counts_users_by_most_visited_cell(source, zipped, tmp_path):
     checkins = {"made": made_checkins, "shared": shared_checkins}[source]()
     path = written(tmp_path / "checkins", [checkin(*each) for each in checkins], zipped)
-    literal, other = gowalla(path).counts, gowalla(path, published_counts.CELLS_25).counts
+    literal, other = gowalla(path).counts, gowalla(path, "gowalla-25").counts
     assert literal == one_by_one(checkins, 3, 4)
     assert other == one_by_one(checkins, 5, 5)
     if source == "shared":
         assert (literal, other) == (published_counts.GOWALLA_12, published_counts.GOWALLA_25)
-        assert gowalla(path, least=0.01).counts == population("gowalla").counts
+        assert gowalla(path, "gowalla").counts == population("gowalla").counts
 
 
 @pytest.mark.parametrize(("source", "zipped"), SOURCES)
@@ -93,7 +101,7 @@ def test_census_counts_persons_by_wage(source, zipped, tmp_path):
     zero, held = wage_histogram(path)
     assert zero == wages.count(0)
     assert held == Counter(wage // 100 for wage in wages if wage)
-    full, merged = census(path, merged=False), census(path)
+    full, merged = census(path, view="census-full"), census(path)
     assert full.users == len(wages)
     assert len(full.labels) == 100
     assert merged.users == len(wages) - zero
@@ -122,7 +130,7 @@ def test_the_box_is_closed_and_lines_belong_to_the_north_and_east(tmp_path):
     path = written(tmp_path / "edges", lines)
     cells = np.flatnonzero(gowalla(path).counts)
     np.testing.assert_array_equal(cells, [0, 5, 7, 11])
-    np.testing.assert_array_equal(np.flatnonzero(gowalla(path, published_counts.CELLS_25).counts), [0, 6, 19, 24])
+    np.testing.assert_array_equal(np.flatnonzero(gowalla(path, "gowalla-25").counts), [0, 6, 19, 24])
 
 
 def test_blocks_of_lines_do_not_show(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from faircount.cli import main
 from faircount.core.errors import InputError
 from faircount.experiments.data.loaders import original_data
-from faircount.experiments.data.populations import in_use, population, using
+from faircount.experiments.data.populations import IN_USE, population, using
 from faircount.experiments.report.reproduce import reproduce
 from faircount.experiments.studies.study import holders
 
@@ -56,7 +56,7 @@ def test_populations_come_from_the_files(folder):
         assert sum(holders("gowalla")) == 1000
         assert population("uniform").source == "uniform on 30 items"
     assert holders("gowalla") == built_in
-    assert not in_use()
+    assert not IN_USE.get()
 
 
 def test_one_data_set_may_be_missing(folder):

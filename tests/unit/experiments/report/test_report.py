@@ -16,7 +16,7 @@ from faircount.experiments.report.outcome import CURVE_TITLES
 from faircount.experiments.report.sentences import CURVE_FINDINGS, equal_privacy, local
 from faircount.experiments.studies import exact_curves, squared_errors
 from faircount.experiments.studies.judging import AGREES, RUNS, Verdict
-from faircount.experiments.studies.registry import STUDIES, Plan, load, measure
+from faircount.experiments.studies.registry import STUDIES, load, measure
 from faircount.experiments.studies.study import ACTING, COUNTS, Expected, Line
 
 
@@ -247,7 +247,7 @@ def test_pictures_leave_the_users_settings_alone():
 
 
 def test_table_1_and_data_sets():
-    lines = measure([STUDIES["table1"]], Plan(2, 3, workers=1))["table1"]
+    lines = measure([STUDIES["table1"]], 2, seed=3, workers=1)["table1"]
     found = tables.costs(lines)
     sent = next(each for each in found if each["protocol"] == "DPDS" and each["cost"] == "user: field elements sent")
     assert (sent["printed_value"], sent["corrected_value"], sent["counted"]) == (1210, 600, 600)

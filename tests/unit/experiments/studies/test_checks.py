@@ -7,7 +7,7 @@ import pytest
 
 from faircount.experiments.studies import fig5, squared_errors, weighted_groups
 from faircount.experiments.studies.checks import FALSE_ALARM, check, probability
-from faircount.experiments.studies.registry import STUDIES
+from faircount.experiments.studies.registry import STUDIES, task
 from faircount.experiments.studies.study import COUNTS, Expected, Line, lines_of
 from faircount.sweep.sweep import sweep
 
@@ -19,9 +19,7 @@ def line(mean, expected, runs=20, error=0.1, **point):
 def measured(name, runs, seed=3):
     study = STUDIES[name]
     points = [point for point in study.named() if point["how"] == COUNTS]
-    return [
-        each for found in sweep(study.task, points, runs=runs, seed=seed, workers=1) for each in lines_of(study, found)
-    ]
+    return [each for found in sweep(task, points, runs=runs, seed=seed, workers=1) for each in lines_of(study, found)]
 
 
 def test_runs_agree_with_the_theory_of_figure_2():

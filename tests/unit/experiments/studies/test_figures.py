@@ -22,7 +22,7 @@ from faircount.experiments.studies import (
     weighted_groups,
 )
 from faircount.experiments.studies.error_law import expected_error
-from faircount.experiments.studies.registry import STUDIES, Plan, measure, task
+from faircount.experiments.studies.registry import STUDIES, measure, task
 from faircount.experiments.studies.squared_errors import acted, blend, estimates
 from faircount.experiments.studies.study import ACTING, COUNTS, DATA, Expected, Line, holders, one, select
 from faircount.mechanisms.local_frequency import GRR
@@ -59,7 +59,7 @@ def test_every_item_of_the_figures_has_one_percent_of_the_users():
 def _theory(module, **wanted):
     points = [point for point in module.points() if all(point.get(k) == v for k, v in wanted.items())]
     assert len(points) == 1
-    return module.theory(points[0])
+    return module.STUDY.theory(points[0])
 
 
 def test_theory_of_figure_1_is_the_papers_formulas():
@@ -232,11 +232,11 @@ def test_counters_of_fixed_protocols_are_their_formulas():
 
 def test_one_sweep_serves_several_studies_and_repeats_itself():
     studies = [STUDIES["fig2"], STUDIES["table2"]]
-    first, again = (measure(studies, Plan(2, 7, workers=1)) for _ in range(2))
+    first, again = (measure(studies, 2, seed=7, workers=1) for _ in range(2))
     assert first == again
     assert set(first) == {"fig2", "table2"}
     assert len(first["fig2"]) == len(fig2.points())
-    assert measure([STUDIES["fig2"]], Plan(2, 7, workers=1))["fig2"] == first["fig2"]
+    assert measure([STUDIES["fig2"]], 2, seed=7, workers=1)["fig2"] == first["fig2"]
 
 
 def test_a_line_has_both_normalizations():
@@ -253,7 +253,7 @@ def test_a_line_has_both_normalizations():
 def test_tasks_are_found_by_the_name_of_the_study():
     point = {"study": "fig2", **fig2.points()[0]}
     found = task(point, np.random.default_rng(3), 2)
-    assert found.keys() == fig2.theory(point).keys()
+    assert found.keys() == fig2.STUDY.theory(point).keys()
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])

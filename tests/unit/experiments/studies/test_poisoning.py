@@ -9,13 +9,13 @@ from faircount.experiments.report.figure_style import style
 from faircount.experiments.report.figures import POISONING_LOOKS, draw_poisoning
 from faircount.experiments.studies import poisoning
 from faircount.experiments.studies.checks import check
-from faircount.experiments.studies.registry import Plan, measure
+from faircount.experiments.studies.registry import measure
 from faircount.experiments.studies.study import ACTING, COUNTS, Line, holders, one, select
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[Line]:
-    return measure([poisoning.STUDY], Plan(60, 5, workers=1))["poisoning"]
+    return measure([poisoning.STUDY], 60, seed=5, workers=1)["poisoning"]
 
 
 def test_runs_agree_with_theory(lines: list[Line]) -> None:

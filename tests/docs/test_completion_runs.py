@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from completion_runs import completes, played
 from scipy.stats import binom
 
 from faircount.core.errors import ParameterError
@@ -10,7 +11,6 @@ from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.survey.topology import Attendance
 from faircount.protocol.topologies.explicit.completion import tolerable_loss
 from faircount.protocol.wire.messages import Published
-from faircount.testing.completion import completes, played
 
 
 @pytest.mark.parametrize(("topology", "minimum", "loss"), [(SERVERS, 18, 0.1), (EXPLICIT, 8, 0.15), (MASKED, 10, 0.3)])
