@@ -170,8 +170,8 @@ class Mechanism(ABC):
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) that the parameters were made for; None where they do not fix one."""
-        return None, None
+        """(epsilon, delta) that the parameters were made for, its fields; None where they do not fix one."""
+        return getattr(self, "epsilon", None), getattr(self, "delta", None)
 
     def guarantee(
         self,

@@ -24,7 +24,7 @@ from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, one_hot
 from faircount.sharing.field import to_signed
 
 MOST_COINS = 10**8
@@ -93,11 +93,6 @@ class Decoys(NoiseMechanism):
         made = cls(**wanted.crowd, **wanted.promise, **coins)
         return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
 
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; coins leave delta open."""
-        return self.epsilon, self.delta
-
     @cached_property
     def D(self) -> int:  # noqa: N802 - the name used on paper
         """Fair coins per item of all users together."""
@@ -109,11 +104,6 @@ class Decoys(NoiseMechanism):
     def parameters(self) -> dict[str, float]:
         """D comes with those of all noise mechanisms."""
         return {**super().parameters, "D": self.D}
-
-    @property
-    def derived(self) -> Derived:
-        """h and D."""
-        return Derived(h=self.h, D=self.D)
 
     @property
     def every_user_alike(self) -> bool:

@@ -178,11 +178,6 @@ class DPDG(TableNoise):
         return normal_errors(self.planned**2 * included / self.h + rounding, included)
 
     @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; `guarantee` says what became of it."""
-        return self.epsilon, self.delta
-
-    @property
     def parameters(self) -> dict[str, float]:
         """Epsilon, delta and sigma of one release come with those of all noise mechanisms."""
         return {**super().parameters, "epsilon": self.epsilon, "delta": self.delta, "sigma": self.planned}

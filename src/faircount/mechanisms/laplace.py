@@ -133,11 +133,6 @@ class LaplaceNoise(BoundedNoise):
         return Calibrated(made, partial(total_delta, wanted, made.table_delta))
 
     @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, None): what delta there is comes from the table alone."""
-        return self.epsilon, None
-
-    @property
     def parameters(self) -> dict[str, float]:
         """The epsilon of one release comes with those of all mechanisms that make shares."""
         return {**super().parameters, "epsilon": self.epsilon}

@@ -18,7 +18,6 @@ from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import coin_noise
-from faircount.mechanisms.secret_shared import Derived
 from faircount.mechanisms.verified import Placement, VerifiedCoins, fair_bits
 from faircount.mechanisms.worst_pair import WorstPair
 
@@ -66,11 +65,6 @@ class PlacedCoins(VerifiedCoins):
     def parameters(self) -> dict[str, float]:
         """m comes with those of all coins."""
         return {**super().parameters, "m": self.coins_per_user}
-
-    @property
-    def derived(self) -> Derived:
-        """D."""
-        return Derived(D=self.D)
 
     @property
     def default_adversary(self) -> Adversary:

@@ -27,7 +27,7 @@ from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
+from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.mechanisms.worst_pair import Part, WorstPair
 
 TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
@@ -143,11 +143,6 @@ class Sampling(FrequencyMechanism):
     def participants(self) -> Adversary:
         """The insiders that p was calibrated for."""
         return insiders(self.insiders)
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) asked for."""
-        return self.epsilon, self.delta
 
     @cached_property
     def coin(self) -> DrawTable:
@@ -305,11 +300,6 @@ class DPDS(Sampling, SharedMechanism):
     def parameters(self) -> dict[str, float]:
         """The modulus comes with those of all sampling."""
         return {**super().parameters, "q": self.modulus}
-
-    @property
-    def derived(self) -> Derived:
-        """p."""
-        return Derived(p=self.rate)
 
     @property
     def reach(self) -> int:

@@ -6,7 +6,7 @@ total:   sum of the rows mod q, which is what additive shares of the rows add up
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -99,9 +99,9 @@ class FieldMechanism(FrequencyMechanism):
         """
 
     @property
-    @abstractmethod
     def derived(self) -> Derived:
-        """What follows from the settings."""
+        """What follows from the settings, of which each mechanism has some."""
+        return Derived(**{each.name: getattr(self, each.name, None) for each in fields(Derived)})
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -338,11 +338,6 @@ class TableNoise(BoundedNoise, NoiseMechanism):
     @abstractmethod
     def table(self) -> DrawTable:
         """The law, in grid steps, that a user draws from for each entry; public, the same for all."""
-
-    @property
-    def derived(self) -> Derived:
-        """h and the table of the noise."""
-        return Derived(h=self.h, table=self.table)
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus a draw from the table in every entry."""

@@ -28,7 +28,7 @@ from faircount.mechanisms.laplace import (
     laplace_noise,
     laplace_table,
 )
-from faircount.mechanisms.secret_shared import AUDITED_USERS, Derived
+from faircount.mechanisms.secret_shared import AUDITED_USERS
 from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import sum_rows, to_signed
@@ -119,11 +119,6 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
     name: ClassVar[str] = "server-laplace"
 
     @property
-    def derived(self) -> Derived:
-        """The table of the noise."""
-        return Derived(table=self.table)
-
-    @property
     def table(self) -> DrawTable:
         """The law that a server draws from for each item; public, the same for both."""
         return laplace_table(self.epsilon, 1)[0]
@@ -195,11 +190,6 @@ class ServerCoins(ServerNoise, VerifiedCoins):
     def coins_added(self) -> int:
         """D of each server."""
         return 2 * self.D
-
-    @property
-    def derived(self) -> Derived:
-        """D."""
-        return Derived(D=self.D)
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """The heads of D coins for every item."""

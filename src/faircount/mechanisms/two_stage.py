@@ -25,7 +25,7 @@ from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, distinct_keys
 from faircount.mechanisms.sampling import Sampling, hidden_by_floor
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, Derived, FieldMechanism
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, FieldMechanism
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import dtype_for, sum_rows
 
@@ -145,11 +145,6 @@ class TSS(Sampling, FieldMechanism):
     def parameters(self) -> dict[str, float]:
         """alpha, gamma and the modulus come with those of all sampling."""
         return {**super().parameters, "alpha": self.alpha, "gamma": self.gamma, "q": self.modulus}
-
-    @property
-    def derived(self) -> Derived:
-        """p of the first stage."""
-        return Derived(p=self.rate)
 
     @property
     def reach(self) -> int:

@@ -220,11 +220,6 @@ class VerifiedCoins(VerifiedMechanism):
         return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
 
     @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; coins leave delta open."""
-        return self.epsilon, self.delta
-
-    @property
     def D(self) -> int:  # noqa: N802 - the name used on paper
         """Fair coins per item: of each server, or of the users together."""
         if self.epsilon is None or self.delta is None:
