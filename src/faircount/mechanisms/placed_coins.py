@@ -17,13 +17,13 @@ from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.decoys import coin_noise
-from faircount.mechanisms.verified import Placement, VerifiedCoins, fair_bits
+from faircount.mechanisms.decoys import CoinNoise, coin_noise
+from faircount.mechanisms.verified import Placement, VerifiedMechanism, fair_bits
 from faircount.mechanisms.worst_pair import WorstPair
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedCoins(VerifiedCoins):
+class PlacedCoins(CoinNoise, VerifiedMechanism):
     """D fair coins per item, of D different users: unconditional, and no user can bias them.
 
     D = D0 + t: D0 coins protect enough, and t insiders know at most t of an item's coins, wherever they are placed and
@@ -41,10 +41,9 @@ class PlacedCoins(VerifiedCoins):
                 f"{self.users} users may be left: invite {self.D + self.dropouts} or more, or choose server-laplace"
             )
 
-    @classmethod
-    def made_of(cls, needed: int, insiders: int) -> int:
+    def made_of(self, needed: int) -> int:
         """One more for every insider."""
-        return needed + insiders
+        return needed + self.insiders
 
     @property
     def fewest(self) -> int:
@@ -56,10 +55,10 @@ class PlacedCoins(VerifiedCoins):
         """m: enough for D coins of every item from n_min users. At most N, because n_min is at least D."""
         return -(-self.D * self.N // self.fewest)
 
-    @property
-    def coins_added(self) -> int:
-        """D."""
-        return self.D
+    def coins_between(self, included: int) -> tuple[int, int]:
+        """D, whoever takes part."""
+        self.takes_part(included)
+        return self.D, self.D
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -20,7 +20,7 @@ from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversar
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.decoys import coin_noise, heads
+from faircount.mechanisms.decoys import CoinNoise, coin_noise, heads
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.laplace import (
     LaplaceNoise,
@@ -29,7 +29,7 @@ from faircount.mechanisms.laplace import (
     laplace_table,
 )
 from faircount.mechanisms.secret_shared import AUDITED_USERS
-from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
+from faircount.mechanisms.verified import VerifiedMechanism
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import sum_rows, to_signed
 
@@ -171,7 +171,7 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerCoins(ServerNoise, VerifiedCoins):
+class ServerCoins(CoinNoise, ServerNoise):
     """Both servers add the heads of D fair coins to every count: for many releases, where coins cost less than Laplace.
 
     Give epsilon and delta (D is then the smallest number that is enough against one server), or D itself as `coins`
@@ -181,15 +181,14 @@ class ServerCoins(ServerNoise, VerifiedCoins):
     name: ClassVar[str] = "server-coins"
     means: ClassVar[dict[str, str]] = {"coins": "D, fair coins per item of each server, instead of delta"}
 
-    @classmethod
-    def made_of(cls, needed: int, insiders: int) -> int:
+    def made_of(self, needed: int) -> int:
         """All that are needed come from one server."""
         return needed
 
-    @property
-    def coins_added(self) -> int:
-        """D of each server."""
-        return 2 * self.D
+    def coins_between(self, included: int) -> tuple[int, int]:
+        """D of each server, whoever takes part."""
+        self.takes_part(included)
+        return 2 * self.D, 2 * self.D
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """The heads of D coins for every item."""
