@@ -14,19 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses, randomized_response
-from faircount.accounting.exact import laplace_delta
-from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise, heads
-from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.laplace import (
     LaplaceNoise,
     laplace_bound,
     laplace_noise,
-    laplace_table,
 )
 from faircount.mechanisms.secret_shared import AUDITED_USERS
 from faircount.mechanisms.verified import VerifiedMechanism
@@ -119,17 +115,17 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
     name: ClassVar[str] = "server-laplace"
 
     @property
-    def table(self) -> DrawTable:
-        """The law that a server draws from for each item; public, the same for both."""
-        return laplace_table(self.epsilon, 1)[0]
+    def draws(self) -> int:
+        """One of a server is enough."""
+        return 1
 
-    def table_delta(self, epsilon: float, releases: int) -> float:
-        """What one server's finite table costs over all releases at the total epsilon, two counts being moved."""
-        return releases * self._distance(Relation.REPLACE_ONE) * (1 + math.exp(min(epsilon, 700.0)))
+    def hidden(self, adversary: Adversary) -> int:
+        """That of one server; who sees a user's own report needs no noise to read it."""
+        return 0 if adversary == COLLECTOR else 1
 
-    def _distance(self, relation: Relation) -> float:
-        """Total variation distance of the draws that hide a user from the ideal ones."""
-        return (2 if relation is Relation.REPLACE_ONE else 1) * laplace_table(self.epsilon, 1)[1]
+    def share(self, included: int) -> float:
+        """Both servers make all of it, however many users took part."""
+        return 2
 
     def noise_reach(self, entries: int, tail: float) -> int:
         """Of the noise of both servers."""
@@ -139,35 +135,10 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
         """A draw from the table for every item."""
         return self.table.draw(self.N, entropy)
 
-    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Noisy counts for the counts of those who took part."""
-        stop = -math.expm1(-self.epsilon / 2)
-        noise = rng.negative_binomial(2, stop, self.N) - rng.negative_binomial(2, stop, self.N)
-        return np.asarray(self.present(population) + noise)
-
-    def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is that of both servers, however many users took part."""
-        self.takes_part(included)
-        return Channel(1.0, noise=laplace_noise(self.epsilon, 2))
-
     @property
     def one_server(self) -> Channel:
         """The noise of one server alone."""
         return Channel(1.0, noise=laplace_noise(self.epsilon, 1))
-
-    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of one server's ideal noise plus what the table may add."""
-        if adversary == COLLECTOR:
-            return 1.0
-        pure = self.epsilon if relation is Relation.REPLACE_ONE else self.epsilon / 2
-        lost = (1 + math.exp(min(epsilon, pure))) * self._distance(relation)
-        return min(1.0, laplace_delta(self.epsilon, 1, epsilon, relation) + lost)
-
-    def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, each a randomized response of epsilon / 2."""
-        if adversary == COLLECTOR:
-            return None
-        return Losses((randomized_response(self.epsilon / 2),) * 2, self._distance(Relation.REPLACE_ONE))
 
 
 @dataclass(frozen=True, kw_only=True)
