@@ -80,14 +80,6 @@ def laplace_noise(epsilon: float, share: float) -> NoiseLaw:
     return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
 
 
-def servable_epsilon(value: object) -> float:
-    """An epsilon that a table can serve."""
-    epsilon = positive("epsilon", value)
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        raise ParameterError(f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}")
-    return epsilon
-
-
 def laplace_bound(epsilon: float, share: float, tail: float) -> int:
     """B with P(|a fraction `share` of the noise made for epsilon| > B) <= tail."""
     a, top = math.exp(-epsilon / 2), 2 * math.log(-math.expm1(-epsilon / 2))
@@ -106,7 +98,10 @@ class LaplaceNoise(BoundedNoise):
     epsilon: float
 
     def __post_init__(self) -> None:
-        keep(self, epsilon=servable_epsilon(self.epsilon))
+        keep(self, epsilon=positive("epsilon", self.epsilon))
+        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            served = f"between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}"
+            raise ParameterError(f"epsilon must lie {served}, not {self.epsilon:g}")
         super().__post_init__()
 
     @property

@@ -5,14 +5,13 @@ each coin whether it is turned over (b counts as 1 - b) and which item it goes t
 has a fair coin then, whatever it sent; and an honest one's coin stays secret, because only sums are opened.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, Guarantee, insiders
+from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, insiders
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
@@ -83,15 +82,8 @@ class PlacedCoins(CoinNoise, VerifiedMechanism):
         """Whether the coins of so many members are enough: D different users for an item, and D N coins in all."""
         return members >= self.D and members * self.coins_per_user >= self.D * self.N
 
-    def realized(
-        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
-    ) -> Guarantee:
-        """As promised while there are coins enough for every item; without them no sum is opened."""
-        self._enough(included)
-        at = self.promise[0] if epsilon is None else epsilon
-        return self.guarantee(epsilon=at, adversary=self.default_adversary)
-
-    def _enough(self, members: int) -> int:
+    def enough(self, members: int) -> int:
+        """There must be coins enough for every item."""
         if not self.suffices(self.takes_part(members)):
             raise RefusedError(
                 f"{members} users with {self.coins_per_user} coins each cannot give {self.D} coins of different users "
@@ -104,7 +96,7 @@ class PlacedCoins(CoinNoise, VerifiedMechanism):
 
         D members in a row are different because there are at least D; a member's next coin goes to a later item.
         """
-        order = np.argsort(entropy.words(self._enough(members), np.uint64), kind="stable")
+        order = np.argsort(entropy.words(self.enough(members), np.uint64), kind="stable")
         slots = np.arange(self.D * self.N).reshape(self.N, self.D).T
         turned = fair_bits(slots.size, entropy).reshape(slots.shape).astype(np.bool_)
         return Placement(order[slots % members], slots // members, turned)

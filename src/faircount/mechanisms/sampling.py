@@ -30,8 +30,6 @@ from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.mechanisms.worst_pair import Part, WorstPair
 
-TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
-
 _p_for_releases = lru_cache(64)(sampling_probability_for_releases)  # the same for any number of users
 
 
@@ -144,6 +142,11 @@ class Sampling(FrequencyMechanism):
         """The insiders that p was calibrated for."""
         return insiders(self.insiders)
 
+    @property
+    def reach(self) -> int:
+        """A sum of n bits."""
+        return self.n
+
     @cached_property
     def coin(self) -> DrawTable:
         """The user's Bernoulli(p), exact to 128 bits."""
@@ -182,7 +185,7 @@ class Sampling(FrequencyMechanism):
     def _enumerated(self, adversary: Adversary) -> int:
         """With two items: users (neither insiders nor dropouts) whose every split is compared; 0 where none is."""
         k, left = self.crowd(adversary), (self.users or 0) - adversary.insiders - self.dropouts
-        return left if self.N == 2 and k and 2 * k < left <= TWO_ITEMS_LIMIT else 0
+        return left if self.N == 2 and k and 2 * k < left <= exact.ENUMERATED_USERS else 0
 
     def worst_crowds(self, adversary: Adversary, epsilon: float) -> tuple[int, int]:
         """Numbers of other holders of two items at which a user who changes between them is hidden least."""
@@ -300,11 +303,6 @@ class DPDS(Sampling, SharedMechanism):
     def parameters(self) -> dict[str, float]:
         """The modulus comes with those of all sampling."""
         return {**super().parameters, "q": self.modulus}
-
-    @property
-    def reach(self) -> int:
-        """A sum of n bits."""
-        return self.n
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""

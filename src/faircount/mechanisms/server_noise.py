@@ -7,14 +7,13 @@ of users is too small for it. The price is a variance twice that of noise which 
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.mechanisms.count_law import Channel
@@ -67,14 +66,6 @@ class ServerNoise(VerifiedMechanism):
     def condition(self, adversary: Adversary) -> str | None:
         """The server on which the guarantee relies."""
         return None if adversary == COLLECTOR else f"{_RELIED_ON.get(adversary, 'S1 or S2')} {ADDS}"
-
-    def realized(
-        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
-    ) -> Guarantee:
-        """As promised, whoever is missing: the servers' noise does not depend on the users."""
-        self.takes_part(included)
-        at = self.promise[0] if epsilon is None else epsilon
-        return self.guarantee(epsilon=at, adversary=self.default_adversary)
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
         """Any data will do. A server knows its own noise, a reader neither one's."""

@@ -146,11 +146,6 @@ class TSS(Sampling, FieldMechanism):
         """alpha, gamma and the modulus come with those of all sampling."""
         return {**super().parameters, "alpha": self.alpha, "gamma": self.gamma, "q": self.modulus}
 
-    @property
-    def reach(self) -> int:
-        """A sum of n bits."""
-        return self.n
-
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, p p_chi)."""
         return Channel(self.rate * self.p_chi)

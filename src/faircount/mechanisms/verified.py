@@ -10,14 +10,14 @@ before turn over and give to the items (`placed_coins.py`).
     opened    the sum of both: counts and noise, of which `channel` is the exact law
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import Adversary
+from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.core.arrays import Ints, Marks, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
@@ -123,9 +123,21 @@ class VerifiedMechanism(SharedMechanism):
         """What one server adds to its own sum: nothing where the users make the noise."""
         return np.zeros(self.N, dtype=np.int64)
 
+    def enough(self, members: int) -> int:
+        """So many members, refused if no sum of theirs may be opened."""
+        return self.takes_part(members)
+
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """As promised, whoever is missing, or no sum is opened."""
+        self.enough(included)
+        at = self.promise[0] if epsilon is None else epsilon
+        return self.guarantee(epsilon=at, adversary=self.default_adversary)
+
     def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
         """Which coins of so many members count for which item; `entropy` is what no member knew when it reported."""
-        self.takes_part(members)
+        self.enough(members)
         return Placement.none(self.N)
 
     def tally(self, blocks: Iterable[Residues]) -> Tally:
