@@ -190,12 +190,12 @@ class GroupedHistogram(Frequencies):
 
 def _group(name: str, result: Result, weight: float) -> dict[str, Any]:
     said = result.guarantee
-    privacy = {"epsilon": said.epsilon, "delta": said.delta}
     return {
         "group": name,
         "users": result.included,
         "mechanism": result.mechanism.name,
-        **privacy,
+        "epsilon": said.epsilon,
+        "delta": said.delta,
         "weight": float(weight),
     }
 
