@@ -63,6 +63,7 @@ class CoinNoise(SharedMechanism):
         "delta": "probability with which more than epsilon may be lost",
         "coins": "D, fair coins per item in all, instead of delta",
     }
+    run_with: ClassVar[dict[str, str]] = {"D": "D"}
     epsilon: float | None = None
     delta: float | None = None
     coins: int | None = None
@@ -107,11 +108,6 @@ class CoinNoise(SharedMechanism):
         if self.epsilon is None or self.delta is None:
             return self.coins or 0  # never 0: __post_init__ saw to it
         return self.made_of(decoys_needed(self.epsilon, self.delta))
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """D comes with those of all shared mechanisms."""
-        return {**super().parameters, "D": self.D}
 
     def coins_in(self, included: int) -> int:
         """D' for this many included users; who they are matters unless all are or all have equally many coins."""

@@ -95,6 +95,7 @@ class LaplaceNoise(BoundedNoise):
     """What all mechanisms with this noise have in common, whoever adds it: its law, and its exact privacy."""
 
     means: ClassVar[dict[str, str]] = {"epsilon": "privacy loss it is made for"}
+    run_with: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -175,11 +176,6 @@ class LaplaceNoise(BoundedNoise):
             return None
         distance = 2 * hidden * laplace_table(self.epsilon, self.draws)[1]
         return Losses((randomized_response(self.epsilon / 2),) * 2, distance)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The epsilon of one release comes with those of all mechanisms that make shares."""
-        return {**super().parameters, "epsilon": self.epsilon}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ class PlacedCoins(CoinNoise, VerifiedMechanism):
     """
 
     name: ClassVar[str] = "placed-coins"
+    run_with: ClassVar[dict[str, str]] = {"m": "coins_per_user"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,11 +59,6 @@ class PlacedCoins(CoinNoise, VerifiedMechanism):
         """D, whoever takes part."""
         self.takes_part(included)
         return self.D, self.D
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """m comes with those of all coins."""
-        return {**super().parameters, "m": self.coins_per_user}
 
     @property
     def default_adversary(self) -> Adversary:

@@ -89,6 +89,7 @@ class Sampling(FrequencyMechanism):
         "insiders": "colluding participants, taken off the floor",
         "dropouts": "users who may vanish, taken off the floor",
     }
+    run_with: ClassVar[dict[str, str]] = {name: name for name in ("p", "floor", "insiders", "dropouts")}
 
     p: float | None = None
     epsilon: float | None = None
@@ -131,11 +132,6 @@ class Sampling(FrequencyMechanism):
     def rate(self) -> float:
         """Probability that a record is counted."""
         return self.p or 0.0  # never zero: __post_init__ saw to it
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """p, and who is counted on."""
-        return {"p": self.rate, "floor": self.floor, "insiders": self.insiders, "dropouts": self.dropouts}
 
     @property
     def participants(self) -> Adversary:
@@ -298,11 +294,6 @@ class DPDS(Sampling, SharedMechanism):
     """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
 
     name: ClassVar[str] = "dpds"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The modulus comes with those of all sampling."""
-        return {**super().parameters, "q": self.modulus}
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""

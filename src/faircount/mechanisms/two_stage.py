@@ -81,6 +81,7 @@ class TSS(Sampling, FieldMechanism):
         "alpha": "share of the items that a user reports",
         "gamma": "how much likelier a reported set holds the own item",
     }
+    run_with: ClassVar[dict[str, str]] = {"alpha": "alpha", "gamma": "gamma"}
     alpha: float
     gamma: float = 1.0
 
@@ -140,11 +141,6 @@ class TSS(Sampling, FieldMechanism):
     def covered_colluders(self) -> int:
         """None: Algorithm 3 claims nothing against participants."""
         return 0
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """alpha, gamma and the modulus come with those of all sampling."""
-        return {**super().parameters, "alpha": self.alpha, "gamma": self.gamma, "q": self.modulus}
 
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, p p_chi)."""
@@ -316,6 +312,7 @@ class TSSPrime(TSS):
 
     name: ClassVar[str] = "tss-prime"
     means: ClassVar[dict[str, str]] = {"phi": "colluding users who together learn no bit"}
+    run_with: ClassVar[dict[str, str]] = {"phi": "phi"}
     phi: int = 1
 
     def __post_init__(self) -> None:
@@ -343,11 +340,6 @@ class TSSPrime(TSS):
     def covered_colluders(self) -> int:
         """phi."""
         return self.phi
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """phi comes with those of TSS."""
-        return {**super().parameters, "phi": self.phi}
 
     def _bystanders(self, others: int) -> Ints:
         """More users than phi in all."""
