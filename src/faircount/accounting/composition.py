@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,7 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
     return (first + np.concatenate(([0.0], np.cumsum(np.log(ratios)))))[::-1]
 
 
+@lru_cache(64)
 def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) -> float:
     """The largest epsilon of each of `releases` Laplace releases that together are (epsilon, delta)-private.
 
@@ -178,6 +179,7 @@ def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) ->
     )
 
 
+@lru_cache(64)
 def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float = STEP) -> int:
     """The smallest number of fair coins per item so that `releases` releases together are (epsilon, delta)-private."""
     count, limit = integer("releases", releases, least=1, most=_MOST_RELEASES), fraction("delta", delta)
@@ -204,6 +206,7 @@ def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float
     return math.ceil(smallest_within(delta_of, limit, low, high, 0.25 / high))
 
 
+@lru_cache(64)
 def sampling_probability_for_releases(
     floor: int, epsilon: float, delta: float, releases: int, step: float = 5 * STEP
 ) -> float:

@@ -34,8 +34,6 @@ MOST_COINS = 10**8
 MANY_COINS = 10**5
 """More coins than this are normal to four digits, and their law is not written out to plan a survey."""
 
-coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
-
 
 @lru_cache(64)
 def coins_delta(coins: int, epsilon: float, releases: int) -> float:
@@ -96,7 +94,7 @@ class CoinNoise(SharedMechanism):
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """As many fair coins as the composed privacy loss asks for."""
-        needed = coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
+        needed = decoys_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
         made = cls(**wanted.crowd, **(wanted.promise or {"coins": 1}))
         if not wanted.promise:
             made = replace(made, coins=made.made_of(needed))
@@ -198,16 +196,12 @@ class Decoys(CoinNoise, NoiseMechanism):
         return each + (np.arange(self.n) < more).astype(np.int64)
 
     def coins_of(self, users: NDArray[Any]) -> int:
-        """D', the coins per item of these users: distinct places in the roster, or a mask over it."""
+        """D', the coins per item of these users: distinct places in the roster."""
         chosen = np.asarray(users)
-        mask = np.zeros(self.n, dtype=np.bool_)
-        if chosen.dtype == np.bool_ and chosen.shape == mask.shape:
-            mask = chosen
-        elif chosen.dtype.kind in "iu" and chosen.ndim == 1 and np.all((chosen >= 0) & (chosen < self.n)):
-            mask[chosen] = True
-        if mask.sum() != (chosen.sum() if chosen.dtype == np.bool_ else chosen.size):
-            raise ParameterError(f"users must be distinct places in the roster of {self.n}, or a mask over it")
-        return int(self.allocation[mask].sum())
+        there = chosen.dtype.kind in "iu" and chosen.ndim == 1 and np.all((chosen >= 0) & (chosen < self.n))
+        if not there or np.unique(chosen).size < chosen.size:
+            raise ParameterError(f"users must be distinct places in the roster of {self.n}")
+        return int(self.allocation[chosen].sum())
 
     def coins_between(self, included: int) -> tuple[int, int]:
         """The fewest and the most coins that this many users can have."""

@@ -70,9 +70,6 @@ def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
     return table, math.ldexp(float(moved[0] + 2 * sum(moved[1:]) + cut), -_FIXED - 1)
 
 
-_epsilon_for_releases = lru_cache(64)(laplace_epsilon_for_releases)  # the same for any number of users
-
-
 @lru_cache(maxsize=64)
 def laplace_noise(epsilon: float, share: float) -> NoiseLaw:
     """The law of a fraction `share` of the noise that is made for epsilon; 2 is the sum of two whole ones."""
@@ -122,7 +119,7 @@ class LaplaceNoise(BoundedNoise):
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """Over R releases exactly a 2R-fold randomized response, and what the finite tables cost."""
         total, releases = wanted.epsilon, wanted.releases
-        each = total if releases == 1 else _epsilon_for_releases(total, wanted.delta * (1 - 1e-9), releases)
+        each = total if releases == 1 else laplace_epsilon_for_releases(total, wanted.delta * (1 - 1e-9), releases)
         made = cls(**wanted.crowd, epsilon=each)
 
         def total_delta() -> float:

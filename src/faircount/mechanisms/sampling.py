@@ -30,8 +30,6 @@ from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.mechanisms.worst_pair import Part, WorstPair
 
-_p_for_releases = lru_cache(64)(sampling_probability_for_releases)  # the same for any number of users
-
 
 @lru_cache(64)
 def _total_delta(crowd: int, p: float, epsilon: float, releases: int) -> float:
@@ -116,7 +114,7 @@ class Sampling(FrequencyMechanism):
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """The largest p that the floor allows."""
         crowd = hidden_by_floor(wanted)
-        p = _p_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
+        p = sampling_probability_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
         made = cls(**wanted.crowd, **wanted.promise, p=p, floor=wanted.floor)
         return Calibrated(made, lambda: _total_delta(crowd, p, wanted.epsilon, wanted.releases))
 

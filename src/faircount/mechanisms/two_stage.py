@@ -288,16 +288,6 @@ class TSS(Sampling, FieldMechanism):
         """S1 knows the sets, and may choose by them."""
         return "may drop out or be left out by S1" if adversary == S1 else super()._leaving(adversary)
 
-    @property
-    def s1_epsilon(self) -> float:
-        """Tight local epsilon of the set A alone, before any result is published."""
-        return two_stage.s1_epsilon(self.rate, self.reported / self.N, self.gamma)
-
-    @property
-    def s1_epsilon_paper(self) -> float:
-        """The paper's ln(gamma) for the same."""
-        return two_stage.s1_epsilon_paper(self.gamma)
-
 
 def reports_sets(mechanism: Mechanism) -> TSS:
     """The mechanism as one whose users report sets of items; refused if it is none."""
