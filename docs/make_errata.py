@@ -7,7 +7,7 @@ import numpy as np
 from page import write
 
 import faircount as fc
-from faircount.accounting import exact, gaussian, paper
+from faircount.accounting import exact, gaussian, paper, two_stage
 from faircount.accounting.guarantee import S1, Relation, insiders
 from faircount.estimation import weighting
 from faircount.experiments.studies import weighted_groups
@@ -111,7 +111,7 @@ def s1_view() -> str:
         seen, lying = (replace(made, dropouts=d).guarantee(epsilon=0.5, adversary=S1).delta for d in (0, 5))
         own = made.alpha * (1 - made.p + made.p * gamma / (made.alpha * gamma + 1 - made.alpha))
         lines.append(
-            f"| {label} | {own:.4g} | {made.s1_epsilon_paper:.4g} | {made.s1_epsilon:.4g} | {g(exact.sampling_delta(100, 0.5, 0.5))} | {g(seen)} | {g(lying)} |"
+            f"| {label} | {own:.4g} | {two_stage.s1_epsilon_paper(gamma):.4g} | {two_stage.s1_epsilon(0.5, 0.4, gamma):.4g} | {g(exact.sampling_delta(100, 0.5, 0.5))} | {g(seen)} | {g(lying)} |"
         )
     return "\n".join(lines)
 

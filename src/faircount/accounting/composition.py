@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,7 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
     return (first + np.concatenate(([0.0], np.cumsum(np.log(ratios)))))[::-1]
 
 
+@lru_cache(64)
 def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) -> float:
     """The largest epsilon of each of `releases` Laplace releases that together are (epsilon, delta)-private.
 
@@ -178,6 +179,7 @@ def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) ->
     )
 
 
+@lru_cache(64)
 def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float = STEP) -> int:
     """The smallest number of fair coins per item so that `releases` releases together are (epsilon, delta)-private."""
     count, limit = integer("releases", releases, least=1, most=_MOST_RELEASES), fraction("delta", delta)
@@ -204,6 +206,7 @@ def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float
     return math.ceil(smallest_within(delta_of, limit, low, high, 0.25 / high))
 
 
+@lru_cache(64)
 def sampling_probability_for_releases(
     floor: int, epsilon: float, delta: float, releases: int, step: float = 5 * STEP
 ) -> float:
@@ -259,10 +262,8 @@ def dominating_pair(epsilon: float, delta: float) -> LossPair:
 
 def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Releases to the same users whose parameters may depend on earlier results: epsilons and deltas add up."""
-    first, condition = _alike(guarantees)
     delta = min(1.0, sum(each.delta for each in guarantees))
-    epsilon = sum(each.epsilon for each in guarantees)
-    return replace(first, epsilon=epsilon, delta=delta, condition=condition, void=_void(guarantees))
+    return replace(_alike(guarantees), epsilon=sum(each.epsilon for each in guarantees), delta=delta)
 
 
 MEMBERSHIP = "it is public which group a user is in"
@@ -270,24 +271,20 @@ MEMBERSHIP = "it is public which group a user is in"
 
 def parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Releases to disjoint groups with public, fixed membership: nobody is in two, so the weakest one counts."""
-    first, condition = _alike(guarantees)
-    if len(guarantees) > 1 and MEMBERSHIP not in (condition or ""):
-        condition = MEMBERSHIP if condition is None else f"{condition} and {MEMBERSHIP}"
+    alike = _alike(guarantees)
+    if len(guarantees) > 1 and MEMBERSHIP not in (alike.condition or ""):
+        public = MEMBERSHIP if alike.condition is None else f"{alike.condition} and {MEMBERSHIP}"
+        alike = replace(alike, condition=public)
     epsilon = max(each.epsilon for each in guarantees)
-    delta = max(each.delta for each in guarantees)
-    return replace(first, epsilon=epsilon, delta=delta, condition=condition, void=_void(guarantees))
+    return replace(alike, epsilon=epsilon, delta=max(each.delta for each in guarantees))
 
 
-def _void(guarantees: Sequence[Guarantee]) -> str | None:
-    """One guarantee that does not hold leaves none of all together."""
-    return next((each.void for each in guarantees if each.void is not None), None)
-
-
-def _alike(guarantees: Sequence[Guarantee]) -> tuple[Guarantee, str | None]:
-    """The first guarantee and all conditions together; relation and adversary must be the same throughout."""
+def _alike(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """The first one under all conditions, for one relation and adversary; one that does not hold leaves none of all."""
     if not guarantees:
         raise ParameterError("give at least one guarantee")
     if len({each.relation for each in guarantees}) > 1 or len({each.adversary for each in guarantees}) > 1:
         raise ParameterError("guarantees combine only for one relation and one adversary: state them alike first")
     conditions = dict.fromkeys(each.condition for each in guarantees if each.condition is not None)
-    return guarantees[0], " and ".join(conditions) or None
+    void = next((each.void for each in guarantees if each.void is not None), None)
+    return replace(guarantees[0], condition=" and ".join(conditions) or None, void=void)

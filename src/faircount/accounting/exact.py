@@ -105,14 +105,13 @@ def sampling_delta_two_items(users: int, floor: int, p: float, epsilon: float) -
     p, eps = probability("p", p), min(checked_epsilon(epsilon), 700.0)
     if n > ENUMERATED_USERS or k == 0 or p == 1:
         return sampling_delta(k, p, eps)
-    return delta_bound(max(_replaced(a, n - 1 - a, p, eps) for a in range(k, n - k)))
+    return delta_bound(_replaced(*worst_two_items(n, k, p, eps), p, eps))
 
 
 def worst_two_items(users: int, floor: int, p: float, epsilon: float) -> tuple[int, int]:
     """The crowds (a, b), a + b = users - 1, whose pair (a + 1, b) -> (a, b + 1) has the largest delta for two items."""
-    n, k = integer("users", users, least=1), integer("floor", floor)
-    worst = max(range(k, n - k), key=lambda a: _replaced(a, n - 1 - a, p, min(epsilon, 700.0)))
-    return worst, n - 1 - worst
+    worst = max(range(floor, users - floor), key=lambda a: _replaced(a, users - 1 - a, p, min(epsilon, 700.0)))
+    return worst, users - 1 - worst
 
 
 def sampling_probability(floor: int, epsilon: float, delta: float) -> float:

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from faircount.accounting.composition import sampling_pair
 from faircount.accounting.divergence import LossPair, binomial_window, delta_bound, hockey_stick
 from faircount.accounting.exact import sampling_probability
 from faircount.accounting.guarantee import Relation
@@ -146,15 +147,12 @@ def _crowd_pair(k: int, law: _Reporting, lost: int) -> LossPair:
 
 
 def _count_laws(others: int, bit: float) -> tuple[Floats, Floats]:
-    """Log laws of Bin(K + 1, p1) and Bin(K, p1): their ratio is (K + 1)(1 - p1) / (K + 1 - x)."""
+    """Log laws of Bin(K + 1, p1) and Bin(K, p1)."""
     if bit == 1:
         return np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
-    first, log_p = binomial_window(others + 1, bit)
-    missing = others + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
-    with np.errstate(divide="ignore"):  # x = K + 1 is impossible without the user
-        log_q = log_p + np.log(missing / ((others + 1) * (1 - bit)))
-    kept = _core(np.maximum(log_p, log_q))
-    return log_p[kept], log_q[kept]
+    pair = sampling_pair(others, bit)
+    kept = _core(np.maximum(pair.log_p, pair.log_q))
+    return pair.log_p[kept], pair.log_q[kept]
 
 
 def _core(log_mass: Floats) -> slice:

@@ -18,7 +18,7 @@ from faircount.core.arrays import Floats, Ints, read_only
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 from faircount.core.validation import fraction, positive
 from faircount.estimation import weighting
-from faircount.estimation.homogeneity import HomogeneityTest, homogeneity, weights_or_fallback
+from faircount.estimation.homogeneity import HomogeneityTest, homogeneity
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import Frequencies
 from faircount.estimation.result import Result
@@ -190,12 +190,12 @@ class GroupedHistogram(Frequencies):
 
 def _group(name: str, result: Result, weight: float) -> dict[str, Any]:
     said = result.guarantee
-    privacy = {"epsilon": said.epsilon, "delta": said.delta}
     return {
         "group": name,
         "users": result.included,
         "mechanism": result.mechanism.name,
-        **privacy,
+        "epsilon": said.epsilon,
+        "delta": said.delta,
         "weight": float(weight),
     }
 
@@ -207,15 +207,18 @@ def combined(groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] =
     channels = [each.mechanism.channel(each.included) for each in results]
     table = np.array([each.aggregate for each in results], dtype=np.float64)
     test = homogeneity(table, channels, sizes, rng=np.random.default_rng(_TEST_SEED))
+    by_size = weighting.uwa(sizes)
     if wanted == "uwa":
-        return GroupedHistogram(groups, weighting.uwa(sizes), wanted, test, (*notes, test.words))
+        return GroupedHistogram(groups, by_size, wanted, test, (*notes, test.words))
     variances = [
         max(weighting.group_variance(c, table.shape[1], int(n)), 1e-12) for c, n in zip(channels, sizes, strict=True)
     ]
     weights = _weights(wanted, results, sizes, variances)
-    chosen = weights_or_fallback(test, weights, sizes)
-    used, tested = "uwa" if chosen.fallback else wanted, not np.allclose(weights, weighting.uwa(sizes))
-    return GroupedHistogram(groups, chosen.weights, used, test, (*notes, chosen.words), tested)
+    tested = not np.allclose(weights, by_size)
+    if test.rejected:
+        words = f"{test.words} Falling back to unweighted aggregation."
+        return GroupedHistogram(groups, by_size, "uwa", test, (*notes, words), tested)
+    return GroupedHistogram(groups, weights, wanted, test, (*notes, test.words), tested)
 
 
 def _weights(wanted: str, results: Sequence[Result], sizes: Ints, variances: Sequence[float]) -> Floats:

@@ -123,7 +123,13 @@ class LedgerFile:
         except FaircountError:
             fresh.unlink(missing_ok=True)
             raise
-        _sync_folder(self.path.parent)
+        try:
+            sync_folder(self.path.parent)  # a new name is on the disk only when its folder is
+        except OSError as problem:
+            raise FaircountError(
+                f"{self.path.parent} cannot be forced to the disk: {reason(problem)}; the ledger has changed, and may "
+                "change back if the power fails"
+            ) from None
 
 
 @dataclass
@@ -221,17 +227,6 @@ def _written(path: Path, mode: str) -> Iterator[Any]:
             yield target
     except OSError as problem:
         raise FaircountError(f"{path} cannot be written: {reason(problem)}; the ledger is as it was") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name is on the disk only when its folder is."""
-    try:
-        sync_folder(folder)
-    except OSError as problem:
-        raise FaircountError(
-            f"{folder} cannot be forced to the disk: {reason(problem)}; the ledger has changed, and may change back "
-            "if the power fails"
-        ) from None
 
 
 _HOW_TO_CREATE = "create it with faircount budget FILE --population NAME --epsilon TOTAL --delta TOTAL"

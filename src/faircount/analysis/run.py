@@ -5,7 +5,7 @@ messages between users, coordinator and aggregator (`protocol.play`); "shares" d
 messages, for crowds of any size. By default up to 2,000 users answer through "servers", everything else is "shares".
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.validation import integer, numbers
 from faircount.estimation.result import MeanResult, Result
-from faircount.mechanisms.base import DEFAULT_DELTA, Collected, FrequencyMechanism, Mechanism
+from faircount.mechanisms.base import DEFAULT_DELTA, Collected, FrequencyMechanism, Mechanism, Progress
 from faircount.mechanisms.local_mean import LocalMean
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, makes_shares
 
@@ -26,8 +26,6 @@ TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
 LARGER_DELTAS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.49)
 """At which a survey may state its guarantee where the usual delta is out of reach."""
-
-Progress = Callable[[int], None]
 
 
 class Options(TypedDict, total=False):

@@ -8,7 +8,7 @@ from faircount.core.arrays import Ints
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.planning.calibrate import families
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import option, percent
 from faircount.planning.plan import plan
 from faircount.planning.question import Question, cautions
@@ -47,8 +47,8 @@ class Terms:
         if self.mechanism == AUTO:
             made = plan(positions.size, items, self.epsilon, self.delta, floor=self.floor, colluding=self.colluding)
             found, reason = made.recommended, made.verdict
-        elif self.mechanism in (known := families()):
-            found = option(self.mechanism, known[self.mechanism], question)
+        elif self.mechanism in (known := frequency_mechanisms()):
+            found = option(known[self.mechanism], question)
             reason = f"{self.mechanism}: {found.reason}"
         else:
             raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}")

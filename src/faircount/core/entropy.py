@@ -96,21 +96,17 @@ class KeyStream(Entropy):
         return "KeyStream()"
 
 
-class SeededStream(Entropy):
+class SeededStream(KeyStream):
     """A repeatable stream for simulations and tests only; never for a release.
 
     seed: the same seed gives the same stream
     """
 
-    __slots__ = ("_stream", "seed")
+    __slots__ = ("seed",)
 
     def __init__(self, seed: int) -> None:
         self.seed = integer("seed", seed)
-        self._stream = key_stream(hashlib.sha256(f"faircount simulation {self.seed}".encode()).digest())
-
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Overwrite a contiguous byte array with the next bytes of the stream."""
-        fill_from(self._stream, out)
+        super().__init__(hashlib.sha256(f"faircount simulation {self.seed}".encode()).digest())
 
     def __repr__(self) -> str:
         return f"SeededStream({self.seed})"

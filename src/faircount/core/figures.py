@@ -1,6 +1,7 @@
 """Where figures are drawn: matplotlib is loaded when one is drawn, and not before."""
 
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,19 @@ def check_figure(path: Path) -> None:
 
 def blank_figure(width: float, height: float) -> Any:
     """A figure of so many inches that belongs to no window."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise FaircountError("plots need matplotlib: install faircount[plot]") from None
-    return Figure(figsize=(width, height), layout="constrained", dpi=150)
+    return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained", dpi=150)
 
 
 def shown_axes(width: float, height: float) -> Any:
     """Axes of a figure that a notebook shows by itself, and a program with `matplotlib.pyplot.show()`."""
+    return _matplotlib("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _matplotlib(part: str) -> Any:
     try:
-        from matplotlib import pyplot
+        return import_module(f"matplotlib.{part}")
     except ImportError:
         raise FaircountError("plots need matplotlib: install faircount[plot]") from None
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def save_figure(figure: Any, path: Path, about: str = "") -> None:

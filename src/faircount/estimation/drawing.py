@@ -22,9 +22,19 @@ def _size(result: Frequencies) -> tuple[float, float]:
 
 def result_axes(result: Frequencies, level: float, covers: str, axes: Any = None) -> Any:
     """Draw on the axes given, or on those of a new figure."""
-    target = shown_axes(*_size(result)) if axes is None else axes
-    _draw(target, result, level, covers)
-    return target
+    axes = shown_axes(*_size(result)) if axes is None else axes
+    bounds, places = result.interval(level, covers=covers), np.arange(len(result.items))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.barh(places, np.maximum(result.estimates, 0), color="#8fb8ad")
+    axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
+    points = bounds.width <= 0  # a line without length would not be seen
+    axes.plot(bounds.low[points], places[points], "|", color="black", markersize=9)
+    axes.set_yticks(places, [label(item) for item in result.items])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    _head(axes, result)
+    return axes
 
 
 def mean_axes(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:
@@ -43,22 +53,8 @@ def mean_axes(result: "MeanResult", level: float, covers: str, axes: Any = None)
 def result_file(result: Frequencies, path: Path, level: float, covers: str) -> None:
     """Draw into a file, in the format of its suffix."""
     figure = blank_figure(*_size(result))
-    _draw(figure.add_subplot(), result, level, covers)
+    result_axes(result, level, covers, figure.add_subplot())
     save_figure(figure, path, _promise(result))
-
-
-def _draw(axes: Any, result: Frequencies, level: float, covers: str) -> None:
-    bounds, places = result.interval(level, covers=covers), np.arange(len(result.items))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.barh(places, np.maximum(result.estimates, 0), color="#8fb8ad")
-    axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
-    points = bounds.width <= 0  # a line without length would not be seen
-    axes.plot(bounds.low[points], places[points], "|", color="black", markersize=9)
-    axes.set_yticks(places, [label(item) for item in result.items])
-    axes.invert_yaxis()
-    axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
-    _head(axes, result)
 
 
 def _head(axes: Any, result: "Frequencies | MeanResult") -> None:

@@ -16,7 +16,7 @@ from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.core.validation import MOST_USERS, fraction, numbers
 from faircount.estimation.consistency import consistent
-from faircount.estimation.weighting import combine, group_variance, total_variance, uwa
+from faircount.estimation.weighting import combine, group_variance, total_variance
 from faircount.mechanisms.count_law import Channel
 
 DRAWS = 999
@@ -34,15 +34,6 @@ class HomogeneityTest:
     p_value: float
     rejected: bool
     method: str
-    words: str
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ChosenWeights:
-    """Weights to use, and why."""
-
-    weights: Floats
-    fallback: bool
     words: str
 
 
@@ -64,13 +55,6 @@ def homogeneity(
     else:
         statistic, p_value, method = _simulated(table, channels, users, _needed(rng))
     return _verdict(statistic, p_value, method, fraction("significance", significance))
-
-
-def weights_or_fallback(test: HomogeneityTest, weights: ArrayLike, sizes: ArrayLike) -> ChosenWeights:
-    """The wanted weights, or unweighted aggregation where the test has rejected that the groups are alike."""
-    if test.rejected:
-        return ChosenWeights(uwa(sizes), True, f"{test.words} Falling back to unweighted aggregation.")
-    return ChosenWeights(np.asarray(weights, dtype=np.float64), False, test.words)
 
 
 def _verdict(statistic: float, p_value: float, method: str, significance: float) -> HomogeneityTest:

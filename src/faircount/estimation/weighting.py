@@ -47,15 +47,6 @@ def total_variance(sizes: ArrayLike, variances: ArrayLike, sigma2: float) -> Flo
     return _normalized(n / (v + _spread(sigma2)))
 
 
-def cpa(sizes: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats]:
-    """Everybody at the smallest epsilon: weights as `uwa`, and the variances that the groups then have.
-
-    For mechanisms whose noise is per group rather than per user give V_g = N v / n_g with the strictest group's v.
-    """
-    n, v = _groups(sizes, variances)
-    return _normalized(n), np.full_like(v, v.max())
-
-
 def owa(sizes: ArrayLike, variances: ArrayLike) -> Floats:
     """The paper's optimization problem (Solution 1), solved numerically; its answer is `vwa`.
 

@@ -51,6 +51,11 @@ class Collected(StrEnum):
     ANSWERS = "answers"  # a trusted server sees every answer in the clear
 
 
+def _gathered(kind: type, table: str) -> dict[str, str]:
+    """What a class and its bases say in a table of this name, each about itself."""
+    return {name: words for base in kind.__mro__[::-1] for name, words in vars(base).get(table, {}).items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
     """A way from private answers to a published estimate, with its exact privacy."""
@@ -70,8 +75,7 @@ class Mechanism(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        means = {name: words for base in cls.__mro__[::-1] for name, words in vars(base).get("means", {}).items()}
-        listed = "\n".join(f"{name}: {words}" for name, words in means.items())
+        listed = "\n".join(f"{name}: {words}" for name, words in _gathered(cls, "means").items())
         cls.__doc__ = f"{cleandoc(cls.__doc__ or cls.__name__)}\n\n{listed}"
 
     def __post_init__(self) -> None:
@@ -170,8 +174,8 @@ class Mechanism(ABC):
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) that the parameters were made for; None where they do not fix one."""
-        return None, None
+        """(epsilon, delta) that the parameters were made for, its fields; None where they do not fix one."""
+        return getattr(self, "epsilon", None), getattr(self, "delta", None)
 
     def guarantee(
         self,
@@ -270,6 +274,9 @@ class FrequencyMechanism(Mechanism):
 
     means: ClassVar[dict[str, str]] = {"items": "number of items, or the public list of labels"}
 
+    run_with: ClassVar[dict[str, str]] = {}
+    """Names of its own `parameters`, and of the attributes that have them; they come after those of its bases."""
+
     items: int | Sequence[object] | Domain
 
     def __post_init__(self) -> None:
@@ -312,9 +319,9 @@ class FrequencyMechanism(Mechanism):
         return 0
 
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, float]:
         """What it is run with, by the names used on paper: p, D, gamma, q and the like."""
+        return {name: getattr(self, where) for name, where in _gathered(type(self), "run_with").items()}
 
     @property
     def response_bits(self) -> int:

@@ -5,6 +5,7 @@ small field, as the paper wants from sampling.
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,26 +25,14 @@ from faircount.core.validation import fraction, integer, positive
 from faircount.mechanisms.base import check_range, keep
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw, normal_errors
-from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, Derived, NoiseMechanism, one_hot
+from faircount.mechanisms.secret_shared import OVERFLOW_PROBABILITY, NoiseMechanism, SharedMechanism, one_hot
 from faircount.sharing.field import to_signed
 
 MOST_COINS = 10**8
 """Fair coins per item, at most: as many as the smallest epsilon and delta ask for."""
 
-_MOST_WRITTEN = 10**8  # coins whose law is written out: fewer than there are hide less
-
-
 MANY_COINS = 10**5
 """More coins than this are normal to four digits, and their law is not written out to plan a survey."""
-
-coins_for_releases = lru_cache(64)(decoys_for_releases)  # the same for any number of users
-
-COIN_TERMS = {
-    "epsilon": "privacy loss it is made for",
-    "delta": "probability with which more than epsilon may be lost",
-    "coins": "D, fair coins per item in all, instead of delta",
-}
-"""What the parameters of coins mean."""
 
 
 @lru_cache(64)
@@ -63,7 +52,110 @@ def coin_noise(coins: int) -> NoiseLaw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoys(NoiseMechanism):
+class CoinNoise(SharedMechanism):
+    """Noise of fair coins, given as epsilon and delta or as their number, whoever flips them."""
+
+    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
+    means: ClassVar[dict[str, str]] = {
+        "epsilon": "privacy loss it is made for",
+        "delta": "probability with which more than epsilon may be lost",
+        "coins": "D, fair coins per item in all, instead of delta",
+    }
+    run_with: ClassVar[dict[str, str]] = {"D": "D"}
+    epsilon: float | None = None
+    delta: float | None = None
+    coins: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.delta is None) == (self.coins is None) or (self.delta is not None and self.epsilon is None):
+            raise ParameterError(
+                f"{self.name}: give epsilon and delta, or else coins, the number of fair coins per item"
+            )
+        if self.epsilon is not None:
+            keep(self, epsilon=positive("epsilon", self.epsilon))
+        if self.delta is not None:
+            keep(self, delta=fraction("delta", self.delta))
+        if self.coins is not None:
+            keep(self, coins=integer("coins", self.coins, least=1, most=MOST_COINS))
+        super().__post_init__()
+
+    @abstractmethod
+    def made_of(self, needed: int) -> int:
+        """D, so that `needed` coins are unknown to whomever the guarantee is stated against."""
+
+    @abstractmethod
+    def hidden(self, adversary: Adversary) -> int:
+        """Coins per item that the adversary does not know; 0 or less for none."""
+
+    @abstractmethod
+    def coins_between(self, included: int) -> tuple[int, int]:
+        """The fewest and the most coins per item in the opened sum of this many users."""
+
+    @classmethod
+    def calibrated(cls, wanted: Requirements) -> Calibrated:
+        """As many fair coins as the composed privacy loss asks for."""
+        needed = decoys_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
+        made = cls(**wanted.crowd, **(wanted.promise or {"coins": 1}))
+        if not wanted.promise:
+            made = replace(made, coins=made.made_of(needed))
+        return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
+
+    @cached_property
+    def D(self) -> int:  # noqa: N802 - the name used on paper
+        """Fair coins per item: of all users together, or of each server."""
+        if self.epsilon is None or self.delta is None:
+            return self.coins or 0  # never 0: __post_init__ saw to it
+        return self.made_of(decoys_needed(self.epsilon, self.delta))
+
+    def coins_in(self, included: int) -> int:
+        """D' for this many included users; who they are matters unless all are or all have equally many coins."""
+        fewest, most = self.coins_between(included)
+        if fewest != most:
+            raise ParameterError(f"{included} of {self.n} users took part: as_included(their places) has their coins")
+        return fewest
+
+    @property
+    def reach(self) -> int:
+        """n users and every coin a head at most."""
+        return self.n + self.coins_in(self.n)
+
+    def decode(self, total: Residues, included: int) -> Ints:
+        """Counts with their coins; refused where impossible, or where the total happens but once in 2^60."""
+        return check_coins(to_signed(self.opened(total), self.modulus, 0), included, *self.coins_between(included))
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Counts with coins for the counts of those who took part."""
+        held = self.present(population)
+        return np.asarray(held + rng.binomial(self.coins_in(int(held.sum())), 0.5, self.N))
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts; the noise is Bin(D', 1/2) for the D' coins that went in."""
+        return Channel(1.0, noise=coin_noise(self.coins_in(included)))
+
+    def expected_errors(self, included: int) -> tuple[float, float]:
+        """With the coins of an average crowd of this size; the law of very many is not written out."""
+        fewest, most = self.coins_between(included)
+        coins = min(max(round(self.D * included / self.n), fewest), most)
+        if coins > MANY_COINS:
+            return normal_errors(coins / 4, included)
+        return Channel(1.0, noise=coin_noise(coins)).expected_errors(self.N, included)
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact delta of the coins that the adversary does not know."""
+        return decoys_delta(max(0, self.hidden(adversary)), epsilon, relation)
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, each hidden by so many coins; None where there are none."""
+        coins = self.hidden(adversary)
+        if coins < 1:
+            return None
+        written = min(coins, MOST_COINS)  # fewer than there are hide less
+        pair = shift_pair(binomial_window(written, 0.5)[1])
+        return Losses((pair, pair.swapped()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoys(CoinNoise, NoiseMechanism):
     """Distributed binomial noise: fair coins per item, flipped by the users together.
 
     User i flips c_i coins for every item and adds the heads; the c_i differ by at most one, the first users of the
@@ -74,46 +166,10 @@ class Decoys(NoiseMechanism):
     """
 
     name: ClassVar[str] = "decoys"
-    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
-    means: ClassVar[dict[str, str]] = COIN_TERMS
-    epsilon: float | None = None
-    delta: float | None = None
-    coins: int | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        keep(self, **coin_terms(self.name, self.epsilon, self.delta, self.coins))
-
-    @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """As many fair coins as the composed privacy loss asks for."""
-        needed = coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
-        counted_on = wanted.users - wanted.dropouts - wanted.insiders
-        coins = {} if wanted.releases == 1 else {"coins": total_coins(needed, wanted.users, counted_on)}
-        made = cls(**wanted.crowd, **wanted.promise, **coins)
-        return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; coins leave delta open."""
-        return self.epsilon, self.delta
-
-    @cached_property
-    def D(self) -> int:  # noqa: N802 - the name used on paper
-        """Fair coins per item of all users together."""
-        if self.epsilon is None or self.delta is None:
-            return self.coins or 0  # never 0: __post_init__ saw to it
-        return total_coins(decoys_needed(self.epsilon, self.delta), self.n, self.h)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """D comes with those of all noise mechanisms."""
-        return {**super().parameters, "D": self.D}
-
-    @property
-    def derived(self) -> Derived:
-        """h and D."""
-        return Derived(h=self.h, D=self.D)
+    def made_of(self, needed: int) -> int:
+        """So many that `needed` are left without those of insiders and dropouts, who may have had the most."""
+        return total_coins(needed, self.n, self.h)
 
     @property
     def every_user_alike(self) -> bool:
@@ -140,28 +196,17 @@ class Decoys(NoiseMechanism):
         return each + (np.arange(self.n) < more).astype(np.int64)
 
     def coins_of(self, users: NDArray[Any]) -> int:
-        """D', the coins per item of these users: distinct places in the roster, or a mask over it."""
+        """D', the coins per item of these users: distinct places in the roster."""
         chosen = np.asarray(users)
-        mask = np.zeros(self.n, dtype=np.bool_)
-        if chosen.dtype == np.bool_ and chosen.shape == mask.shape:
-            mask = chosen
-        elif chosen.dtype.kind in "iu" and chosen.ndim == 1 and np.all((chosen >= 0) & (chosen < self.n)):
-            mask[chosen] = True
-        if mask.sum() != (chosen.sum() if chosen.dtype == np.bool_ else chosen.size):
-            raise ParameterError(f"users must be distinct places in the roster of {self.n}, or a mask over it")
-        return int(self.allocation[mask].sum())
+        there = chosen.dtype.kind in "iu" and chosen.ndim == 1 and np.all((chosen >= 0) & (chosen < self.n))
+        if not there or np.unique(chosen).size < chosen.size:
+            raise ParameterError(f"users must be distinct places in the roster of {self.n}")
+        return int(self.allocation[chosen].sum())
 
     def coins_between(self, included: int) -> tuple[int, int]:
         """The fewest and the most coins that this many users can have."""
         present, (each, more) = self.takes_part(included), divmod(self.D, self.n)
         return each * present + max(0, present + more - self.n), each * present + min(more, present)
-
-    def coins_in(self, included: int) -> int:
-        """D' for this many included users; who they are matters unless all are or all have equally many coins."""
-        fewest, most = self.coins_between(included)
-        if fewest != most:
-            raise ParameterError(f"{included} of {self.n} users took part: as_included(their places) has their coins")
-        return fewest
 
     def _without(self, missing: int, included: int, coins: int) -> int:
         """Coins left of `coins` when those of the `missing` included users who have most do not count."""
@@ -179,11 +224,6 @@ class Decoys(NoiseMechanism):
         """The first users of the roster have the larger numbers of coins."""
         return Channel(1.0, noise=coin_noise(self.coins_between(self.n - insiders)[0]))
 
-    @property
-    def reach(self) -> int:
-        """n users and D heads at most."""
-        return self.n + self.D
-
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus the heads of c_i fresh coins in every entry."""
         vectors, flips = one_hot(answers, self.N), self.allocation[users]
@@ -192,38 +232,9 @@ class Decoys(NoiseMechanism):
             vectors[rows] += heads(int(each), rows.size * self.N, entropy).reshape(rows.size, self.N)
         return vectors
 
-    def decode(self, total: Residues, included: int) -> Ints:
-        """Counts with their decoys; refused where impossible, or where the total happens but once in 2^60."""
-        return check_coins(to_signed(self.opened(total), self.modulus, 0), included, *self.coins_between(included))
-
-    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Counts with decoys for the counts of those who took part."""
-        held = self.present(population)
-        return np.asarray(held + rng.binomial(self.coins_in(int(held.sum())), 0.5, self.N))
-
-    def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is Bin(D', 1/2) for the D' coins that went in."""
-        return Channel(1.0, noise=coin_noise(self.coins_in(included)))
-
-    def expected_errors(self, included: int) -> tuple[float, float]:
-        """With the coins of an average crowd of this size."""
-        fewest, most = self.coins_between(included)
-        coins = min(max(round(self.D * included / self.n), fewest), most)
-        if coins > MANY_COINS:
-            return normal_errors(coins / 4, included)
-        return Channel(1.0, noise=coin_noise(coins)).expected_errors(self.N, included)
-
-    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of the coins left when all expected dropouts had the most, and the insiders the next most."""
-        return decoys_delta(self._hidden(adversary), epsilon, relation)
-
-    def _hidden(self, adversary: Adversary) -> int:
-        """Coins that the adversary does not know."""
+    def hidden(self, adversary: Adversary) -> int:
+        """Those left when all expected dropouts had the most, and the insiders the next most."""
         return self._without(self.n - self.unknown(adversary), self.n, self.D)
-
-    def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, both hidden by the same number of coins."""
-        return coin_losses(self._hidden(adversary))
 
     def realized(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
@@ -238,17 +249,6 @@ class Decoys(NoiseMechanism):
         return Guarantee(at, decoys_delta(left, at), Relation.REPLACE_ONE, self.default_adversary)
 
 
-def coin_terms(name: str, epsilon: object, delta: object, coins: object) -> dict[str, Any]:
-    """What coins are made for, checked: epsilon and delta, or their number (and an epsilon to state a delta at)."""
-    if (delta is None) == (coins is None) or (delta is not None and epsilon is None):
-        raise ParameterError(f"{name}: give epsilon and delta, or else coins, the number of fair coins per item")
-    return {
-        "epsilon": None if epsilon is None else positive("epsilon", epsilon),
-        "delta": None if delta is None else fraction("delta", delta),
-        "coins": None if coins is None else integer("coins", coins, least=1, most=MOST_COINS),
-    }
-
-
 def check_coins(values: Ints, included: int, fewest: int, most: int) -> Ints:
     """Counts with this many coins per item; refused where impossible, or where the total happens but once in 2^60."""
     items = values.size
@@ -256,14 +256,6 @@ def check_coins(values: Ints, included: int, fewest: int, most: int) -> Ints:
     low = max(0, math.floor(items * fewest / 2 - spread))
     high = min(items * most, math.ceil(items * most / 2 + spread))
     return check_range(values, 0, included + most, included + low, included + high)
-
-
-def coin_losses(coins: int) -> Losses | None:
-    """A count up and another one down, each hidden by so many coins; None where there are none."""
-    if coins < 1:
-        return None
-    pair = shift_pair(binomial_window(min(coins, _MOST_WRITTEN), 0.5)[1])
-    return Losses((pair, pair.swapped()))
 
 
 def total_coins(needed: int, users: int, counted_on: int) -> int:

@@ -1,7 +1,6 @@
 """Exact drawing from a finite distribution with 128-bit cumulative probabilities.
 
-Pre: a list of probabilities that sum to one (any exact or decimal type).
-Post: outcome i is drawn with probability (c[i] - c[i-1]) / 2^128 exactly, c the integers of the table: a draw of 128
+Outcome i is drawn with probability (c[i] - c[i-1]) / 2^128 exactly, c the integers of the table: a draw of 128
 uniform bits is compared with integers, and no floating-point number takes part (Mironov 2012 shows what goes wrong
 otherwise). The same table gives the same outcome for the same bits in every client.
 """
@@ -9,7 +8,7 @@ otherwise). The same table gives the same outcome for the same bits in every cli
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
+from decimal import Context
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -65,17 +64,6 @@ class DrawTable:
             raise ParameterError("a table needs one cumulative probability per outcome")
         if any(after < before for before, after in steps) or self.cumulative[-1] != ONE:
             raise ParameterError("cumulative probabilities must not fall and must end at 2^128")
-
-    @classmethod
-    def of(cls, values: Sequence[int], probabilities: Sequence[Decimal] | Sequence[Fraction]) -> Self:
-        """Round the running sums of exact probabilities down to multiples of 2^-128; the last one becomes 1."""
-        total, sums = Fraction(0), []
-        for each in probabilities:
-            total += Fraction(each)
-            sums.append(min(int(total * ONE), ONE))
-        if abs(total - 1) > Fraction(1, 1 << (BITS - 20)) or any(each < 0 for each in probabilities):
-            raise ParameterError(f"probabilities of a table must not be negative and sum to 1, not {float(total):g}")
-        return cls(tuple(values), (*sums[:-1], ONE))
 
     @classmethod
     def symmetric(cls, sides: Sequence[int]) -> Self:

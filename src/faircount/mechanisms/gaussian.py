@@ -138,6 +138,7 @@ class DPDG(TableNoise):
         "share": '"corrected", or "printed" for the paper\'s noise per user',
         "scale": "grid steps per count; chosen if not given",
     }
+    run_with: ClassVar[dict[str, str]] = {"epsilon": "epsilon", "delta": "delta", "sigma": "planned"}
     epsilon: float
     delta: float
     calibration: Calibration = "analytic"
@@ -176,16 +177,6 @@ class DPDG(TableNoise):
         """A sum of many rounded Gaussians is normal: its law is not needed to know its quantiles."""
         rounding = included / 12 / self.steps_per_count**2  # that of a uniform law, one grid step wide, per user
         return normal_errors(self.planned**2 * included / self.h + rounding, included)
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; `guarantee` says what became of it."""
-        return self.epsilon, self.delta
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Epsilon, delta and sigma of one release come with those of all noise mechanisms."""
-        return {**super().parameters, "epsilon": self.epsilon, "delta": self.delta, "sigma": self.planned}
 
     @cached_property
     def planned(self) -> float:

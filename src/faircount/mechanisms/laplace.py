@@ -6,10 +6,10 @@ The noise of h users adds up to a two-sided geometric law, which is epsilon-diff
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -70,22 +70,11 @@ def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
     return table, math.ldexp(float(moved[0] + 2 * sum(moved[1:]) + cut), -_FIXED - 1)
 
 
-_epsilon_for_releases = lru_cache(64)(laplace_epsilon_for_releases)  # the same for any number of users
-
-
 @lru_cache(maxsize=64)
 def laplace_noise(epsilon: float, share: float) -> NoiseLaw:
     """The law of a fraction `share` of the noise that is made for epsilon; 2 is the sum of two whole ones."""
     pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), share))
     return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
-
-
-def servable_epsilon(value: object) -> float:
-    """An epsilon that a table can serve."""
-    epsilon = positive("epsilon", value)
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        raise ParameterError(f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, not {epsilon:g}")
-    return epsilon
 
 
 def laplace_bound(epsilon: float, share: float, tail: float) -> int:
@@ -98,49 +87,92 @@ def laplace_bound(epsilon: float, share: float, tail: float) -> int:
     return noise_bound(log_mgf, epsilon / 2, tail)
 
 
-def epsilon_of_each(wanted: Requirements) -> float:
-    """The epsilon of each release, so that all of them together keep the budget."""
-    if wanted.releases == 1:
-        return wanted.epsilon
-    return _epsilon_for_releases(wanted.epsilon, wanted.delta * (1 - 1e-9), wanted.releases)
-
-
-def total_delta(wanted: Requirements, table_delta: Callable[[float, int], float]) -> float:
-    """The delta of all releases: exactly that of a 2R-fold randomized response, and what the finite tables cost."""
-    ideal = compose_randomized_response(epsilon_of_each(wanted) / 2, 2 * wanted.releases, epsilon=wanted.epsilon)
-    return ideal + table_delta(wanted.epsilon, wanted.releases)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(BoundedNoise):
-    """What all mechanisms with this noise have in common, whoever adds it: calibration and promise."""
+    """What all mechanisms with this noise have in common, whoever adds it: its law, and its exact privacy."""
 
     means: ClassVar[dict[str, str]] = {"epsilon": "privacy loss it is made for"}
+    run_with: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
     epsilon: float
 
     def __post_init__(self) -> None:
-        keep(self, epsilon=servable_epsilon(self.epsilon))
+        keep(self, epsilon=positive("epsilon", self.epsilon))
+        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            served = f"between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}"
+            raise ParameterError(f"epsilon must lie {served}, not {self.epsilon:g}")
         super().__post_init__()
 
+    @property
     @abstractmethod
-    def table_delta(self, epsilon: float, releases: int) -> float:
-        """What the finite tables of all releases cost at the total epsilon."""
+    def draws(self) -> int:
+        """How many draws from the table add up to the whole noise of an entry."""
+
+    @abstractmethod
+    def hidden(self, adversary: Adversary) -> int:
+        """How many of an entry's draws the adversary does not know; 0 or less for none."""
+
+    @abstractmethod
+    def share(self, included: int) -> float:
+        """How many times the whole noise is in an opened sum of so many users."""
 
     @classmethod
     def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """Over R releases exactly a 2R-fold randomized response."""
-        made = cls(**wanted.crowd, epsilon=epsilon_of_each(wanted))
-        return Calibrated(made, partial(total_delta, wanted, made.table_delta))
+        """Over R releases exactly a 2R-fold randomized response, and what the finite tables cost."""
+        total, releases = wanted.epsilon, wanted.releases
+        each = total if releases == 1 else laplace_epsilon_for_releases(total, wanted.delta * (1 - 1e-9), releases)
+        made = cls(**wanted.crowd, epsilon=each)
+
+        def total_delta() -> float:
+            ideal = compose_randomized_response(each / 2, 2 * releases, epsilon=total)
+            return ideal + made.table_delta(total, releases)
+
+        return Calibrated(made, total_delta)
 
     @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, None): what delta there is comes from the table alone."""
-        return self.epsilon, None
+    def table(self) -> DrawTable:
+        """The law of one draw; public, the same for all."""
+        return laplace_table(self.epsilon, self.draws)[0]
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The epsilon of one release comes with those of all mechanisms that make shares."""
-        return {**super().parameters, "epsilon": self.epsilon}
+    def table_delta(self, epsilon: float, releases: int = 1) -> float:
+        """What the finite tables of all releases cost at the total epsilon."""
+        return releases * self._table_delta(epsilon, self.draws)
+
+    def _table_delta(self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE) -> float:
+        """(1 + e^epsilon) times the total variation distance of the draws that hide a user from ideal ones."""
+        entries = 2 if relation is Relation.REPLACE_ONE else 1
+        return (1 + math.exp(min(epsilon, 700.0))) * entries * unknown * laplace_table(self.epsilon, self.draws)[1]
+
+    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
+        """Noisy counts for the counts of those who took part."""
+        held = self.present(population)
+        size, stop = self.share(int(held.sum())), -math.expm1(-self.epsilon / 2)
+        noise = rng.negative_binomial(size, stop, self.N) - rng.negative_binomial(size, stop, self.N)
+        return np.asarray(held + noise)
+
+    def channel(self, included: int) -> Channel:
+        """Every holder counts; the noise is all that went in."""
+        return Channel(1.0, noise=laplace_noise(self.epsilon, self.share(self.takes_part(included))))
+
+    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
+        """Exact delta of the ideal law plus what the table may add."""
+        return self.delta_left(epsilon, self.hidden(adversary), relation)
+
+    def delta_left(self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE) -> float:
+        """The same where so many draws are unknown."""
+        if unknown < 1:
+            return 1.0
+        share = unknown / self.draws
+        pure = laplace_epsilon(self.epsilon, share) * (1 if relation is Relation.REPLACE_ONE else 0.5)
+        ideal = laplace_delta(self.epsilon, share, epsilon, relation)
+        return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
+
+    def losses(self, adversary: Adversary) -> Losses | None:
+        """A count up and another one down, each a randomized response of epsilon / 2; more noise only hides more."""
+        hidden = self.hidden(adversary)
+        if hidden < self.draws:
+            return None
+        distance = 2 * hidden * laplace_table(self.epsilon, self.draws)[1]
+        return Losses((randomized_response(self.epsilon / 2),) * 2, distance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,22 +187,17 @@ class Laplace(LaplaceNoise, TableNoise):
     name: ClassVar[str] = "laplace"
 
     @property
-    def table(self) -> DrawTable:
-        """The law that a user draws from for each entry; public, the same for all."""
-        return laplace_table(self.epsilon, self.h)[0]
+    def draws(self) -> int:
+        """One of each user counted on."""
+        return self.h
 
-    @property
-    def delta_r(self) -> float:
-        """What the finite table costs: (1 + e^epsilon) 2 h eta, eta the total variation distance of one draw."""
-        return self._table_delta(self.epsilon, self.h, Relation.REPLACE_ONE)
+    def hidden(self, adversary: Adversary) -> int:
+        """One of each user whom it does not know."""
+        return self.unknown(adversary)
 
-    def table_delta(self, epsilon: float, releases: int) -> float:
-        """What the finite tables of all releases cost at the total epsilon: (1 + e^epsilon) times their distance."""
-        return releases * self.delta_r * (1 + math.exp(min(epsilon, 700.0))) / (1 + math.exp(self.epsilon))
-
-    def _table_delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
-        entries = 2 if relation is Relation.REPLACE_ONE else 1
-        return (1 + math.exp(epsilon)) * entries * unknown * laplace_table(self.epsilon, self.h)[1]
+    def share(self, included: int) -> float:
+        """Every h users make it once."""
+        return included / self.h
 
     def noise_reach(self, entries: int, tail: float) -> int:
         """Of the noise of all n users."""
@@ -180,43 +207,10 @@ class Laplace(LaplaceNoise, TableNoise):
         """A user's noise depends on epsilon and h alone."""
         return self._same_noise_of_each(copies)
 
-    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Noisy counts for the counts of those who took part."""
-        held = self.present(population)
-        size, stop = held.sum() / self.h, -math.expm1(-self.epsilon / 2)
-        noise = rng.negative_binomial(size, stop, self.N) - rng.negative_binomial(size, stop, self.N)
-        return np.asarray(held + noise)
-
-    def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is that of all included users."""
-        return Channel(1.0, noise=laplace_noise(self.epsilon, self.takes_part(included) / self.h))
-
-    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of the ideal law plus what the table may add."""
-        return self._delta(epsilon, self.unknown(adversary), relation)
-
-    def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, each a randomized response of epsilon / 2; more noise only hides more."""
-        unknown = self.unknown(adversary)
-        if unknown < self.h:
-            return None
-        return Losses(
-            (randomized_response(self.epsilon / 2),) * 2, 2 * unknown * laplace_table(self.epsilon, self.h)[1]
-        )
-
-    def _delta(self, epsilon: float, unknown: int, relation: Relation) -> float:
-        if unknown < 1:
-            return 1.0
-        share = unknown / self.h
-        pure = laplace_epsilon(self.epsilon, share) * (1 if relation is Relation.REPLACE_ONE else 0.5)
-        ideal = laplace_delta(self.epsilon, share, epsilon, relation)
-        return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
-
     def realized(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
         """From the noise that went in, whoever made it: with a share of h below 1, 2 ln(P(0)/P(1)) as epsilon."""
         unknown = self.left(included)
         left = laplace_epsilon(self.epsilon, unknown / self.h)
-        delta = self._delta(left, unknown, Relation.REPLACE_ONE)
-        return Guarantee(left, delta, Relation.REPLACE_ONE, self.default_adversary)
+        return Guarantee(left, self.delta_left(left, unknown), Relation.REPLACE_ONE, self.default_adversary)

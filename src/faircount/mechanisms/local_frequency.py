@@ -34,6 +34,8 @@ _HALF = Fraction(1, 2)
 class LocalFrequency(LocalMechanism, FrequencyMechanism):
     """What both have in common: an answer is a position in the item list, an aggregate one count per item."""
 
+    run_with: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
+
     def positions(self, answers: NDArray[Any], size: int | None = None) -> Ints:
         """Encoded answers, checked; reports do not depend on how many users there are, so `users` may be left out."""
         return super().positions(answers, size or self.users or max(1, np.size(answers)))
@@ -46,11 +48,6 @@ class LocalFrequency(LocalMechanism, FrequencyMechanism):
             each = _epsilon_each(cls, wanted.items, wanted.epsilon, wanted.delta, wanted.releases)
         made = cls(items=wanted.items, users=wanted.users, epsilon=each)
         return Calibrated(made, lambda: made.composed(wanted.releases, epsilon=wanted.epsilon))
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The epsilon of one report."""
-        return {"epsilon": self.epsilon}
 
     def opened(self, total: NDArray[Any], included: int, low: int, high: int) -> Ints:
         """One count per item within [0, included], adding up to a number in [low, high]."""

@@ -22,7 +22,7 @@ from faircount.accounting.divergence import LossPair
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
-from faircount.core.validation import integer, real
+from faircount.core.validation import integer
 from faircount.mechanisms.base import keep
 from faircount.mechanisms.local import Window, WindowMechanism, exp_below, logs
 from faircount.mechanisms.worst_pair import Part, WorstPair
@@ -132,11 +132,6 @@ class LocalMean(WindowMechanism):
         count = (self.users or each.size) if included is None else integer("included", included, least=1)
         return float(each.mean()) / count
 
-    def variance_for(self, mean_square: float, included: int) -> float:
-        """Variance of `estimate` for users of whose values only the mean square is known."""
-        c0, c1 = self.variance_coefficients
-        return (c0 + c1 * real("mean_square", mean_square)) / integer("included", included, least=1)
-
     def mean_square(self, aggregate: ReportSums, included: int) -> float:
         """Estimate of the mean of x^2 from the reports, cut to [0, 1]: E[y^2] = c0 + (1 + c1) x^2."""
         n, last = integer("included", included, least=1), self.window.cells - 1
@@ -146,7 +141,8 @@ class LocalMean(WindowMechanism):
 
     def noise_variance(self, aggregate: ReportSums, included: int) -> float:
         """Estimate of the variance of `estimate` from the reports alone: costs no privacy."""
-        return self.variance_for(self.mean_square(aggregate, included), included)
+        c0, c1 = self.variance_coefficients
+        return (c0 + c1 * self.mean_square(aggregate, included)) / included
 
     def _numbers(self, values: NDArray[Any]) -> Floats:
         numbers = np.asarray(values)

@@ -5,26 +5,24 @@ each coin whether it is turned over (b counts as 1 - b) and which item it goes t
 has a fair coin then, whatever it sent; and an honest one's coin stays secret, because only sums are opened.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, Guarantee, insiders
+from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, insiders
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.decoys import coin_noise
-from faircount.mechanisms.secret_shared import Derived
-from faircount.mechanisms.verified import Placement, VerifiedCoins, fair_bits
+from faircount.mechanisms.decoys import CoinNoise, coin_noise
+from faircount.mechanisms.verified import Placement, VerifiedMechanism, fair_bits
 from faircount.mechanisms.worst_pair import WorstPair
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedCoins(VerifiedCoins):
+class PlacedCoins(CoinNoise, VerifiedMechanism):
     """D fair coins per item, of D different users: unconditional, and no user can bias them.
 
     D = D0 + t: D0 coins protect enough, and t insiders know at most t of an item's coins, wherever they are placed and
@@ -33,6 +31,7 @@ class PlacedCoins(VerifiedCoins):
     """
 
     name: ClassVar[str] = "placed-coins"
+    run_with: ClassVar[dict[str, str]] = {"m": "coins_per_user"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,10 +41,9 @@ class PlacedCoins(VerifiedCoins):
                 f"{self.users} users may be left: invite {self.D + self.dropouts} or more, or choose server-laplace"
             )
 
-    @classmethod
-    def made_of(cls, needed: int, insiders: int) -> int:
+    def made_of(self, needed: int) -> int:
         """One more for every insider."""
-        return needed + insiders
+        return needed + self.insiders
 
     @property
     def fewest(self) -> int:
@@ -57,20 +55,10 @@ class PlacedCoins(VerifiedCoins):
         """m: enough for D coins of every item from n_min users. At most N, because n_min is at least D."""
         return -(-self.D * self.N // self.fewest)
 
-    @property
-    def coins_added(self) -> int:
-        """D."""
-        return self.D
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """m comes with those of all coins."""
-        return {**super().parameters, "m": self.coins_per_user}
-
-    @property
-    def derived(self) -> Derived:
-        """D."""
-        return Derived(D=self.D)
+    def coins_between(self, included: int) -> tuple[int, int]:
+        """D, whoever takes part."""
+        self.takes_part(included)
+        return self.D, self.D
 
     @property
     def default_adversary(self) -> Adversary:
@@ -90,15 +78,8 @@ class PlacedCoins(VerifiedCoins):
         """Whether the coins of so many members are enough: D different users for an item, and D N coins in all."""
         return members >= self.D and members * self.coins_per_user >= self.D * self.N
 
-    def realized(
-        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
-    ) -> Guarantee:
-        """As promised while there are coins enough for every item; without them no sum is opened."""
-        self._enough(included)
-        at = self.promise[0] if epsilon is None else epsilon
-        return self.guarantee(epsilon=at, adversary=self.default_adversary)
-
-    def _enough(self, members: int) -> int:
+    def enough(self, members: int) -> int:
+        """There must be coins enough for every item."""
         if not self.suffices(self.takes_part(members)):
             raise RefusedError(
                 f"{members} users with {self.coins_per_user} coins each cannot give {self.D} coins of different users "
@@ -111,7 +92,7 @@ class PlacedCoins(VerifiedCoins):
 
         D members in a row are different because there are at least D; a member's next coin goes to a later item.
         """
-        order = np.argsort(entropy.words(self._enough(members), np.uint64), kind="stable")
+        order = np.argsort(entropy.words(self.enough(members), np.uint64), kind="stable")
         slots = np.arange(self.D * self.N).reshape(self.N, self.D).T
         turned = fair_bits(slots.size, entropy).reshape(slots.shape).astype(np.bool_)
         return Placement(order[slots % members], slots // members, turned)

@@ -27,12 +27,8 @@ from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range
 from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
-from faircount.mechanisms.secret_shared import Derived, SharedMechanism, one_hot
+from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.mechanisms.worst_pair import Part, WorstPair
-
-TWO_ITEMS_LIMIT = 400  # users up to which two items are enumerated; above, the bound for three or more items serves
-
-_p_for_releases = lru_cache(64)(sampling_probability_for_releases)  # the same for any number of users
 
 
 @lru_cache(64)
@@ -91,6 +87,7 @@ class Sampling(FrequencyMechanism):
         "insiders": "colluding participants, taken off the floor",
         "dropouts": "users who may vanish, taken off the floor",
     }
+    run_with: ClassVar[dict[str, str]] = {name: name for name in ("p", "floor", "insiders", "dropouts")}
 
     p: float | None = None
     epsilon: float | None = None
@@ -117,7 +114,7 @@ class Sampling(FrequencyMechanism):
     def calibrated(cls, wanted: Requirements) -> Calibrated:
         """The largest p that the floor allows."""
         crowd = hidden_by_floor(wanted)
-        p = _p_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
+        p = sampling_probability_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
         made = cls(**wanted.crowd, **wanted.promise, p=p, floor=wanted.floor)
         return Calibrated(made, lambda: _total_delta(crowd, p, wanted.epsilon, wanted.releases))
 
@@ -135,19 +132,14 @@ class Sampling(FrequencyMechanism):
         return self.p or 0.0  # never zero: __post_init__ saw to it
 
     @property
-    def parameters(self) -> dict[str, float]:
-        """p, and who is counted on."""
-        return {"p": self.rate, "floor": self.floor, "insiders": self.insiders, "dropouts": self.dropouts}
-
-    @property
     def participants(self) -> Adversary:
         """The insiders that p was calibrated for."""
         return insiders(self.insiders)
 
     @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) asked for."""
-        return self.epsilon, self.delta
+    def reach(self) -> int:
+        """A sum of n bits."""
+        return self.n
 
     @cached_property
     def coin(self) -> DrawTable:
@@ -187,7 +179,7 @@ class Sampling(FrequencyMechanism):
     def _enumerated(self, adversary: Adversary) -> int:
         """With two items: users (neither insiders nor dropouts) whose every split is compared; 0 where none is."""
         k, left = self.crowd(adversary), (self.users or 0) - adversary.insiders - self.dropouts
-        return left if self.N == 2 and k and 2 * k < left <= TWO_ITEMS_LIMIT else 0
+        return left if self.N == 2 and k and 2 * k < left <= exact.ENUMERATED_USERS else 0
 
     def worst_crowds(self, adversary: Adversary, epsilon: float) -> tuple[int, int]:
         """Numbers of other holders of two items at which a user who changes between them is hidden least."""
@@ -300,21 +292,6 @@ class DPDS(Sampling, SharedMechanism):
     """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
 
     name: ClassVar[str] = "dpds"
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The modulus comes with those of all sampling."""
-        return {**super().parameters, "q": self.modulus}
-
-    @property
-    def derived(self) -> Derived:
-        """p."""
-        return Derived(p=self.rate)
-
-    @property
-    def reach(self) -> int:
-        """A sum of n bits."""
-        return self.n
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""

@@ -6,7 +6,7 @@ total:   sum of the rows mod q, which is what additive shares of the rows add up
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -64,6 +64,7 @@ class FieldMechanism(FrequencyMechanism):
     means: ClassVar[dict[str, str]] = {
         "spare_bits": "bits by which the field is made larger, so that a sum spoiled at random is noticed"
     }
+    run_with: ClassVar[dict[str, str]] = {"insiders": "insiders", "dropouts": "dropouts", "q": "modulus"}
     spare_bits: int = 0
 
     def __post_init__(self) -> None:
@@ -99,14 +100,9 @@ class FieldMechanism(FrequencyMechanism):
         """
 
     @property
-    @abstractmethod
     def derived(self) -> Derived:
-        """What follows from the settings."""
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Insiders, dropouts and the modulus."""
-        return {"insiders": self.insiders, "dropouts": self.dropouts, "q": self.modulus}
+        """What follows from the settings, of which each mechanism has some."""
+        return Derived(**{each.name: getattr(self, each.name, None) for each in fields(Derived)})
 
     @property
     def steps_per_count(self) -> int:
@@ -228,6 +224,7 @@ class NoiseMechanism(SharedMechanism):
         "insiders": "colluding participants, whose own noise does not count",
         "dropouts": "users who may vanish before the sum is opened",
     }
+    run_with: ClassVar[dict[str, str]] = {"h": "h"}
 
     insiders: int = 1
     dropouts: int = 0
@@ -251,11 +248,6 @@ class NoiseMechanism(SharedMechanism):
     def count_step(self) -> float:
         """Every holder counts, so that the sum is the count and noise."""
         return 1.0
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The number of users counted on comes with those of all shared mechanisms."""
-        return {**super().parameters, "h": self.h}
 
     @property
     def default_adversary(self) -> Adversary:
@@ -338,11 +330,6 @@ class TableNoise(BoundedNoise, NoiseMechanism):
     @abstractmethod
     def table(self) -> DrawTable:
         """The law, in grid steps, that a user draws from for each entry; public, the same for all."""
-
-    @property
-    def derived(self) -> Derived:
-        """h and the table of the noise."""
-        return Derived(h=self.h, table=self.table)
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
         """One-hot vectors plus a draw from the table in every entry."""

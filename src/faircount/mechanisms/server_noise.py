@@ -7,29 +7,24 @@ of users is too small for it. The price is a variance twice that of noise which 
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses, randomized_response
-from faircount.accounting.exact import laplace_delta
-from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Guarantee, Relation
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary
 from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.mechanisms.count_law import Channel
-from faircount.mechanisms.decoys import coin_noise, heads
-from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.decoys import CoinNoise, coin_noise, heads
 from faircount.mechanisms.laplace import (
     LaplaceNoise,
     laplace_bound,
     laplace_noise,
-    laplace_table,
 )
-from faircount.mechanisms.secret_shared import AUDITED_USERS, Derived
-from faircount.mechanisms.verified import VerifiedCoins, VerifiedMechanism
+from faircount.mechanisms.secret_shared import AUDITED_USERS
+from faircount.mechanisms.verified import VerifiedMechanism
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.field import sum_rows, to_signed
 
@@ -72,14 +67,6 @@ class ServerNoise(VerifiedMechanism):
         """The server on which the guarantee relies."""
         return None if adversary == COLLECTOR else f"{_RELIED_ON.get(adversary, 'S1 or S2')} {ADDS}"
 
-    def realized(
-        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
-    ) -> Guarantee:
-        """As promised, whoever is missing: the servers' noise does not depend on the users."""
-        self.takes_part(included)
-        at = self.promise[0] if epsilon is None else epsilon
-        return self.guarantee(epsilon=at, adversary=self.default_adversary)
-
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
         """Any data will do. A server knows its own noise, a reader neither one's."""
         users = self.users or AUDITED_USERS
@@ -119,22 +106,17 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
     name: ClassVar[str] = "server-laplace"
 
     @property
-    def derived(self) -> Derived:
-        """The table of the noise."""
-        return Derived(table=self.table)
+    def draws(self) -> int:
+        """One of a server is enough."""
+        return 1
 
-    @property
-    def table(self) -> DrawTable:
-        """The law that a server draws from for each item; public, the same for both."""
-        return laplace_table(self.epsilon, 1)[0]
+    def hidden(self, adversary: Adversary) -> int:
+        """That of one server; who sees a user's own report needs no noise to read it."""
+        return 0 if adversary == COLLECTOR else 1
 
-    def table_delta(self, epsilon: float, releases: int) -> float:
-        """What one server's finite table costs over all releases at the total epsilon, two counts being moved."""
-        return releases * self._distance(Relation.REPLACE_ONE) * (1 + math.exp(min(epsilon, 700.0)))
-
-    def _distance(self, relation: Relation) -> float:
-        """Total variation distance of the draws that hide a user from the ideal ones."""
-        return (2 if relation is Relation.REPLACE_ONE else 1) * laplace_table(self.epsilon, 1)[1]
+    def share(self, included: int) -> float:
+        """Both servers make all of it, however many users took part."""
+        return 2
 
     def noise_reach(self, entries: int, tail: float) -> int:
         """Of the noise of both servers."""
@@ -144,39 +126,14 @@ class ServerLaplace(LaplaceNoise, ServerNoise):
         """A draw from the table for every item."""
         return self.table.draw(self.N, entropy)
 
-    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Noisy counts for the counts of those who took part."""
-        stop = -math.expm1(-self.epsilon / 2)
-        noise = rng.negative_binomial(2, stop, self.N) - rng.negative_binomial(2, stop, self.N)
-        return np.asarray(self.present(population) + noise)
-
-    def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is that of both servers, however many users took part."""
-        self.takes_part(included)
-        return Channel(1.0, noise=laplace_noise(self.epsilon, 2))
-
     @property
     def one_server(self) -> Channel:
         """The noise of one server alone."""
         return Channel(1.0, noise=laplace_noise(self.epsilon, 1))
 
-    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of one server's ideal noise plus what the table may add."""
-        if adversary == COLLECTOR:
-            return 1.0
-        pure = self.epsilon if relation is Relation.REPLACE_ONE else self.epsilon / 2
-        lost = (1 + math.exp(min(epsilon, pure))) * self._distance(relation)
-        return min(1.0, laplace_delta(self.epsilon, 1, epsilon, relation) + lost)
-
-    def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, each a randomized response of epsilon / 2."""
-        if adversary == COLLECTOR:
-            return None
-        return Losses((randomized_response(self.epsilon / 2),) * 2, self._distance(Relation.REPLACE_ONE))
-
 
 @dataclass(frozen=True, kw_only=True)
-class ServerCoins(ServerNoise, VerifiedCoins):
+class ServerCoins(CoinNoise, ServerNoise):
     """Both servers add the heads of D fair coins to every count: for many releases, where coins cost less than Laplace.
 
     Give epsilon and delta (D is then the smallest number that is enough against one server), or D itself as `coins`
@@ -186,20 +143,14 @@ class ServerCoins(ServerNoise, VerifiedCoins):
     name: ClassVar[str] = "server-coins"
     means: ClassVar[dict[str, str]] = {"coins": "D, fair coins per item of each server, instead of delta"}
 
-    @classmethod
-    def made_of(cls, needed: int, insiders: int) -> int:
+    def made_of(self, needed: int) -> int:
         """All that are needed come from one server."""
         return needed
 
-    @property
-    def coins_added(self) -> int:
-        """D of each server."""
-        return 2 * self.D
-
-    @property
-    def derived(self) -> Derived:
-        """D."""
-        return Derived(D=self.D)
+    def coins_between(self, included: int) -> tuple[int, int]:
+        """D of each server, whoever takes part."""
+        self.takes_part(included)
+        return 2 * self.D, 2 * self.D
 
     def server_noise(self, entropy: Entropy) -> Ints:
         """The heads of D coins for every item."""

@@ -25,7 +25,7 @@ from faircount.mechanisms.calibration import Calibrated, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, distinct_keys
 from faircount.mechanisms.sampling import Sampling, hidden_by_floor
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, Derived, FieldMechanism
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, FieldMechanism
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import dtype_for, sum_rows
 
@@ -81,6 +81,7 @@ class TSS(Sampling, FieldMechanism):
         "alpha": "share of the items that a user reports",
         "gamma": "how much likelier a reported set holds the own item",
     }
+    run_with: ClassVar[dict[str, str]] = {"alpha": "alpha", "gamma": "gamma"}
     alpha: float
     gamma: float = 1.0
 
@@ -140,21 +141,6 @@ class TSS(Sampling, FieldMechanism):
     def covered_colluders(self) -> int:
         """None: Algorithm 3 claims nothing against participants."""
         return 0
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """alpha, gamma and the modulus come with those of all sampling."""
-        return {**super().parameters, "alpha": self.alpha, "gamma": self.gamma, "q": self.modulus}
-
-    @property
-    def derived(self) -> Derived:
-        """p of the first stage."""
-        return Derived(p=self.rate)
-
-    @property
-    def reach(self) -> int:
-        """A sum of n bits."""
-        return self.n
 
     def channel(self, included: int) -> Channel:
         """s_j = Bin(Pi_j, p p_chi)."""
@@ -302,16 +288,6 @@ class TSS(Sampling, FieldMechanism):
         """S1 knows the sets, and may choose by them."""
         return "may drop out or be left out by S1" if adversary == S1 else super()._leaving(adversary)
 
-    @property
-    def s1_epsilon(self) -> float:
-        """Tight local epsilon of the set A alone, before any result is published."""
-        return two_stage.s1_epsilon(self.rate, self.reported / self.N, self.gamma)
-
-    @property
-    def s1_epsilon_paper(self) -> float:
-        """The paper's ln(gamma) for the same."""
-        return two_stage.s1_epsilon_paper(self.gamma)
-
 
 def reports_sets(mechanism: Mechanism) -> TSS:
     """The mechanism as one whose users report sets of items; refused if it is none."""
@@ -326,6 +302,7 @@ class TSSPrime(TSS):
 
     name: ClassVar[str] = "tss-prime"
     means: ClassVar[dict[str, str]] = {"phi": "colluding users who together learn no bit"}
+    run_with: ClassVar[dict[str, str]] = {"phi": "phi"}
     phi: int = 1
 
     def __post_init__(self) -> None:
@@ -353,11 +330,6 @@ class TSSPrime(TSS):
     def covered_colluders(self) -> int:
         """phi."""
         return self.phi
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """phi comes with those of TSS."""
-        return {**super().parameters, "phi": self.phi}
 
     def _bystanders(self, others: int) -> Ints:
         """More users than phi in all."""

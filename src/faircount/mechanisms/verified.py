@@ -10,36 +10,21 @@ before turn over and give to the items (`placed_coins.py`).
     opened    the sum of both: counts and noise, of which `channel` is the exact law
 """
 
-from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.composition import Losses
-from faircount.accounting.exact import decoys_delta, decoys_needed
-from faircount.accounting.guarantee import Adversary, Relation
+from faircount.accounting.guarantee import Adversary, Guarantee
 from faircount.core.arrays import Ints, Marks, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
 from faircount.mechanisms.base import Mechanism, keep
-from faircount.mechanisms.calibration import Calibrated, Requirements
-from faircount.mechanisms.count_law import Channel, normal_errors
-from faircount.mechanisms.decoys import (
-    COIN_TERMS,
-    MANY_COINS,
-    check_coins,
-    coin_losses,
-    coin_noise,
-    coin_terms,
-    coins_delta,
-    coins_for_releases,
-)
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
-from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows, to_signed
+from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows
 from faircount.sharing.packing import packed_bits
 
 _BLOCK = 1 << 17  # entries made at a time
@@ -138,9 +123,21 @@ class VerifiedMechanism(SharedMechanism):
         """What one server adds to its own sum: nothing where the users make the noise."""
         return np.zeros(self.N, dtype=np.int64)
 
+    def enough(self, members: int) -> int:
+        """So many members, refused if no sum of theirs may be opened."""
+        return self.takes_part(members)
+
+    def realized(
+        self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
+    ) -> Guarantee:
+        """As promised, whoever is missing, or no sum is opened."""
+        self.enough(included)
+        at = self.promise[0] if epsilon is None else epsilon
+        return self.guarantee(epsilon=at, adversary=self.default_adversary)
+
     def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
         """Which coins of so many members count for which item; `entropy` is what no member knew when it reported."""
-        self.takes_part(members)
+        self.enough(members)
         return Placement.none(self.N)
 
     def tally(self, blocks: Iterable[Residues]) -> Tally:
@@ -181,93 +178,6 @@ class VerifiedMechanism(SharedMechanism):
         for server in (self.n, self.n + 1):
             rows[server] = from_signed(self.server_noise(entropy), q)
         return rows, placement
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerifiedCoins(VerifiedMechanism):
-    """Noise of fair coins, given as epsilon and delta or as their number, in a survey whose reports are proven."""
-
-    needs: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
-    means: ClassVar[dict[str, str]] = COIN_TERMS
-    epsilon: float | None = None
-    delta: float | None = None
-    coins: int | None = None
-
-    def __post_init__(self) -> None:
-        keep(self, **coin_terms(self.name, self.epsilon, self.delta, self.coins))
-        super().__post_init__()
-
-    @classmethod
-    @abstractmethod
-    def made_of(cls, needed: int, insiders: int) -> int:
-        """D, so that `needed` coins are unknown to whomever the guarantee is stated against."""
-
-    @abstractmethod
-    def hidden(self, adversary: Adversary) -> int:
-        """Coins per item that the adversary does not know; 0 or less for none."""
-
-    @property
-    @abstractmethod
-    def coins_added(self) -> int:
-        """Coins per item in the opened sum."""
-
-    @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """As many fair coins as the composed privacy loss asks for."""
-        needed = coins_for_releases(wanted.epsilon, wanted.delta, wanted.releases)
-        coins = {} if wanted.releases == 1 else {"coins": cls.made_of(needed, wanted.insiders)}
-        made = cls(**wanted.crowd, **wanted.promise, **coins)
-        return Calibrated(made, lambda: coins_delta(needed, wanted.epsilon, wanted.releases))
-
-    @property
-    def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) as given; coins leave delta open."""
-        return self.epsilon, self.delta
-
-    @property
-    def D(self) -> int:  # noqa: N802 - the name used on paper
-        """Fair coins per item: of each server, or of the users together."""
-        if self.epsilon is None or self.delta is None:
-            return self.coins or 0  # never 0: __post_init__ saw to it
-        return self.made_of(decoys_needed(self.epsilon, self.delta), self.insiders)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """D comes with those of all shared mechanisms."""
-        return {**super().parameters, "D": self.D}
-
-    @property
-    def reach(self) -> int:
-        """n users and every coin a head at most."""
-        return self.n + self.coins_added
-
-    def decode(self, total: Residues, included: int) -> Ints:
-        """Counts with their coins; refused where impossible, or where the total happens but once in 2^60."""
-        present, coins = self.takes_part(included), self.coins_added
-        return check_coins(to_signed(self.opened(total), self.modulus, 0), present, coins, coins)
-
-    def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Counts with coins for the counts of those who took part."""
-        return np.asarray(self.present(population) + rng.binomial(self.coins_added, 0.5, self.N))
-
-    def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is binomial, however many users took part."""
-        self.takes_part(included)
-        return Channel(1.0, noise=coin_noise(self.coins_added))
-
-    def expected_errors(self, included: int) -> tuple[float, float]:
-        """The law of very many coins is not written out."""
-        if self.coins_added > MANY_COINS:
-            return normal_errors(self.coins_added / 4, included)
-        return super().expected_errors(included)
-
-    def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of the coins that the adversary does not know."""
-        return decoys_delta(max(0, self.hidden(adversary)), epsilon, relation)
-
-    def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, both hidden by the same number of coins."""
-        return coin_losses(self.hidden(adversary))
 
 
 def fair_bits(size: int, entropy: Entropy) -> Ints:

@@ -27,21 +27,15 @@ class Part:
     pair: LossPair
 
     @classmethod
-    def shifted(cls, low: int, log_pmf: Floats, first: int, second: int) -> "Part":
-        """The same law moved by `first` and by `second`."""
-        start, width = min(first, second), log_pmf.size + abs(first - second)
-        moved = [np.full(width, -np.inf) for _ in range(2)]
-        for law, move in zip(moved, (first, second), strict=True):
-            law[move - start : move - start + log_pmf.size] = log_pmf
-        return cls(low + start, LossPair(moved[0], moved[1]))
-
-    @classmethod
     def noisy(cls, channel: Channel, first: int, second: int) -> "Part":
         """Of a sum in which every holder counts and noise is added, in grid steps; so many holders in each world."""
         assert channel.noise is not None and channel.hit == 1  # noqa: S101, PT018 - what every noise mechanism has
-        law = channel.noise
+        law, start = channel.noise, min(first, second) * channel.noise.scale
+        moved = np.full((2, law.pmf.size + abs(first - second) * law.scale), -np.inf)
         with np.errstate(divide="ignore"):
-            return cls.shifted(law.low, np.log(law.pmf), first * law.scale, second * law.scale)
+            for row, holders in zip(moved, (first, second), strict=True):
+                np.log(law.pmf, out=row[holders * law.scale - start :][: law.pmf.size])
+        return cls(law.low + start, LossPair(*moved))
 
     @property
     def centre(self) -> float:

@@ -6,8 +6,11 @@ from functools import partial
 
 from faircount.core.errors import FaircountError
 from faircount.core.search import smallest_whole
-from faircount.planning.calibrate import Family, families
+from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.question import Question
+
+Kind = type[FrequencyMechanism]
 
 MOST_USERS = 10**9
 
@@ -15,21 +18,21 @@ ONE_BY_ONE = 1000
 """Up to this many users the number needed is exact; above it is rounded up to three digits."""
 
 
-def half_width(family: Family, q: Question, users: int) -> float | None:
-    """The 95% half-width with another number of users; None where the family refuses it."""
+def half_width(kind: Kind, q: Question, users: int) -> float | None:
+    """The 95% half-width with another number of users; None where the mechanism refuses it."""
     try:
-        other = q.with_users(users)
-        return family(other).mechanism.expected_errors(other.staying)[1]
+        other = replace(q, users=users)
+        return kind.calibrated(other.requirements).mechanism.expected_errors(other.staying)[1]
     except FaircountError:
         return None
 
 
 def curves(q: Question, sizes: Sequence[int]) -> dict[str, list[float | None]]:
     """95% half-width of every mechanism at every number of users: what a plot of error against users shows."""
-    return {name: [half_width(family, q, users) for users in sizes] for name, family in families().items()}
+    return {name: [half_width(kind, q, users) for users in sizes] for name, kind in frequency_mechanisms().items()}
 
 
-def users_needed(family: Family, q: Question, target: float) -> int | None:
+def users_needed(kind: Kind, q: Question, target: float) -> int | None:
     """The smallest number of users at which the 95% half-width is at most `target`; None if none was found.
 
     More users are not always better, because those who may drop out or collude are whole users, and coins, reports and
@@ -40,20 +43,20 @@ def users_needed(family: Family, q: Question, target: float) -> int | None:
     users = most = asked = 0
     while users <= most or users < ONE_BY_ONE:
         if users >= 2 * asked:  # where it is hopeless to try one by one, jump
-            ahead = smallest_whole(partial(_perhaps, family, q, target, users), MOST_USERS)
+            ahead = smallest_whole(partial(_perhaps, kind, q, target, users), MOST_USERS)
             if ahead is None:
                 return None
             asked = max(1, users + ahead)
             most = min(MOST_USERS, max(most, 100 * asked if ahead else 0))
             users = _rounded_up(asked)
-        found = half_width(family, q, users)
+        found = half_width(kind, q, users)
         if found is not None and found <= target:
             return users
         users = _rounded_up(users + 1)
     return None
 
 
-def _perhaps(family: Family, q: Question, target: float, users: int, more: int) -> bool:
+def _perhaps(kind: Kind, q: Question, target: float, users: int, more: int) -> bool:
     """Whether `users` and so many more could be enough, with one insider and no dropouts, less one step of error.
 
     From where it does not hold, it begins to hold once: without missing users the error falls with the users, but for
@@ -61,7 +64,8 @@ def _perhaps(family: Family, q: Question, target: float, users: int, more: int) 
     """
     staying = users + more
     try:
-        mechanism = family(replace(q, users=staying, dropout=0.0, colluding=0.0)).mechanism
+        asked = replace(q, users=staying, dropout=0.0, colluding=0.0)
+        mechanism = kind.calibrated(asked.requirements).mechanism
         return mechanism.expected_errors(staying)[1] * staying - mechanism.count_step <= target * staying
     except FaircountError:
         return False

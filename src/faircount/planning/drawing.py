@@ -23,22 +23,16 @@ COLOURS = {
 }
 
 
-def plan_axes(question: Question, axes: Any = None) -> Any:
-    """Draw on the axes given, or on those of a new figure."""
-    target = shown_axes(*SIZE) if axes is None else axes
-    _draw(target, question)
-    return target
-
-
 def plan_file(question: Question, path: Path) -> None:
     """Draw into a file, in the format of its suffix."""
     figure = blank_figure(*SIZE)
-    _draw(figure.add_subplot(), question)
+    plan_axes(question, figure.add_subplot())
     save_figure(figure, path)
 
 
-def _draw(axes: Any, asked: Question) -> None:
-    """Both axes logarithmic, each line labelled at its end."""
+def plan_axes(asked: Question, axes: Any = None) -> Any:
+    """Draw on the axes given, or on those of a new figure; both logarithmic, each line labelled at its end."""
+    axes = shown_axes(*SIZE) if axes is None else axes
     sizes = np.unique(np.geomspace(max(10, asked.users / 30), asked.users * 30, POINTS).astype(int)).tolist()
     drawn = {name: _known(sizes, values) for name, values in curves(asked, sizes).items() if name != "dpcs"}
     axes.spines[["top", "right"]].set_visible(False)
@@ -51,6 +45,7 @@ def _draw(axes: Any, asked: Question) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
     several = f", {asked.releases} releases" if asked.releases > 1 else ""
     axes.set_title(f"epsilon {asked.epsilon:g}, delta {asked.delta:g}, {asked.items} items{several}", size=10)
+    return axes
 
 
 def _known(sizes: list[int], values: list[float | None]) -> tuple[list[int], list[float]]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.planning.accuracy import users_needed
-from faircount.planning.calibrate import Family
+from faircount.planning.accuracy import Kind, users_needed
 from faircount.planning.costs import Cost, InServers, cost, in_servers, paper_form_bytes
 from faircount.planning.question import Question
 
@@ -98,17 +97,17 @@ class Option:
         }
 
 
-def option(name: str, family: Family, q: Question) -> Option:
-    """What a family makes of the question, or why it cannot meet it."""
+def option(kind: Kind, q: Question) -> Option:
+    """What a mechanism makes of the question, or why it cannot meet it."""
     try:
-        mechanism, spent = _within_budget(family, q)
+        mechanism, spent = _within_budget(kind, q)
     except FaircountError as refusal:
-        return Option(name, False, str(refusal), {})
+        return Option(kind.name, False, str(refusal), {})
     target = q.target_error
     error, half = mechanism.expected_errors(q.staying)
     condition = mechanism.condition(mechanism.participants)
     return Option(
-        name,
+        kind.name,
         True,
         _reason(mechanism, condition),
         mechanism.parameters,
@@ -116,7 +115,7 @@ def option(name: str, family: Family, q: Question) -> Option:
         spent,
         error,
         half,
-        users_needed(family, q, target) if target is not None else None,
+        users_needed(kind, q, target) if target is not None else None,
         condition,
         cost(mechanism),
         paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM and not mechanism.proven else None,
@@ -125,11 +124,11 @@ def option(name: str, family: Family, q: Question) -> Option:
     )
 
 
-def _within_budget(family: Family, q: Question) -> tuple[FrequencyMechanism, float]:
+def _within_budget(kind: Kind, q: Question) -> tuple[FrequencyMechanism, float]:
     """The mechanism and the delta it spends, at most the budget; where rounding overshoots, made for a little less."""
     aim = q
     for _ in range(TRIES):
-        made = family(aim)
+        made = kind.calibrated(aim.requirements)
         spent = made.total_delta()
         if spent <= q.delta:
             return made.mechanism, spent

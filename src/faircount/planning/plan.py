@@ -7,7 +7,7 @@ from typing import Any
 from faircount.core import plain
 from faircount.core.validation import expected_users, integer
 from faircount.estimation.validity import SUPPOSED
-from faircount.planning.calibrate import families
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.liars import best_of, otherwise
 from faircount.planning.option import Option, option, percent
@@ -17,7 +17,7 @@ from faircount.protocol import SERVERS
 from faircount.protocol.survey.topology import TARGET_COMPLETION
 
 TIE_FACTOR = 1.01
-"""Errors within this factor of the smallest count as equal: then the order of the families decides."""
+"""Errors within this factor of the smallest count as equal: then the order of the mechanisms decides."""
 
 TWICE = 1.95
 """Errors closer than this are compared in percent: "1 times below" would say nothing."""
@@ -286,7 +286,7 @@ def plan(
     question = Question(
         expected, items, epsilon, delta, floor, releases, dropout, colluding, target_error, loss, invited, liars
     )
-    return Plan(question, _ordered([option(name, family, question) for name, family in families().items()], liars))
+    return Plan(question, _ordered([option(kind, question) for kind in frequency_mechanisms().values()], liars))
 
 
 def _otherwise(best: Option) -> str:
@@ -299,7 +299,7 @@ def _otherwise(best: Option) -> str:
 
 
 def _ordered(options: list[Option], liars: bool) -> tuple[Option, ...]:
-    """First the best for such clients, among equals as the families prefer; sound ones by error; then the others."""
+    """First the best for such clients, among equals in the order of mechanisms; sound ones by error; then others."""
     sound = sorted((o for o in options if o.sound), key=lambda o: o.standard_error or 0.0)
     best = best_of(sound, proven=liars)
     if best is not None:

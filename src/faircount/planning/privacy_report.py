@@ -6,7 +6,7 @@ delta is computed, or delta and epsilon is. Several releases are composed by the
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -15,7 +15,8 @@ from faircount.accounting import exact, gaussian, paper
 from faircount.accounting import two_stage as sets
 from faircount.accounting.composition import compose, compose_randomized_response, sampling_pair
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
-from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation, insiders
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation
+from faircount.accounting.guarantee import insiders as colluding
 from faircount.core.errors import ParameterError
 from faircount.core.validation import integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
@@ -23,10 +24,11 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local import LocalMechanism
 from faircount.mechanisms.local_frequency import GRR, OUE
 from faircount.mechanisms.local_mean import PM, Duchi
+from faircount.mechanisms.registry import mechanism as kind_named
 from faircount.mechanisms.registry import names
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import NOBODY_LEFT_OUT, TSS
-from faircount.planning.own_privacy import registered
+from faircount.planning.compose import compose as composed
 from faircount.planning.statement import Statement
 
 ROUNDED = 1.005
@@ -67,16 +69,12 @@ def sampling(
 ) -> Statement:
     """DPDS and DPCS: every item has at least `floor` other holders, of whom `insiders` and `dropouts` do not count."""
     made = DPDS(items=items or 3, users=users, p=p, floor=floor, dropouts=dropouts)
-    who = _who(insiders)
+    who = colluding(insiders)
     found = _sampling_at(made, who, integer("releases", releases, least=1), epsilon, delta)
-    one = _sampling_at(made, _who(insiders + 1), releases, found[0], None)
+    one = _sampling_at(made, colluding(insiders + 1), releases, found[0], None)
     more = {"p": p, "floor": floor, "insiders": insiders, "dropouts": dropouts, "delta_one_more_insider": one[1]}
     printed = _theorems(p, floor, found[0], users, items) if releases == 1 else _theorems(p, floor, 0.0, None, None)
     return Statement("dpds", *found, who, made.condition(who), releases, printed, more)
-
-
-def _who(count: int) -> Adversary:
-    return insiders(integer("insiders", count)) if count else OUTSIDER
 
 
 def _sampling_at(
@@ -270,6 +268,37 @@ MAKERS: Mapping[str, Callable[..., Statement]] = {
     **{name: partial(local_mean, name) for name in ("duchi", "pm")},
 }
 """Mechanisms that the paper has something to say about; all others say everything of themselves."""
+
+
+USUAL = {"items": 2, "users": 1000}
+"""Of a mechanism that says everything of itself, where nothing else is given: neither matters for most."""
+
+
+def registered(name: str, parameters: dict[str, Any]) -> Statement:
+    """A mechanism by what it says of itself: its fields are its parameters, else epsilon and delta are asked for.
+
+    At its own promise where neither epsilon nor delta is given.
+    """
+    kind, releases = kind_named(name), integer("releases", parameters.get("releases", 1), least=1)
+    own = [each.name for each in fields(kind)]
+    strange = [each for each in parameters if each not in (*own, "epsilon", "delta", "releases")]
+    if strange:
+        raise ParameterError(f"{name} has no {', '.join(strange)}; it takes {', '.join(sorted(own))} and releases")
+    known = {key: value for key, value in {**USUAL, **parameters}.items() if key in own}
+    try:
+        made = kind(**known)
+    except TypeError as problem:
+        raise ParameterError(f"{name}: {str(problem).split('() ')[-1]}") from None
+    epsilon, delta = (None if key in own else parameters.get(key) for key in ("epsilon", "delta"))
+    if (epsilon, delta) == (None, None):
+        epsilon = releases * made.stated()[0].epsilon
+    if releases > 1:
+        said, zero = composed(*[made] * releases, epsilon=epsilon, delta=delta), None
+    else:
+        said = made.guarantee(epsilon=epsilon, delta=delta)
+        zero = made.guarantee(epsilon=said.epsilon, relation=Relation.ZERO_OUT).delta
+    more = {each: getattr(made, each) for each in own if each not in ("items", "epsilon", "delta")}
+    return Statement(name, said.epsilon, said.delta, zero, said.adversary, said.condition, releases, more=more)
 
 
 def privacy(mechanism: str, **parameters: Any) -> Statement:

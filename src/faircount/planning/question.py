@@ -1,7 +1,6 @@
 """What an analyst asks before a survey, as a value."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import fraction, integer, positive, real, share_of_users
@@ -96,7 +95,3 @@ class Question:
         return Requirements(
             self.users, self.items, self.epsilon, self.delta, self.floor, self.releases, self.insiders, self.lost
         )
-
-    def with_users(self, users: int) -> Self:
-        """The same question for another number of users."""
-        return replace(self, users=users)

@@ -8,7 +8,7 @@ from typing import Any
 
 from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
-from faircount.planning.calibrate import families
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.option import Option, option, percent
 from faircount.planning.question import Question
 from faircount.protocol import known_topologies
@@ -73,5 +73,5 @@ def _errors(best: Option, asked: Question, dropout: float) -> tuple[float | None
             question = replace(asked, dropout=dropout, target_error=None)
         except ParameterError:  # nobody would be left to hide among
             return None, None
-        best = option(best.name, families()[best.name], question)
+        best = option(frequency_mechanisms()[best.name], question)
     return best.standard_error, best.half_width_95

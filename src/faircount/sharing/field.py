@@ -31,17 +31,13 @@ _TYPES: tuple[Unsigned, ...] = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtyp
 @lru_cache(maxsize=1024, typed=True)
 def dtype_for(q: int) -> Unsigned:
     """The smallest unsigned type that holds q, for q from 2 to 2^62."""
-    return _smallest_type(integer("q", q, least=2, most=LARGEST_MODULUS))
+    return np.min_scalar_type(integer("q", q, least=2, most=LARGEST_MODULUS))
 
 
 @lru_cache(maxsize=1024, typed=True)
 def sum_dtype_for(q: int) -> Unsigned:
     """The smallest unsigned type that holds the sum of four residues."""
-    return _smallest_type(max(int(q), 4 * (int(q) - 1)))
-
-
-def _smallest_type(value: int) -> Unsigned:
-    return next(kind for kind in _TYPES if value <= _largest(kind))
+    return np.min_scalar_type(max(int(q), 4 * (int(q) - 1)))
 
 
 def _largest(kind: Unsigned) -> int:

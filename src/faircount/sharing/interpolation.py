@@ -42,12 +42,9 @@ def _reciprocals(q: int, count: int) -> Words:
     factorials = [1]
     for each in range(1, count):
         factorials.append(factorials[-1] * each % q)
-    slopes = [left * right * (-1) ** (count - 1 - i) for i, (left, right) in enumerate(_ends(factorials))]
+    ends = zip(factorials, reversed(factorials), strict=True)
+    slopes = [left * right * (-1) ** (count - 1 - i) for i, (left, right) in enumerate(ends)]
     return np.array([pow(each, -1, q) for each in slopes], dtype=np.uint64)
-
-
-def _ends(values: list[int]) -> list[tuple[int, int]]:
-    return list(zip(values, reversed(values), strict=True))
 
 
 @lru_cache(maxsize=16)

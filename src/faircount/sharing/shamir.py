@@ -4,6 +4,7 @@ The key is the constant term of a uniform polynomial of degree threshold - 1 ove
 share i is its value at i = 1, 2, ..., count.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -19,6 +20,7 @@ SHARE_BYTES = 45
 _MOST = 0xFFFF
 _VALUE_BYTES = 33
 _DEALING_BYTES = 8
+_SHARE = struct.Struct(">HH8s33s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +43,15 @@ class KeyShare:
 
     def to_bytes(self) -> bytes:
         """u16 index | u16 threshold | 8 bytes dealing | 33 bytes value, big endian: 45 bytes."""
-        head = self.index.to_bytes(2, "big") + self.threshold.to_bytes(2, "big") + self.dealing
-        return head + self.value.to_bytes(_VALUE_BYTES, "big")
+        return _SHARE.pack(self.index, self.threshold, self.dealing, self.value.to_bytes(_VALUE_BYTES, "big"))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The share that `to_bytes` wrote; there is one encoding per share."""
         if len(data) != SHARE_BYTES:
             raise ShareError(f"a key share has {SHARE_BYTES} bytes, not {len(data)}")
-        index, threshold = int.from_bytes(data[:2], "big"), int.from_bytes(data[2:4], "big")
-        return cls(index, threshold, bytes(data[4:12]), int.from_bytes(data[12:], "big"))
+        index, threshold, dealing, value = _SHARE.unpack(data)
+        return cls(index, threshold, dealing, int.from_bytes(value, "big"))
 
 
 def split_key(secret: bytes, threshold: int, count: int, entropy: Entropy) -> list[KeyShare]:

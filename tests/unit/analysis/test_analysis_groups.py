@@ -88,6 +88,7 @@ def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
     result = made(table)
     assert result.test.rejected
     assert result.weighting == "uwa"
+    assert result.weights.tolist() == [0.5, 0.5]
     assert any("Falling back to unweighted" in note for note in result.notes)
     np.testing.assert_allclose(result.estimates[:2], [0.5, 0.5], atol=0.05)
 

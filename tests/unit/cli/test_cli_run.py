@@ -19,7 +19,7 @@ from faircount.cli.show import WIDTH, bars
 from faircount.estimation.drawing import label
 from faircount.estimation.result import SIMULATION, Result
 from faircount.mechanisms.laplace import Laplace
-from faircount.planning.calibrate import families
+from faircount.mechanisms.registry import frequency_mechanisms
 
 Call = Callable[..., Any]
 RUN = "run answers.csv --column city --domain @cities.txt"
@@ -205,7 +205,7 @@ def test_small_and_broken_tables(call: Call, tmp_path: Path, text: str) -> None:
 
 def test_mechanisms_are_those_of_the_plan() -> None:
     """A plan refuses tss, and run says why."""
-    assert set(MECHANISMS) == {"auto", *families()}
+    assert set(MECHANISMS) == {"auto", *frequency_mechanisms()}
 
 
 def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ from scipy.stats import binom, chi2, chi2_contingency, multinomial
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import homogeneity as module
 from faircount.estimation.consistency import consistent
-from faircount.estimation.homogeneity import homogeneity, weights_or_fallback
-from faircount.estimation.weighting import uwa
+from faircount.estimation.homogeneity import homogeneity
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 ITEMS, USERS = 12, 250
@@ -143,22 +142,16 @@ def test_quadratic_form_of_dependent_reports():
     assert found == pytest.approx(y @ np.linalg.pinv(covariance) @ y)
 
 
-def test_rejection_falls_back_to_unweighted():
-    far = [[100, 0], [0, 100]]
-    test = homogeneity(far, [Channel(0.5)] * 2, [200, 300])
-    chosen = weights_or_fallback(test, [0.9, 0.1], [200, 300])
+def test_groups_that_are_far_apart_are_rejected():
+    test = homogeneity([[100, 0], [0, 100]], [Channel(0.5)] * 2, [200, 300])
     assert test.rejected
-    assert chosen.fallback
-    np.testing.assert_allclose(chosen.weights, uwa([200, 300]))
-    assert "Falling back to unweighted" in chosen.words
+    assert "differ by more than chance" in test.words
 
 
-def test_not_rejecting_keeps_the_weights_and_claims_nothing():
+def test_not_rejecting_claims_nothing():
     test = homogeneity([[50, 50], [49, 51]], [Channel(0.5)] * 2, [200, 200])
-    chosen = weights_or_fallback(test, [0.9, 0.1], [200, 200])
-    assert not chosen.fallback
-    assert chosen.weights.tolist() == [0.9, 0.1]
-    assert "does not prove" in chosen.words
+    assert not test.rejected
+    assert "does not prove" in test.words
 
 
 def test_the_same_seed_gives_the_same_answer():

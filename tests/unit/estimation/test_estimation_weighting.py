@@ -10,7 +10,6 @@ from faircount.core.errors import ParameterError
 from faircount.estimation import weighting
 from faircount.estimation.weighting import (
     combine,
-    cpa,
     expected_error,
     group_variance,
     owa,
@@ -63,13 +62,6 @@ def test_known_errors(setting, against, by_vwa, by_total):
     weights = vwa(SIZES, v), total_variance(SIZES, v, SPREAD)
     found = [expected_error(each, SIZES, v, SPREAD, against=against) for each in weights]
     assert found == pytest.approx([by_vwa, by_total], abs=0.006e-3)
-
-
-def test_cpa_is_everybody_at_the_smallest_epsilon():
-    weights, same = cpa(SIZES, variances("s1"))
-    assert weights.tolist() == [0.25] * 4
-    np.testing.assert_allclose(same, 1 / np.expm1(0.1))
-    assert expected_error(weights, SIZES, same) == pytest.approx(1 / np.expm1(0.1) / 1000)
 
 
 @settings(deadline=None, max_examples=50)

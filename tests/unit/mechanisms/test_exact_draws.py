@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections import Counter
-from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
 
@@ -70,13 +69,6 @@ def test_a_coin_has_exactly_the_probability_of_its_float(p):
     assert table.draw(len(draws), Scripted.of(draws)).tolist() == [int(each < Fraction(p) * ONE) for each in draws]
 
 
-def test_running_sums_are_rounded_down_once_each():
-    third = Fraction(1, 3)
-    table = DrawTable.of((5, 6, 7), (third, third, third))
-    assert table.cumulative == (ONE // 3, 2 * ONE // 3, ONE)
-    assert DrawTable.of((1, 2), (Decimal("0.25"), Decimal("0.75"))).weights == (ONE // 4, 3 * ONE // 4)
-
-
 def test_symmetric_tables_are_symmetric_to_the_last_bit():
     table = DrawTable.symmetric([ONE // 5, ONE // 7, 1])
     assert table.values == (-3, -2, -1, 0, 1, 2, 3)
@@ -106,8 +98,6 @@ def test_a_table_does_not_print_itself():
         lambda: DrawTable((1, 2), (5, 4)),
         lambda: DrawTable((1, 2), (5, ONE - 1)),
         lambda: DrawTable((1, 2), (-1, ONE)),
-        lambda: DrawTable.of((1, 2), (Fraction(1, 2), Fraction(1, 3))),
-        lambda: DrawTable.of((1, 2), (Fraction(3, 2), Fraction(-1, 2))),
         lambda: DrawTable.symmetric([ONE // 2 + 1]),
         lambda: DrawTable.symmetric([-1, 5]),
         lambda: DrawTable.coin(0.0),

@@ -79,9 +79,9 @@ def test_the_distance_of_the_table_from_its_law_is_what_an_independent_sum_says(
 
 
 def test_the_cost_of_the_table_is_small_printed_and_never_zero():
-    assert math.log2(Laplace(items=30, epsilon=1, users=5001).delta_r) == pytest.approx(-107, abs=1)
+    assert math.log2(Laplace(items=30, epsilon=1, users=5001).table_delta(1.0)) == pytest.approx(-107, abs=1)
     for epsilon, users in ((0.1, 3), (1, 2), (10, 10**6), (50, 2)):
-        assert 0 < Laplace(items=2, epsilon=epsilon, users=users).delta_r < 2.0**-40
+        assert 0 < Laplace(items=2, epsilon=epsilon, users=users).table_delta(epsilon) < 2.0**-40
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
@@ -116,7 +116,7 @@ def test_the_promise_is_kept_against_the_insiders_it_was_made_for():
     mechanism = Laplace(items=30, epsilon=1, users=1000, insiders=100, dropouts=100)
     promised = mechanism.guarantee()
     assert (promised.epsilon, promised.adversary, promised.condition) == (1.0, insiders(100), None)
-    assert promised.delta == mechanism.delta_r
+    assert promised.delta == mechanism.table_delta(mechanism.epsilon)
     assert mechanism.guarantee(adversary=OUTSIDER).delta < 2.0**-100
     assert mechanism.guarantee(adversary=insiders(300)).delta > 1e-3
     assert mechanism.guarantee(adversary=insiders(900)).delta == 1.0

@@ -39,7 +39,7 @@ def test_local_reports_compose_by_their_own_law() -> None:
 
 def test_decoys_and_sampling_compose_by_their_coins() -> None:
     decoys = fc.Decoys(**CROWD, coins=4000)
-    pair = exact.shift_pair(binomial_window(decoys._hidden(insiders(1)), 0.5)[1])
+    pair = exact.shift_pair(binomial_window(decoys.hidden(insiders(1)), 0.5)[1])
     truth = composition.compose([[pair, pair.swapped()]] * 4, epsilon=1.0)
     assert fc.compose(*[decoys] * 4, epsilon=1.0).delta == pytest.approx(truth, rel=1e-6)
     sampled = fc.DPDS(items=3, users=400, p=0.3, floor=60)

@@ -15,9 +15,9 @@ from faircount.accounting import exact
 from faircount.accounting.composition import compose, sampling_pair
 from faircount.accounting.guarantee import S1, insiders
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.mechanisms.sampling import floor_needed, hidden_by_floor
 from faircount.planning.accuracy import curves, half_width, users_needed
-from faircount.planning.calibrate import families
 from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.option import percent
@@ -206,9 +206,9 @@ def test_the_first_option_is_the_smallest_error_up_to_one_percent() -> None:
 def test_errors_are_what_the_mechanism_itself_says() -> None:
     question = Question(800, 12, 1.0, 1e-6, floor=40)
     uniform = np.full(12, 1 / 12)
-    for family in families().values():
+    for kind in frequency_mechanisms().values():
         try:
-            made = family(question).mechanism
+            made = kind.calibrated(question.requirements).mechanism
         except RefusedError:
             continue
         error, half = made.expected_errors(question.staying)
@@ -217,10 +217,10 @@ def test_errors_are_what_the_mechanism_itself_says() -> None:
 
 
 def assert_smallest(name: str, question: Question, target: float, most: int) -> None:
-    family = families()[name]
-    widths = {n: half_width(family, question, n) for n in range(2, most)}
+    kind = frequency_mechanisms()[name]
+    widths = {n: half_width(kind, question, n) for n in range(2, most)}
     enough = [n for n, width in widths.items() if width is not None and width <= target]
-    found = users_needed(family, question, target)
+    found = users_needed(kind, question, target)
     assert found == enough[0] if enough else found is None or found >= most
 
 
@@ -254,29 +254,31 @@ def test_users_needed_of_decoys_where_bisection_was_wrong(epsilon: float, dropou
     """Version 0.1 said 69 in the first case, where its own 55 were enough, and 89 in the second, where 90 were not."""
     question = Question(200, 12, epsilon, 0.01, dropout=dropout)
     assert_smallest("decoys", question, target, 140)
-    found = users_needed(families()["decoys"], question, target)
-    widths = [half_width(families()["decoys"], question, n) or 1.0 for n in range(found or 0, 140)]
+    found = users_needed(frequency_mechanisms()["decoys"], question, target)
+    widths = [half_width(frequency_mechanisms()["decoys"], question, n) or 1.0 for n in range(found or 0, 140)]
     assert widths[0] <= target < max(widths)  # the smallest number that is enough, and not: from here on all are
 
 
 def test_more_users_are_not_always_enough_and_bisection_would_be_misled() -> None:
-    family, question = families()["decoys"], Question(300, 4, 1.0, 1e-3, dropout=0.35)
-    enough = [(half_width(family, question, n) or 1) <= 0.1 for n in range(2, 450)]
+    kind, question = frequency_mechanisms()["decoys"], Question(300, 4, 1.0, 1e-3, dropout=0.35)
+    enough = [(half_width(kind, question, n) or 1) <= 0.1 for n in range(2, 450)]
     assert enough != sorted(enough)
 
 
 def test_users_needed_above_a_thousand_has_three_digits_and_is_enough() -> None:
-    family, question = families()["oue"], Question(800, 12, 1.0, 1e-6, dropout=0.1)
-    found = users_needed(family, question, 0.02)
+    kind, question = frequency_mechanisms()["oue"], Question(800, 12, 1.0, 1e-6, dropout=0.1)
+    found = users_needed(kind, question, 0.02)
     assert found is not None
     assert found > 1000
     assert found % 100 == 0
-    assert (half_width(family, question, found) or 1) <= 0.02 < (half_width(family, question, found - 100) or 0)
+    assert (half_width(kind, question, found) or 1) <= 0.02 < (half_width(kind, question, found - 100) or 0)
 
 
 def test_a_target_that_is_never_reached_has_no_number() -> None:
-    assert users_needed(families()["grr"], Question(2 * 10**8, 2, 0.1, 1e-6), 1e-6) is None
-    assert users_needed(families()["dpds"], Question(800, 12, 1.0, 1e-6, floor=60, dropout=0.1), 0.02) is None
+    assert users_needed(frequency_mechanisms()["grr"], Question(2 * 10**8, 2, 0.1, 1e-6), 1e-6) is None
+    assert (
+        users_needed(frequency_mechanisms()["dpds"], Question(800, 12, 1.0, 1e-6, floor=60, dropout=0.1), 0.02) is None
+    )
 
 
 def test_curves_fall_with_the_users_and_have_gaps_where_refused() -> None:
