@@ -16,7 +16,7 @@ from faircount.protocol.roles.coordinate import coordinate_many
 from faircount.protocol.roles.coordinator import Out, Phase, Place, Step, give_up
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissued
-from faircount.protocol.survey.states import FINAL
+from faircount.protocol.survey.states import FINAL, State
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, rejected
 from faircount.protocol.wire.signing import SigningKey, unwrap
@@ -100,14 +100,16 @@ class CoordinatorService:
         """The same inside a transaction that holds the survey."""
         before = await self.states.load(tx, row)
         after, out = await asyncio.to_thread(change, before.state)
-        await self._save(tx, before, after)
-        return tuple(each for each in out if isinstance(each, Signed))
+        to_s2 = tuple(each for each in out if isinstance(each, Signed))
+        await self._save(tx, before, after, to_s2)
+        return to_s2
 
-    async def _save(self, tx: Transaction, before: Loaded[Coordinator], after: Coordinator) -> None:
+    async def _save(self, tx: Transaction, before: Loaded[Coordinator], after: Coordinator, to_s2: Out = ()) -> None:
         if after is before.state:
             await self.states.save(tx, before, after)
             return
-        speaks = await asyncio.to_thread(resume, after)  # it may read rows
+        counting = after.state is State.CLAIMED and after.final is None
+        speaks = to_s2 if counting and to_s2 else await asyncio.to_thread(resume, after)  # it may read every row
         row = await self.states.save(tx, before, after)
         if after.phase != before.state.phase:
             await self._set_time(tx, row, after)
