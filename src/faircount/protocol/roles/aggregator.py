@@ -17,7 +17,7 @@ import numpy as np
 from faircount.core.arrays import Residues
 from faircount.core.errors import CorruptSumError, ProtocolError
 from faircount.core.values import ArrayValue
-from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.roles.write_once import WriteOnce, part_key
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import entry_holds
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -342,7 +342,7 @@ def sync_state(s: Aggregator, _: SyncRequest) -> Step:
     """Everything that S1 needs to go on from where S2 stands."""
     roster = b"" if s.roster is None else encode(s.roster)
     claim = b"" if s.claim is None else encode(s.claim)
-    earlier = () if s.claim is None else tuple(encode(s.kept[each]) for each in s.earlier)
+    earlier = () if s.claim is None else tuple(encode(s.kept[part_key(number)]) for number in range(len(s.earlier)))
     said = tuple(each.signed for each in s.statements)
     return s, (sign(s.key, Party.S2, SyncState(s.params.survey, roster, claim, said, earlier)),)
 

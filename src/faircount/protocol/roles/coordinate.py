@@ -26,6 +26,7 @@ from faircount.protocol.roles.coordinator import (
     withdraw,
 )
 from faircount.protocol.roles.sync import Synced, read_sync
+from faircount.protocol.roles.write_once import part_key
 from faircount.protocol.survey.acknowledgement import sign_together
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.wire.canonical_json import unscaled
@@ -208,8 +209,8 @@ def _adopted(s: Coordinator, found: Synced) -> tuple[Coordinator | None, Out]:
 def _with_parts(s: Coordinator, found: Synced) -> Coordinator:
     """S1 with the earlier parts of S2's claim beside its own."""
     kept = s.kept
-    for each in found.earlier:
-        kept = kept.with_one(sha256(encode(each)).digest(), each)
+    for number, each in enumerate(found.earlier):
+        kept = kept.exchanged(part_key(number), each)
     return replace(s, kept=kept) if found.earlier else s
 
 

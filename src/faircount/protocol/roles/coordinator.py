@@ -88,7 +88,7 @@ class Coordinator(StoredState):
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
     earlier: tuple[bytes, ...] = ()  # of a claim in parts, the hashes of all but the last
-    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # those parts, by hash
+    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # those parts, by number
     seal: Statement | None = None
     receipt: Statement | None = None
     included: Statement | None = None  # S2's word on whose shares count

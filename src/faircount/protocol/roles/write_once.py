@@ -16,13 +16,18 @@ V = TypeVar("V")
 class Elsewhere:
     """Writes that storage holds beside those of a store in memory: how many, which, and each with its hash.
 
-    Where no step asks for them their number is enough. With `keep` storage takes new ones at once, too.
+    Where no step asks for them their number is enough. With `keep` storage takes what is exchanged at once.
     """
 
     count: int = 0
     keys: Callable[[], Iterable[Any]] = tuple
     find: Callable[[Any], tuple[Any, bytes] | None] = lambda key: None
     keep: Callable[[Any, Any], None] | None = None
+
+
+def part_key(number: int) -> bytes:
+    """Under which key both servers keep a part of a claim: a claim that begins anew takes the same places."""
+    return b"part" + number.to_bytes(4, "big")
 
 
 class WriteOnce(Generic[K, V]):
@@ -49,18 +54,19 @@ class WriteOnce(Generic[K, V]):
     def put(self, key: K, value: V) -> bool:
         """Write, unless something else was written before; whether the value stands now."""
         there = self.get(key)
-        if there is None and self._elsewhere.keep is not None:
-            self._elsewhere.keep(key, value)
-        elif there is None:
+        if there is None:
             self._written[key] = value
         return there is None or there == value
 
     def exchange(self, key: K, value: V) -> None:
         """Write instead of what stood there, where somebody may change it."""
-        self._written[key] = value
+        if self._elsewhere.keep is None:
+            self._written[key] = value
+        else:
+            self._elsewhere.keep(key, value)
 
-    def with_one(self, key: K, value: V) -> "WriteOnce[K, V]":
-        """A store with one more first write; this one stays as it is."""
+    def exchanged(self, key: K, value: V) -> "WriteOnce[K, V]":
+        """A store in which this stands instead of what stood there; this one stays as it is."""
         other = WriteOnce(self._written | {key: value})
         other.held_elsewhere(self._elsewhere)
         return other

@@ -18,7 +18,7 @@ from faircount.core.errors import ShareError
 from faircount.mechanisms.verified import Tally, proves_reports
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.roles.write_once import WriteOnce, part_key
 from faircount.protocol.survey.states import FINAL, State, advance
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.claims import claimed_size, entries_of, is_part, part_of
@@ -116,7 +116,9 @@ def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
     vouched = so_far.vouched + sum(aggregator.believed(s, each) for each in claim.entries)
     if claim.more:
         own = Recorded(vouched, claim.entries[-1].user)
-        after = replace(begun, earlier=(*begun.earlier, name), kept=s.kept.with_one(name, claim), own=own)
+        after = replace(
+            begun, earlier=(*begun.earlier, name), kept=s.kept.exchanged(part_key(claim.number), claim), own=own
+        )
         return after, (_next(after, name, len(after.earlier)),)
     return _on_whole(replace(begun, own=None), claim, vouched)
 
@@ -186,7 +188,7 @@ def _on_part(s: Aggregator, entries: Sequence[Submitter], batch: Batch, done: Op
     lines = (entries[at] for at in members_of(note.members, len(entries)) or ())
     counted = done.counted.grown(roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count))
     held = votes if s.held is None else add(s.held, votes, s.params.q)
-    own, kept = Opening(done.parts + 1, counted), s.kept.with_one(_note_key(done.parts), note)
+    own, kept = Opening(done.parts + 1, counted), s.kept.exchanged(_note_key(done.parts), note)
     after = replace(s, held=held, own=own, kept=kept)
     if own.parts <= len(s.earlier):
         return after, (_next(after, s.claim_hash, own.parts),)
@@ -311,7 +313,7 @@ def apart(s: Aggregator, message: Message) -> Aggregator | None:
     elif isinstance(message, Batch) and s.claim is not None and message.number <= len(s.earlier):
         entries = part_of(s, message.number).entries
         last = message.number == len(s.earlier)
-        kept = [_note_key(number) for number in range(message.number)] if last else [s.earlier[message.number]]
+        kept = [_note_key(number) for number in range(message.number)] if last else [part_key(message.number)]
     elif not isinstance(message, ShareSum):
         return None
     known = {each.user: s.mac_keys.get(each.user) for each in entries}

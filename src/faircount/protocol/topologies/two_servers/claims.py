@@ -1,11 +1,11 @@
-"""A claim in parts, as S1 makes it and both servers read it: the last part is `claim`, the others are kept by hash."""
+"""A claim in parts, as S1 makes it and both servers read it: the last is `claim`, the others are kept by number."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import pairwise
 from typing import Protocol
 
-from faircount.protocol.roles.write_once import WriteOnce
+from faircount.protocol.roles.write_once import WriteOnce, part_key
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.messages import ServersClaim, Submitter
@@ -49,7 +49,7 @@ def chain_of(kept: Kept, last: ServersClaim) -> tuple[bytes, ...] | None:
     """The hashes of the parts before the last one, all of which are kept; None if this is no end of a whole claim."""
     hashes, part = list[bytes](), last
     while part.number:
-        before = kept.get(part.before)
+        before = kept.get(part_key(part.number - 1))
         if not isinstance(before, ServersClaim) or not is_part(before) or not follows(before, part):
             return None
         hashes.append(part.before)
@@ -59,10 +59,11 @@ def chain_of(kept: Kept, last: ServersClaim) -> tuple[bytes, ...] | None:
 
 
 def follows(before: ServersClaim, part: ServersClaim) -> bool:
-    """Whether a part may come after another one: its number and its users do."""
+    """Whether a part comes after another one: it has its hash, and its users come after those of the other one."""
     last, first = before.entries[-1:], part.entries[:1]
     in_order = all(one.user < two.user for one in last for two in first)
-    return before.more == 1 and before.number == part.number - 1 and in_order
+    named = before.number == part.number - 1 and part.before == sha256(encode(before)).digest()
+    return before.more == 1 and named and in_order
 
 
 def is_part(part: ServersClaim) -> bool:
@@ -77,7 +78,7 @@ def is_part(part: ServersClaim) -> bool:
 
 def part_of(s: Claiming, number: int) -> ServersClaim:
     """A part of the claim by its number."""
-    part = s.kept[s.earlier[number]] if number < len(s.earlier) else s.claim
+    part = s.kept[part_key(number)] if number < len(s.earlier) else s.claim
     if not isinstance(part, ServersClaim):
         raise KeyError(number)
     return part

@@ -16,6 +16,7 @@ from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import coordinate, coordinator
 from faircount.protocol.roles.coordinate import conclude
 from faircount.protocol.roles.coordinator import Coordinator, Rules
+from faircount.protocol.roles.write_once import part_key
 from faircount.protocol.survey.inclusion import Entry, inclusion
 from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.remaining_privacy import keeps
@@ -90,7 +91,7 @@ def close(s: Coordinator) -> coordinator.Step:
     for part in in_chain(s.params, lines):
         if part.more:
             earlier.append(sha256(encode(part)).digest())
-            s.kept.put(earlier[-1], part)
+            s.kept.exchange(part_key(part.number), part)
     if part.size < s.params.minimum:
         return coordinator.give_up(s, f"{part.size} users answered, {s.params.minimum} are needed")
     after = coordinator.with_claim(s, part, State.CLAIMED, earlier=earlier)
