@@ -9,6 +9,7 @@ from typing import Any
 from faircount.core.entropy import SystemEntropy
 from faircount.protocol import Aggregator, Ledger, Message, Row, rows_of
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.survey.states import FINAL
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Reason, Refused, Rejected, Signed
 from faircount.protocol.wire.sealing import KeyPair
@@ -16,7 +17,7 @@ from faircount.protocol.wire.signing import SigningKey, unwrap
 from faircount.service import long_messages, offers
 from faircount.service.aggregator_steps import AggregatorSteps, ledger_of
 from faircount.service.long_messages import LongMessage
-from faircount.service.problems import ProblemError, conflict, unknown
+from faircount.service.problems import LOST, ProblemError, conflict, unknown
 from faircount.service.server import Server, new_part, new_row, own_survey, parameters_for, parsed, same_survey
 from faircount.service.signed_requests import SignedRequest, use_once
 from faircount.service.step_process import StepMaker, StepProcesses
@@ -104,6 +105,7 @@ class AggregatorService:
         nonce = request.checked_nonce(params, self.server.clock())
         async with self.server.database.write() as tx:
             await use_once(tx, nonce, self.server.clock())
+            self._refuse_lost(await states.find(tx, survey))
         body = await self._whole(survey, request.body) if request.names_parts else request.body
         if len(body) >= self.long_message:
             out = await self._long_step(survey, body)
@@ -113,6 +115,11 @@ class AggregatorService:
             await self.destroy_old_key(survey)
             self._note_refusals(survey, params.keys.s2, out)
         return out
+
+    def _refuse_lost(self, row: SurveyRow | None) -> None:
+        """A survey that ended after the backup which was put back: its keys are gone, and nothing can be said."""
+        if row is not None and row.state in FINAL and not self.server.keys.has(survey_key(row.id, row.generation)):
+            raise ProblemError(410, LOST, "S2 was restored from a backup, and this survey cannot be read any more")
 
     async def keep_part(self, survey: bytes, request: SignedRequest, message: bytes, part: int) -> None:
         """A part of a long message."""

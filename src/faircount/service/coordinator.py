@@ -13,7 +13,7 @@ from functools import partial
 from faircount.protocol import Coordinator, Message, SurveyParameters, coordinate, encode, end_phase, resume
 from faircount.protocol.roles.anchor import anchored_s1
 from faircount.protocol.roles.coordinate import coordinate_many
-from faircount.protocol.roles.coordinator import Out, Phase, Place, Step, give_up
+from faircount.protocol.roles.coordinator import Out, Phase, Place, Step, end_alone, give_up
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissued
 from faircount.protocol.survey.states import FINAL, State
@@ -145,6 +145,15 @@ class CoordinatorService:
             await _keep_receipt(tx, row, answer)
         await self.destroy_old_key(survey)
         return out
+
+    async def end_without_s2(self, survey: bytes) -> None:
+        """S2 was restored from a backup and has lost the survey: it is over, and S1 has nothing more to say to S2."""
+        async with self.server.database.write() as tx:
+            row = await states.find(tx, survey, change=True)
+            if row is not None and row.sealed is not None and row.state not in FINAL:
+                await self.change(tx, row, lambda s: end_alone(s, "S2 was restored from a backup"))
+            await tx.run("DELETE FROM outbox WHERE survey = ?", survey)
+        await self.destroy_old_key(survey)
 
     async def destroy_old_key(self, survey: bytes) -> None:
         """Once the last word is committed, what was live can be read by nobody any more."""

@@ -14,7 +14,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol.play import MOST_MESSAGES
 from faircount.service.coordinator import CoordinatorService
-from faircount.service.s2_link import S2Link
+from faircount.service.s2_link import LostError, S2Link
 from faircount.storage import states
 from faircount.storage.database import Transaction
 
@@ -101,6 +101,8 @@ class Scheduler:
         problem, renewing = "", asyncio.create_task(self._keep_lease(survey))
         try:
             await self._exchange(survey)
+        except LostError:
+            await self.service.end_without_s2(survey)
         except FaircountError as trouble:
             problem = str(trouble)
             _log.warning("S2 was not reached or refused", extra={"survey": survey.hex(), "problem": problem})

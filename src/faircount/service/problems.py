@@ -37,6 +37,15 @@ STATUS: Mapping[Reason, int] = {
 """Of every reason that has a status of its own; the others are 422."""
 
 
+LOST = "lost"
+"""The kind of S2's answer about a survey that it cannot read any more, and never will."""
+
+
+def name_of(kind: str) -> str:
+    """A kind of problem as it stands in an answer."""
+    return f"urn:faircount:problem:{kind}"
+
+
 @dataclass
 class ProblemError(FaircountError):
     """A request is not answered as asked. `kind` is a word for programs, `detail` is for people."""
@@ -53,7 +62,7 @@ class ProblemError(FaircountError):
     def body(self) -> dict[str, Any]:
         """The problem as JSON."""
         plain = {
-            "type": f"urn:faircount:problem:{self.kind}",
+            "type": name_of(self.kind),
             "title": self.kind.replace("-", " "),
             "status": self.status,
             "detail": self.detail,

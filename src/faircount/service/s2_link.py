@@ -9,6 +9,7 @@ from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.signing import SigningKey
 from faircount.service.clock import Clock, now
 from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, part_of
+from faircount.service.problems import LOST, name_of
 from faircount.service.signed_requests import TIME, signed_headers
 from faircount.service.web import BYTES
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 class LinkError(FaircountError):
     """S2 cannot be reached, or has not answered as S2 does: the same is tried again later."""
+
+
+class LostError(LinkError):
+    """S2 was restored and will never say anything about this survey again."""
 
 
 def joined(messages: tuple[Message, ...]) -> bytes:
@@ -55,7 +60,8 @@ class S2Link:
         if answer.status_code == 202:
             return None
         if answer.status_code != 200:
-            raise LinkError(f"S2 answered {answer.status_code}: {_words(answer)}")
+            kind = LostError if _said(answer, "type") == name_of(LOST) else LinkError
+            raise kind(f"S2 answered {answer.status_code}: {_said(answer, 'detail')[:200]}")
         return split(answer.content)
 
 
@@ -98,9 +104,9 @@ class _Caller:
         return await self.call("POST", path, named.body, NAMED)
 
 
-def _words(answer: "httpx.Response") -> str:
-    """What S2 says about it, in a few words that may be logged."""
+def _said(answer: "httpx.Response", what: str) -> str:
+    """What S2 says about a problem."""
     try:
-        return str(answer.json()["detail"])[:200]
+        return str(answer.json()[what])
     except (ValueError, KeyError, TypeError):
         return "not as faircount answers"

@@ -5,11 +5,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from database_copies import Copies, copies_on
 from in_process import Pair, in_process
 from starlette.applications import Starlette
 
@@ -189,3 +191,11 @@ def almost_noiseless() -> Callable[[Path, Topology, int], Survey]:
         return survey
 
     return make
+
+
+@pytest.fixture
+def copies(request: pytest.FixtureRequest, fresh_database: Callable[[], str], tmp_path: Path) -> Copies:
+    """A drill that asks for this is done on both kinds of databases."""
+    kind = request.node.callspec.params["fresh_database"]
+    server = partial(request.getfixturevalue, "postgresql_server")
+    return copies_on(kind, tmp_path / "servers", fresh_database, server)

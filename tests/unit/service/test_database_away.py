@@ -1,8 +1,8 @@
 """A database that goes away, is locked, or has no room left, in the middle of a survey: nothing is lost.
 
 PostgreSQL is stopped at once, as by a crash, and started again; the file of SQLite is moved away and back, or held by
-another program. A full disk is a real one of 8 MB where we may mount it, SQLite's own limit on pages, and PostgreSQL's
-error for it, raised by a trigger.
+another program. A full disk is a real one of a few MB where we may mount it, for SQLite and for the tablespace of
+PostgreSQL; beside it SQLite's own limit on pages, and PostgreSQL's error for it, raised by a trigger.
 """
 
 import asyncio
@@ -10,11 +10,12 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import which
 from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -117,16 +118,23 @@ def small_disk(folder: Path) -> Kind:
 
     @asynccontextmanager
     async def trouble(_: Pair) -> AsyncIterator[None]:
-        filler = os.open(folder / "filler", os.O_CREAT | os.O_WRONLY)
-        for size in (65536, 4096, 1):
-            with suppress(OSError):
-                while os.write(filler, bytes(size)):
-                    continue
-        os.close(filler)
-        yield
-        (folder / "filler").unlink()
+        with filled(folder):
+            yield
 
     return _kind(folder, trouble, 507, "disk-full")
+
+
+@contextmanager
+def filled(disk: Path) -> Iterator[None]:
+    """A disk without room while a block runs."""
+    filler = os.open(disk / "filler", os.O_CREAT | os.O_WRONLY)
+    for size in (65536, 4096, 1):
+        with suppress(OSError):
+            while os.write(filler, bytes(size)):
+                continue
+    os.close(filler)
+    yield
+    (disk / "filler").unlink()
 
 
 def postgresql_stopped(folder: Path, server: Any, urls: tuple[str, str]) -> Kind:
@@ -160,7 +168,37 @@ def postgresql_full(folder: Path, urls: tuple[str, str]) -> Kind:
     return Kind(folder, urls, trouble, 507, "disk-full")
 
 
-@pytest.fixture(params=["moved", "held", "full", "small disk", "postgresql stopped", "postgresql full"])
+NEEDS_ROOM = (
+    "CREATE TABLE IF NOT EXISTS filler (bytes text)",
+    "ALTER TABLE filler ALTER COLUMN bytes SET STORAGE EXTERNAL",  # or a million equal letters take no room
+    """CREATE OR REPLACE FUNCTION needs_room() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO filler VALUES (repeat('x', 1000000)); RETURN NULL; END $$""",
+    "CREATE TRIGGER needs_room BEFORE INSERT OR UPDATE ON state_rows EXECUTE FUNCTION needs_room()",
+    "CREATE TRIGGER needs_room BEFORE INSERT OR UPDATE ON surveys EXECUTE FUNCTION needs_room()",
+    "CHECKPOINT",
+)
+"""From here on every change needs a megabyte more: pages that PostgreSQL has already would take the few lines here."""
+
+
+def postgresql_on_small_disk(folder: Path, urls: tuple[str, str], disk: Path) -> Kind:
+    """Both databases in a tablespace on a disk that somebody else fills; what fails is PostgreSQL's own writing."""
+
+    @asynccontextmanager
+    async def trouble(pair: Pair) -> AsyncIterator[None]:
+        await on_both(pair, *NEEDS_ROOM)
+        with filled(disk):
+            yield
+        await on_both(pair, "DROP TRIGGER needs_room ON state_rows", "DROP TRIGGER needs_room ON surveys")
+
+    return Kind(folder, urls, trouble, 507, "disk-full")
+
+
+KINDS = (
+    "moved", "held", "full", "small disk", "postgresql stopped", "postgresql full", "postgresql on a small disk",
+)  # fmt: skip
+
+
+@pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     monkeypatch.setattr("faircount.storage.sqlite.BUSY_SECONDS", 0.2)
     known = {"moved": moved, "held": held, "full": full, "small disk": small_disk}
@@ -169,12 +207,29 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         ran("umount", str(tmp_path))  # nothing, unless it is the small disk
         return
     stopped = request.param.endswith("stopped")
+    if request.param.endswith("disk"):
+        yield from on_small_disk(request.getfixturevalue("own_postgresql"), tmp_path)
+        return
     server = request.getfixturevalue("own_postgresql" if stopped else "postgresql_server")
     names = [f"away_{os.getpid()}_{stopped}_{number}".lower() for number in (1, 2)]
     for each in names:
         server.psql(f"CREATE DATABASE {each};")
     urls = server.get_uri(names[0]), server.get_uri(names[1])
     yield postgresql_stopped(tmp_path, server, urls) if stopped else postgresql_full(tmp_path, urls)
+
+
+def on_small_disk(server: Any, folder: Path) -> Iterator[Kind]:
+    """PostgreSQL with both databases on a disk of 64 MB, where we may mount one."""
+    urls = server.get_uri("s1"), server.get_uri("s2")
+    with TemporaryDirectory(ignore_cleanup_errors=True) as disk:
+        mounted = ran("mount", "-t", "tmpfs", "-o", "size=64m", "none", disk)
+        Path(disk).chmod(0o700)
+        os.chown(disk, Path(server.pgdata).stat().st_uid, -1)  # PostgreSQL runs as another user
+        server.psql(f"CREATE TABLESPACE small LOCATION '{disk}';")
+        for each in ("s1", "s2"):
+            server.psql(f"CREATE DATABASE {each} TABLESPACE small;")
+        yield postgresql_on_small_disk(folder, urls, Path(disk)) if mounted else postgresql_full(folder, urls)
+        ran("umount", "--lazy", disk)  # nothing, unless it was mounted
 
 
 @dataclass

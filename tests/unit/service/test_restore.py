@@ -5,13 +5,13 @@ import json
 import socket
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from database_copies import Copies
 from in_process import in_process, server_in
 from trial_survey import done, set_up, told
 
@@ -25,32 +25,16 @@ from faircount.protocol.wire.messages import Reason, Receipt, Rejected, Signed, 
 from faircount.service.calls import RemoteServer
 from faircount.service.client import Participation, connect
 from faircount.service.owner.survey import Survey
-from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2, sqlite_file
+from faircount.service.restore import Restored, back_up, put_back, restored_s1, sqlite_file
 from faircount.service.standing import Stage
 from faircount.service.tokens import Scope, add_token
-from faircount.storage.sqlite import opened
 
 Serving = Callable[..., Any]
 OPERATOR = "operator-at-s2"
-NAMES = {"s1": "coordinator", "s2": "aggregator"}
 
 
 def url(folder: Path, name: str) -> str:
     return f"sqlite:///{folder / 'servers' / name}.sqlite"
-
-
-def restored(folder: Path, name: str, copy: Path) -> Restored:
-    """What `faircount restore` does, while the servers are stopped."""
-    put_back(url(folder, name), copy, NAMES[name])
-
-    async def mend() -> Restored:
-        server = await server_in(folder / "servers" / name, url(folder, name), name)
-        try:
-            return await (restored_s1 if name == "s1" else restored_s2)(server)
-        finally:
-            await server.database.close()
-
-    return asyncio.run(mend())
 
 
 def begun(survey: Survey, folder: Path, answers: int) -> list[Participation]:
@@ -66,18 +50,19 @@ def end_phase(survey: Survey) -> None:
     survey.servers.wish(survey.params, "close", state=now["state"], attempt=now["attempt"])
 
 
-def test_s1_restored_from_before_some_answers(serving: Serving, almost_noiseless: Any, tmp_path: Path) -> None:
+def test_s1_restored_from_before_some_answers(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
+) -> None:
     """People who answered since come back with the same bytes; each is counted once."""
-    copy = tmp_path / "copy.sqlite"
-    with serving(tmp_path):
+    copy = tmp_path / "copy"
+    with serving(tmp_path, copies.urls):
         survey = almost_noiseless(tmp_path, SERVERS, 6)
         parts = begun(survey, tmp_path / "devices", 2)
-        back_up(url(tmp_path, "s1"), copy)
+        copies.copy("s1", copy)
         for number, part in enumerate(parts[2:], 2):
             part.answer(part.items[number])
-    done = restored(tmp_path, "s1", copy)
-    assert done == Restored(resumed=(survey.params.survey,))
-    with serving(tmp_path):
+    assert copies.restored("s1", copy) == Restored(resumed=(survey.params.survey,))
+    with serving(tmp_path, copies.urls):
         assert survey.servers.status(survey.params)["users"] == 2
         for part in parts:
             assert part.visit().stage is Stage.SENT
@@ -89,15 +74,16 @@ def test_s1_restored_from_before_some_answers(serving: Serving, almost_noiseless
     assert copy.stat().st_mode & 0o077 == 0
 
 
-def test_s2_restored_ends_what_was_live_and_charges_it(serving: Serving, almost_noiseless: Any, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.sqlite"
-    with serving(tmp_path):
+def test_s2_restored_ends_what_was_live_and_charges_it(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
+) -> None:
+    copy = tmp_path / "copy"
+    with serving(tmp_path, copies.urls):
         survey = almost_noiseless(tmp_path, SERVERS, 6)
         parts = begun(survey, tmp_path / "devices", 6)
-        back_up(url(tmp_path, "s2"), copy)
-    done = restored(tmp_path, "s2", copy)
-    assert done == Restored(ended=(survey.params.survey,), closed=("people",))
-    with serving(tmp_path):
+        copies.copy("s2", copy)
+    assert copies.restored("s2", copy) == Restored(ended=(survey.params.survey,), closed=("people",))
+    with serving(tmp_path, copies.urls):
         end_phase(survey)
         ended = survey.result(wait=True)
         assert ended.reason == b"S2 was restored from a backup"
@@ -109,39 +95,37 @@ def test_s2_restored_ends_what_was_live_and_charges_it(serving: Serving, almost_
 
 
 def test_a_step_that_was_half_done_in_the_backup_hinders_nobody(
-    serving: Serving, almost_noiseless: Any, tmp_path: Path
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
 ) -> None:
     """S2 notes a step before it makes it; restored, it has ended the survey of that step under another key."""
-    copy = tmp_path / "copy.sqlite"
-    with serving(tmp_path):
+    copy = tmp_path / "copy"
+    with serving(tmp_path, copies.urls):
         survey = almost_noiseless(tmp_path, SERVERS, 6)
-        back_up(url(tmp_path, "s2"), copy)
-    with closing(opened(str(copy))) as noted:
-        noted.execute("INSERT INTO begun VALUES ('people', ?, ?)", (survey.params.survey, bytes(40)))
-    restored(tmp_path, "s2", copy)
-    with closing(opened(str(sqlite_file(url(tmp_path, "s2"))))) as database:
-        assert database.execute("SELECT count(*) FROM begun").fetchone()[0] == 0
+    copies.written("s2", "INSERT INTO begun VALUES ('people', ?, ?)", survey.params.survey, bytes(40))
+    copies.copy("s2", copy)
+    copies.restored("s2", copy)
+    assert copies.written("s2", "SELECT population FROM begun") == []
 
 
-def ended_after_the_backup(serving: Serving, made: Any, folder: Path) -> tuple[Survey, Any, Restored]:
+def ended_after_the_backup(serving: Serving, made: Any, folder: Path, copies: Copies) -> tuple[Survey, Any, Restored]:
     """A survey that everybody had answered when S2 was copied, and that ended then; its end, and what S2 restored."""
-    copy = folder / "copy.sqlite"
-    with serving(folder):
+    copy = folder / "copy"
+    with serving(folder, copies.urls):
         survey = made(folder, SERVERS, 6)
         begun(survey, folder / "devices", 6)
-        back_up(url(folder, "s2"), copy)
+        copies.copy("s2", copy)
         end_phase(survey)
         end = survey.result(wait=True)
-    return survey, end, restored(folder, "s2", copy)
+    return survey, end, copies.restored("s2", copy)
 
 
 def test_s2_restored_to_before_a_result_does_not_give_another(
-    serving: Serving, almost_noiseless: Any, tmp_path: Path
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
 ) -> None:
     """The survey's key was destroyed with its last word: nothing of it can be read again, and it stays charged."""
-    survey, first, done = ended_after_the_backup(serving, almost_noiseless, tmp_path)
+    survey, first, done = ended_after_the_backup(serving, almost_noiseless, tmp_path, copies)
     assert done == Restored(lost=(survey.params.survey,), closed=("people",))
-    with serving(tmp_path):
+    with serving(tmp_path, copies.urls):
         assert survey.result(wait=True) == first
         budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
         assert budget["closed"]
@@ -149,9 +133,9 @@ def test_s2_restored_to_before_a_result_does_not_give_another(
         assert len(survey.servers.receipts(survey.params)) == 1
 
 
-async def with_operator(folder: Path, token: str) -> None:
+async def with_operator(copies: Copies, token: str) -> None:
     """Have S2 admit an operator."""
-    s2 = await server_in(folder / "servers" / "s2", url(folder, "s2"), "s2")
+    s2 = await server_in(copies.folder / "s2", copies.url("s2"), "s2")
     async with s2.database.write() as tx:
         await add_token(tx, token, Scope.OPERATOR)
     await s2.database.close()
@@ -167,12 +151,12 @@ def _changed(receipt: bytes) -> bytes:
 
 
 def test_receipts_shown_over_http_open_the_population_again(
-    serving: Serving, almost_noiseless: Any, tmp_path: Path
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
 ) -> None:
     """What S1 has kept is what S2 signed: shown by the operator, and only by the operator, it is counted again."""
-    survey, _, _ = ended_after_the_backup(serving, almost_noiseless, tmp_path)
-    asyncio.run(with_operator(tmp_path, OPERATOR))
-    with serving(tmp_path):
+    survey, _, _ = ended_after_the_backup(serving, almost_noiseless, tmp_path, copies)
+    asyncio.run(with_operator(copies, OPERATOR))
+    with serving(tmp_path, copies.urls):
         kept, path = survey.servers.receipts(survey.params), "/v1/populations/people/receipts"
         operator = RemoteServer("http://s2", name="S2", token=OPERATOR)
         forged = [b64encode(_changed(b64decode(each))).decode() for each in kept]
@@ -254,27 +238,18 @@ def test_the_file_of_servers_is_kept(serving: Serving, tmp_path: Path) -> None:
         assert json.loads((tmp_path / "servers.json").read_text()) == first
 
 
-@pytest.mark.parametrize("fresh_database", ["postgresql"], indirect=True)
-def test_servers_on_postgresql_are_told_that_they_were_restored(
-    fresh_database: Callable[[], str], serving: Any, almost_noiseless: Any, tmp_path: Path
+def test_both_servers_are_restored_at_once(
+    serving: Serving, almost_noiseless: Any, tmp_path: Path, copies: Copies
 ) -> None:
-    """pg_restore puts the database back; what follows is ours, on either kind of database."""
-    urls = fresh_database(), fresh_database()
-
-    async def mend() -> list[Restored]:
-        found = list[Restored]()
-        for name, address, mending in zip(NAMES, urls, (restored_s1, restored_s2), strict=True):
-            server = await server_in(tmp_path / "servers" / name, address, name)
-            found.append(await mending(server))
-            await server.database.close()
-        return found
-
-    with serving(tmp_path, urls):
+    with serving(tmp_path, copies.urls):
         survey = almost_noiseless(tmp_path, SERVERS, 6)
-    assert asyncio.run(mend()) == [
+        for name in ("s1", "s2"):
+            copies.copy(name, tmp_path / name)
+        begun(survey, tmp_path / "devices", 6)
+    assert [copies.restored(name, tmp_path / name) for name in ("s1", "s2")] == [
         Restored(resumed=(survey.params.survey,)),
         Restored(ended=(survey.params.survey,), closed=("people",)),
     ]
-    with serving(tmp_path, urls):
+    with serving(tmp_path, copies.urls):
         ended = survey.result(wait=True)
         assert ended.reason == b"S2 was restored from a backup"
