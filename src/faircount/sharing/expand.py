@@ -41,9 +41,10 @@ def expand_rows(keys: Sequence[bytes], q: int, count: int) -> Residues:
     if any(len(key) != KEY_BYTES for key in keys):
         raise ShareError(f"keys to expand have {KEY_BYTES} bytes each")
     kind, last = word_for(q), last_accepted(q, word_for(q))
-    words = np.empty((len(keys), _words_for(q, integer("count", count))), dtype=kind.newbyteorder("<"))
-    for key, row in zip(keys, words, strict=True):
-        fill_from(key_stream(key), row.view(np.uint8))
+    width = _words_for(q, integer("count", count))
+    zeros = bytes(width * kind.itemsize)
+    streams = b"".join([key_stream(key).update(zeros) for key in keys])
+    words = np.frombuffer(streams, dtype=kind.newbyteorder("<")).reshape(len(keys), width)
     accepted = words <= last
     used = accepted & (np.cumsum(accepted, axis=1, dtype=np.int32) <= count)
     enough = used.sum(axis=1) == count
