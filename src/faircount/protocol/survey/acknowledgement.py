@@ -1,7 +1,6 @@
 """S1's acknowledgements: one signature for one body, or for all bodies of a group commit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol.survey.parameters import SurveyParameters
@@ -22,10 +21,10 @@ def sign_together(key: SigningKey, accepted: Sequence[Accepted]) -> list[Accepte
         return []
     levels = tree([_leaf(each.body_hash) for each in accepted])
     signature = key.sign(_signed_bytes(accepted[0].survey, len(accepted), levels[-1][0]))
-    proofs = (prove(levels, index) for index in range(len(accepted)))
+    size, paths = len(accepted), (prove(levels, index).path for index in range(len(accepted)))
     return [
-        replace(each, index=proof.index, size=proof.size, path=proof.path, signature=signature)
-        for each, proof in zip(accepted, proofs, strict=True)
+        Accepted(each.survey, each.body_hash, index, size, path, signature)
+        for index, (each, path) in enumerate(zip(accepted, paths, strict=True))
     ]
 
 

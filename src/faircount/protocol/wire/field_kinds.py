@@ -3,8 +3,8 @@
 import struct
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Self, get_type_hints
 
 from faircount.core.errors import MalformedError
@@ -25,6 +25,11 @@ class FieldKind(ABC):
     @abstractmethod
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append the bytes of a value."""
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Append the bytes of values, one after the other."""
+        for value in values:
+            self.write(value, parts)
 
     @abstractmethod
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
@@ -47,6 +52,11 @@ class FixedBytes(FieldKind):
     """Bytes of one length, as they are."""
 
     size: int
+
+    @property
+    def code(self) -> str:
+        """In the notation of the struct module."""
+        return f"{self.size}s"
 
     @property
     def width(self) -> int:
@@ -77,6 +87,11 @@ class Integer(FieldKind):
 
     def __repr__(self) -> str:
         return f"Integer({self.form.format})"
+
+    @property
+    def code(self) -> str:
+        """In the notation of the struct module, without the order of bytes."""
+        return self.form.format[1:]
 
     @property
     def width(self) -> int:
@@ -115,8 +130,13 @@ class VariableBytes(FieldKind):
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """The length, then the bytes."""
-        LENGTH.write(len(value), parts)
-        parts.append(value)
+        self.write_each((value,), parts)
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Length and bytes of each."""
+        size = LENGTH.form.pack
+        for value in values:
+            parts += (size(len(value)), value)
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
         """As many as the length says."""
@@ -142,8 +162,7 @@ class ListOf(FieldKind):
     def write(self, value: Any, parts: list[bytes]) -> None:
         """The number, then every value."""
         LENGTH.write(len(value), parts)
-        for one in value:
-            self.each.write(one, parts)
+        self.each.write_each(value, parts)
 
     def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
         """As many as the number says."""
@@ -189,6 +208,9 @@ class Packed(Sequence[Any]):
     def __getitem__(self, which: Any) -> Any:
         found = self._starts[which]
         return tuple(map(self._at, found)) if isinstance(which, slice) else self._at(found)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._at, self._starts)
 
     def _at(self, start: int) -> Any:
         return self._each.read(self._data, start)[0]
@@ -246,12 +268,15 @@ class Record(FieldKind):
 
     kind: type[Any]
     parts: tuple[tuple[str, FieldKind], ...]
+    whole: struct.Struct | None = field(default=None, compare=False)  # all fields at once, if each has a fixed width
 
     @classmethod
     def of(cls, kind: type[Any], kind_of: Callable[[Any], FieldKind]) -> Self:
         """The record of a class, its fields read as `kind_of` says."""
         hints = get_type_hints(kind, include_extras=True)
-        return cls(kind, tuple((each.name, kind_of(hints[each.name])) for each in fields(kind)))
+        parts = tuple((each.name, kind_of(hints[each.name])) for each in fields(kind))
+        codes = [part.code for _, part in parts if isinstance(part, FixedBytes | Integer)]
+        return cls(kind, parts, struct.Struct(">" + "".join(codes)) if len(codes) == len(parts) else None)
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
@@ -273,6 +298,9 @@ class Record(FieldKind):
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """Field after field."""
+        if self.whole is not None:
+            end = _within(data, at + self.whole.size)
+            return self.kind(*self.whole.unpack_from(data, at)), end
         found = []
         for _, part in self.parts:
             value, at = part.read(data, at)

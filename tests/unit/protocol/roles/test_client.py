@@ -153,18 +153,12 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
 def run(setup, devices, entropy, absent):
     held = list(devices)
     topology, s1, s2 = setup.params.topology, setup.s1, setup.s2
-
-    def tell(message):
-        nonlocal s1
-        s1, (answer, *_) = coordinate(s1, message)
-        return answer
-
     while s1.state not in (State.PUBLISHED, State.ABORTED):
         for i in range(len(held)):
             if i != absent:
                 if held[i].state is None:
                     held[i] = topology.client.begin(setup.params, held[i], s2.sealing, entropy)
-                held[i] = play.visit(topology.client, held[i], tell, entropy)
+                s1 = play.visits(s1, topology.client, held, [i], entropy)
         s1, out = end_phase(s1)
         s1, s2 = play.converse(s1, s2, out)
     return s1, held

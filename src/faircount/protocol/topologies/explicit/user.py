@@ -138,7 +138,7 @@ def _body(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> SumUpload | Comp
     arrived, left = sum_rows(sharer.received[counted], params.q), sum_rows(sharer.sent[counted], params.q)
     tau = subtract(add(sharer.response, arrived, params.q), left, params.q)
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
-    made_for = wanted.attempt, wanted.set_digest
+    made_for = now.attempt, now.set_digest
     return SumUpload(params.survey, member.index, member.credential, *made_for, *hidden(member, now, tau, entropy))
 
 

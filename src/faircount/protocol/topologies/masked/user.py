@@ -207,7 +207,7 @@ def _body(masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy
     member, params = masker.member, masker.member.params
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
     total = add(masker.response, masks_of(member.sealing, now, member.index, secrets), params.q)
-    made_for = wanted.attempt, wanted.set_digest, keys_digest(masker.mask.public, masker.near.values())
+    made_for = now.attempt, now.set_digest, keys_digest(masker.mask.public, masker.near.values())
     return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
 
 
