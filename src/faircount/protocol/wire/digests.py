@@ -125,10 +125,10 @@ def beside(levels: Levels, places: Iterable[int]) -> tuple[bytes, ...]:
 
 def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -> bytes | None:
     """The root over `size` leaves from some of them and the hashes beside them; None if these do not fit."""
-    level, rest = dict(leaves), iter(hashes)
+    level, rest = dict(sorted(leaves.items())), iter(hashes)
     while size > 1:
         above: dict[int, bytes] = {}
-        for at in sorted(level):
+        for at in level:  # ascending on every level
             other = level.get(at ^ 1) or (next(rest, None) if at ^ 1 < size else b"")
             if other is None:
                 return None

@@ -58,16 +58,17 @@ def prepare(
     crypto: Sealing,
 ) -> Respondent:
     """The body for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
-    share = pack(subtract(response, expanded(crypto, params, invitation.user, mine.public, seed), params.q), params.q)
+    user = invitation.user
+    share = pack(subtract(response, expanded(crypto, params, user, mine.public, seed), params.q), params.q)
     secret = crypto.agree(mine, params.keys.box)
     if secret is None:
         raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
     salt = entropy.bytes(SALT)
-    info = seal_info(params, invitation.user, mine.public, crypto.commit(salt, share))
+    info = seal_info(params, user, mine.public, crypto.commit(salt, share))
     blob = crypto.seal(secret, params.digest, info, seed, entropy)
     mac = invitation.seal(mine.public)
     body = Submission(params.survey, invitation.access, mine.public, mac, salt, share, blob)
-    return Respondent(params, invitation.user, mine.public, body)
+    return Respondent(params, user, mine.public, body)
 
 
 def seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
