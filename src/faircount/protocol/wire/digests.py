@@ -37,12 +37,7 @@ def roster_leaves(entries: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 def merkle_root(leaves: Sequence[bytes]) -> bytes:
     """Root over leaf hashes; of none it is the hash of nothing."""
-    level = list(leaves)
-    if not level:
-        return sha256(b"").digest()
-    while len(level) > 1:
-        level = _up(level)
-    return level[0]
+    return tree(leaves)[-1][0] if leaves else sha256(b"").digest()
 
 
 def roster_digest(parameters: bytes, n: int, root: bytes) -> bytes:
@@ -110,7 +105,7 @@ def tree(leaves: Sequence[bytes]) -> Levels:
     """All levels over some leaf hashes, the root last."""
     levels = [tuple(leaves)]
     while len(levels[-1]) > 1:
-        levels.append(tuple(_up(list(levels[-1]))))
+        levels.append(_up(levels[-1]))
     return tuple(levels)
 
 
@@ -139,9 +134,9 @@ def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -
     return level.get(0) if next(rest, None) is None else None
 
 
-def _up(level: list[bytes]) -> list[bytes]:
-    pairs = [_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
-    return pairs + level[-1:] if len(level) % 2 else pairs
+def _up(level: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    pairs = (_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2))
+    return (*pairs, *level[len(level) - len(level) % 2 :])
 
 
 def _join(left: bytes, right: bytes) -> bytes:

@@ -15,7 +15,9 @@ class FieldKind(ABC):
 
     def longest(self, elements: int, blob: int) -> int:
         """Bytes of the longest value with so many elements in every list, and so long blobs; of messages alone."""
-        raise TypeError(f"a field of kind {self!r} stands in no message")
+        if self.width is None:
+            raise TypeError(f"a field of kind {self!r} stands in no message")
+        return self.width
 
     @property
     def width(self) -> int | None:
@@ -63,10 +65,6 @@ class FixedBytes(FieldKind):
         """Always the same."""
         return self.size
 
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
-        return self.size
-
     def write(self, value: Any, parts: list[bytes]) -> None:
         """As they are."""
         if len(value) != self.size:
@@ -96,10 +94,6 @@ class Integer(FieldKind):
     @property
     def width(self) -> int:
         """Always the same."""
-        return self.form.size
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
         return self.form.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:

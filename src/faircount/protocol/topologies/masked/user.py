@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ProtocolError, ShareError
+from faircount.core.errors import ShareError
 from faircount.core.values import ArrayValue
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
@@ -211,13 +211,6 @@ def _body(masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy
     return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
 
 
-def _to_s2(member: Member, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
-    secret = member.sealing.agree(member.keys, member.params.keys.box)
-    if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
-    return member.sealing.seal(secret, member.digest, info, plaintext, entropy)
-
-
 def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Masker, Help | Rejected]:
     """Message keys of what dropped neighbours dealt, for the first statement of S2 in an attempt and for no other."""
     if masker.helped is not None:
@@ -232,7 +225,7 @@ def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Maske
     if not gone:
         return masker, rejected(Reason.EARLY, "no neighbour was dropped: there is nothing to help with")
     info = help_info(member.params, member.index, stated.claim_hash)
-    blob = _to_s2(member, info, b"".join(gone.values()), entropy)
+    blob = member.sealed_to_s2(info, b"".join(gone.values()), entropy)
     body = Help(member.params.survey, member.index, member.credential, stated.set_digest, blob)
     revealed = masker.revealed | gone.keys()
     return replace(masker, asked=call.statement.payload, helped=body, revealed=revealed), body
