@@ -35,7 +35,7 @@ from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
 from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import leaf, members_of, root_from
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, Visit, rejected
+from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
@@ -74,11 +74,6 @@ class Masker(ArrayValue, UserState):
     def member(self) -> Member:
         """The user as it enrolled."""
         return self.placed.member
-
-
-def visit(masker: Masker | Placed) -> Visit:
-    """Ask S1 what there is to do."""
-    return members.visit(masker.member)
 
 
 def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejected:
