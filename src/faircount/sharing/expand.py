@@ -7,7 +7,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
 from faircount.core.arrays import Residues
-from faircount.core.entropy import fill_from, key_stream
+from faircount.core.entropy import key_stream
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
 from faircount.sharing.field import BLOCK_BYTES, dtype_for, last_accepted, reduced, word_for
@@ -67,6 +67,5 @@ def _next_words(stream: CipherContext, q: int, missing: int) -> Residues:
     kind = word_for(q)
     expected = missing * (1 << 8 * kind.itemsize) // (int(last_accepted(q, kind)) + 1)
     size = min(BLOCK_BYTES // kind.itemsize, expected + 8)
-    out = np.empty(size * kind.itemsize, dtype=np.uint8)
-    fill_from(stream, out)
-    return out.view(kind.newbyteorder("<")).astype(kind, copy=False)
+    words = stream.update(bytes(size * kind.itemsize))
+    return np.frombuffer(words, dtype=kind.newbyteorder("<")).astype(kind, copy=False)

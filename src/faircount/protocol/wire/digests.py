@@ -86,7 +86,8 @@ Levels = tuple[tuple[bytes, ...], ...]
 def prove(levels: Levels, index: int) -> InclusionProof:
     """The proof for one leaf of a tree."""
     at = integer("index", index, most=len(levels[0]) - 1)
-    return InclusionProof(at, len(levels[0]), beside(levels, [at]))
+    others = ((level, at >> up ^ 1) for up, level in enumerate(levels[:-1]))
+    return InclusionProof(at, len(levels[0]), tuple(level[other] for level, other in others if other < len(level)))
 
 
 def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
@@ -123,13 +124,13 @@ def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -
     level, rest = dict(sorted(leaves.items())), iter(hashes)
     while size > 1:
         above: dict[int, bytes] = {}
-        for at in level:  # ascending on every level
+        for at, node in level.items():  # ascending on every level
+            if at >> 1 in above:  # joined with the one on its left
+                continue
             other = level.get(at ^ 1) or (next(rest, None) if at ^ 1 < size else b"")
             if other is None:
                 return None
-            if at >> 1 not in above:
-                node = level[at]
-                above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
+            above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
         level, size = above, (size + 1) >> 1
     return level.get(0) if next(rest, None) is None else None
 
