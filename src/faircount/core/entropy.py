@@ -21,11 +21,12 @@ Word = TypeVar("Word", np.uint8, np.uint16, np.uint32, np.uint64)
 _BLOCK = 1 << 18
 _ZEROS = memoryview(bytes(_BLOCK))
 _REKEY_AFTER = 1 << 30
+_FROM_ZERO = modes.CTR(bytes(16))
 
 
 def key_stream(key: bytes) -> CipherContext:
     """AES-256-CTR from a zero initial block with a 128-bit big-endian counter: the stream of protocol section 5."""
-    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+    return Cipher(algorithms.AES256(key), _FROM_ZERO).encryptor()
 
 
 def fill_from(stream: CipherContext, out: NDArray[np.uint8]) -> None:
@@ -56,41 +57,55 @@ class Entropy(ABC):
         return out
 
 
-class SystemEntropy(Entropy):
+class Streamed(Entropy):
+    """The next bytes of a key stream."""
+
+    __slots__ = ("_stream",)
+    _stream: CipherContext
+
+    def _next(self, size: int) -> CipherContext:
+        """The stream, of which so many bytes will be taken."""
+        return self._stream
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous byte array with the next bytes of the stream."""
+        fill_from(self._next(out.size), out)
+
+    def bytes(self, size: int) -> bytes:
+        """The next `size` bytes of the stream."""
+        return self._next(size).update(bytes(size))
+
+
+class SystemEntropy(Streamed):
     """The operating system's randomness, stretched; safe across fork."""
 
-    __slots__ = ("_left", "_owner", "_stream")
+    __slots__ = ("_left", "_owner")
 
     def __init__(self) -> None:
         self._owner = -1
         self._left = 0
 
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Overwrite a contiguous byte array with uniform bytes."""
-        if self._left < out.size or self._owner != os.getpid():
+    def _next(self, size: int) -> CipherContext:
+        if self._left < size or self._owner != os.getpid():
             self._stream = key_stream(os.urandom(32))
-            self._owner, self._left = os.getpid(), max(_REKEY_AFTER, out.size)
-        self._left -= out.size
-        fill_from(self._stream, out)
+            self._owner, self._left = os.getpid(), max(_REKEY_AFTER, size)
+        self._left -= size
+        return self._stream
 
     def __repr__(self) -> str:
         return "SystemEntropy()"
 
 
-class KeyStream(Entropy):
+class KeyStream(Streamed):
     """The stream of a secret key, for what must come out the same when it is drawn again, by one party or by two.
 
     key: 32 bytes, used for this alone
     """
 
-    __slots__ = ("_stream",)
+    __slots__ = ()
 
     def __init__(self, key: bytes) -> None:
         self._stream = key_stream(key)
-
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Overwrite a contiguous byte array with the next bytes of the stream."""
-        fill_from(self._stream, out)
 
     def __repr__(self) -> str:
         return "KeyStream()"

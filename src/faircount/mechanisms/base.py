@@ -298,7 +298,7 @@ class FrequencyMechanism(Mechanism):
         held, users = np.asarray(answers), self.n if size is None else size
         if held.dtype.kind not in "iu" or held.shape != (users,):
             raise AnswerError(f"answers must be {users} positions in the item list, one per user: encode them first")
-        if np.any(held < 0) or np.any(held >= self.N):
+        if held.size and (held.min() < 0 or held.max() >= self.N):
             raise AnswerError(f"an answer lies outside the {self.N} items: encode answers with the item list")
         return held.astype(np.int64)
 

@@ -3,7 +3,7 @@
     set up -> in every phase each device comes by and says what it has to say -> S1's deadline -> the servers talk
 
 `play` does this for answers that all arrive. Whoever wants to lose, delay or change something uses the same pieces:
-`set_up`, `visit`, `converse`, `result_of`.
+`set_up`, `visits`, `converse`, `result_of`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.protocol.roles.aggregator import Aggregator, aggregate
 from faircount.protocol.roles.client import Client, Device, goes_on
-from faircount.protocol.roles.coordinate import coordinate
+from faircount.protocol.roles.coordinate import coordinate, coordinate_many
 from faircount.protocol.roles.coordinator import Coordinator, end_phase
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.invitations import Invitation
@@ -29,6 +29,7 @@ from faircount.protocol.survey.topology import Topology
 from faircount.protocol.survey.validity import validity_of
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.messages import Aborted, Published, addressee
+from faircount.protocol.wire.packed_rows import in_parts
 from faircount.protocol.wire.sealing import RealSealing, Sealing
 from faircount.protocol.wire.signing import SigningKey
 
@@ -43,6 +44,9 @@ MOST_MESSAGES = 10_000
 
 MOST_EXCHANGES = 12
 """More than a device has to say in one visit, and an end for one that is refused every time."""
+
+TOGETHER = 64
+"""Devices that come by at once where all do: S1 writes what they say together, as a service does."""
 
 
 @dataclass(frozen=True)
@@ -90,25 +94,30 @@ def converse(s1: Coordinator, s2: Aggregator, out: Sequence[Message]) -> tuple[C
     return s1, s2
 
 
-def exchange(
-    client: Client, device: Device, tell_s1: Callable[[Message], Message | None], entropy: Entropy
-) -> tuple[Device, bool]:
-    """A device says one thing and hears the answer, if one comes; whether it may have more to say."""
-    asked = client.ask(device)
-    answer = None if asked is None else tell_s1(asked)
-    if asked is None or answer is None:
-        return device, False
-    after = client.hear(device, asked, answer, entropy)
-    return after, goes_on(device, after)
-
-
-def visit(client: Client, device: Device, tell_s1: Callable[[Message], Message | None], entropy: Entropy) -> Device:
-    """A device comes by and does all that there is to do."""
+def visits(
+    s1: Coordinator,
+    client: Client,
+    held: list[Device],
+    users: Sequence[int],
+    entropy: Entropy,
+    meter: Meter | None = None,
+) -> Coordinator:
+    """These devices come by and do all that there is to do; one signature acknowledges what they say at once."""
     for _ in range(MOST_EXCHANGES):
-        device, more = exchange(client, device, tell_s1, entropy)
-        if not more:
+        asked = [(user, message) for user in users if (message := client.ask(held[user])) is not None]
+        s1, answers = coordinate_many(s1, [message for _, message in asked])
+        users = []
+        for (user, message), out in zip(asked, answers, strict=True):
+            before, answer = held[user], out[0] if out else None
+            if answer is not None:
+                held[user] = client.hear(before, message, answer, entropy)
+                if meter is not None:
+                    meter(user, message, answer)
+            if goes_on(before, held[user]):
+                users.append(user)
+        if not users:
             break
-    return device
+    return s1
 
 
 def run_phases(
@@ -118,25 +127,23 @@ def run_phases(
     present: Callable[[int], bool] = lambda user: True,
     progress: Progress | None = None,
     meter: Meter | None = None,
+    together: int = 1,
 ) -> Coordinator:
-    """S1 at the end of a survey in which those who are `present`, asked once a phase, do all that they are asked to."""
+    """S1 at the end of a survey in which those who are `present`, asked once a phase, do all that they are asked to.
+
+    So many of them come `together`.
+    """
     s1, s2, client, held = survey.s1, survey.s2, survey.params.topology.client, list(devices)
     phases, done = len(survey.params.topology.phases), 0
-
-    def tell_s1(message: Message) -> Message | None:
-        nonlocal s1
-        s1, answers = coordinate(s1, message)
-        if meter is not None and answers:
-            meter(user, message, answers[0])
-        return answers[0] if answers else None
-
     while s1.state not in FINAL:
-        for user, device in enumerate(held):
-            if present(user):
-                begun = device if device.state else client.begin(survey.params, device, s2.sealing, entropy)
-                held[user] = visit(client, begun, tell_s1, entropy)
+        for group in in_parts(range(len(held)), together):
+            here = [user for user in group if present(user)]
+            for user in here:
+                if not held[user].state:
+                    held[user] = client.begin(survey.params, held[user], s2.sealing, entropy)
+            s1 = visits(s1, client, held, here, entropy, meter)
             if progress is not None:
-                progress(min(len(held), (done := done + 1) // phases))
+                progress(min(len(held), (done := done + len(group)) // phases))
         s1, out = end_phase(s1)
         s1, s2 = converse(s1, s2, out)
     if progress is not None:
@@ -159,7 +166,7 @@ def play(
     terms = {"minimum": smallest_set(bound), **terms}  # nobody vanishes: no room is left for it
     survey = set_up(bound, topology, source, **terms)
     devices = (Device(invitation, item) for invitation, item in zip(survey.invitations, held, strict=True))
-    return result_of(run_phases(survey, devices, source, progress=progress))
+    return result_of(run_phases(survey, devices, source, progress=progress, together=TOGETHER))
 
 
 def result_of(s1: Coordinator) -> Result:

@@ -7,7 +7,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
 from faircount.core.arrays import Residues
-from faircount.core.entropy import fill_from, key_stream
+from faircount.core.entropy import key_stream
 from faircount.core.errors import ShareError
 from faircount.core.validation import integer
 from faircount.sharing.field import BLOCK_BYTES, dtype_for, last_accepted, reduced, word_for
@@ -41,9 +41,10 @@ def expand_rows(keys: Sequence[bytes], q: int, count: int) -> Residues:
     if any(len(key) != KEY_BYTES for key in keys):
         raise ShareError(f"keys to expand have {KEY_BYTES} bytes each")
     kind, last = word_for(q), last_accepted(q, word_for(q))
-    words = np.empty((len(keys), _words_for(q, integer("count", count))), dtype=kind.newbyteorder("<"))
-    for key, row in zip(keys, words, strict=True):
-        fill_from(key_stream(key), row.view(np.uint8))
+    width = _words_for(q, integer("count", count))
+    zeros = bytes(width * kind.itemsize)
+    streams = b"".join([key_stream(key).update(zeros) for key in keys])
+    words = np.frombuffer(streams, dtype=kind.newbyteorder("<")).reshape(len(keys), width)
     accepted = words <= last
     used = accepted & (np.cumsum(accepted, axis=1, dtype=np.int32) <= count)
     enough = used.sum(axis=1) == count
@@ -66,6 +67,5 @@ def _next_words(stream: CipherContext, q: int, missing: int) -> Residues:
     kind = word_for(q)
     expected = missing * (1 << 8 * kind.itemsize) // (int(last_accepted(q, kind)) + 1)
     size = min(BLOCK_BYTES // kind.itemsize, expected + 8)
-    out = np.empty(size * kind.itemsize, dtype=np.uint8)
-    fill_from(stream, out)
-    return out.view(kind.newbyteorder("<")).astype(kind, copy=False)
+    words = stream.update(bytes(size * kind.itemsize))
+    return np.frombuffer(words, dtype=kind.newbyteorder("<")).astype(kind, copy=False)

@@ -126,11 +126,13 @@ def _reduce(words: Residues, q: int, spare: Residues, out: Residues) -> None:
     np.subtract(words, spare, out=out, casting="same_kind")
 
 
+@lru_cache(maxsize=1024, typed=True)
 def word_for(q: int) -> Unsigned:
     """The type of the random words that elements are made from: 2, 4 or 8 bytes for q below 2^16, 2^32, 2^62."""
     return _TYPES[max(1, _TYPES.index(dtype_for(q)))]
 
 
+@lru_cache(maxsize=1024, typed=True)
 def last_accepted(q: int, word: Unsigned) -> np.unsignedinteger[Any]:
     """The largest word accepted, floor(2^bits / q) q - 1: equally many words up to it for each residue."""
     return word.type((_largest(word) + 1) // int(q) * int(q) - 1)

@@ -6,10 +6,11 @@ inputs and outputs are bytes; nothing here keeps a secret or puts one into a mes
 
 import struct
 from enum import IntEnum
+from functools import lru_cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from faircount.core.errors import ParameterError, ShareError
 from faircount.core.validation import integer
@@ -31,6 +32,7 @@ key that is made of a seed is bound to survey and user (`key_info`).
 _LABEL = b"faircount/1\x00"
 _INFO = struct.Struct(">12sB16sIII32s")
 _U32 = 0xFFFFFFFF
+_SHA256 = SHA256()
 _FIELD_PRIME = 2**255 - 19
 _LOW_ORDER = frozenset(
     (
@@ -74,19 +76,35 @@ def key_info(purpose: Purpose, survey: bytes, attempt: int, sender: int, receive
 
 def agree(own: X25519PrivateKey, public: bytes) -> bytes:
     """The secret that the holder of a private key shares with the owner of a public one; both ends get the same."""
-    other = X25519PublicKey.from_public_bytes(canonical_public_key(public))
+    other = _loaded(public)
     try:
         return own.exchange(other)
     except ValueError:  # the library refuses a shared secret of zeros
         raise ShareError("this public key gives a shared secret of zeros: its owner must make a new one") from None
 
 
+@lru_cache(maxsize=1 << 12)
+def _loaded(public: bytes) -> X25519PublicKey:
+    """A public key, checked, as the library wants it; kept, since a user's neighbours all load the same one."""
+    return X25519PublicKey.from_public_bytes(canonical_public_key(public))
+
+
 def derive_key(secret: bytes, salt: bytes, info: bytes) -> bytes:
-    """The 32-byte key for one use of a secret.
+    """The 32-byte key for one use of a secret: HKDF, whose output of one block is two HMACs (RFC 5869).
 
     `salt` is the digest of the roster (`servers`: of the parameters), `info` comes from `key_info`.
     """
-    return HKDF(SHA256(), KEY_BYTES, salt, info).derive(secret)
+    extract = _salted(salt).copy()
+    extract.update(secret)
+    expand = HMAC(extract.finalize(), _SHA256)
+    expand.update(info + b"\1")
+    return expand.finalize()
+
+
+@lru_cache(maxsize=64)
+def _salted(salt: bytes) -> HMAC:
+    """HMAC under a salt, which is public and the same for all keys of a survey; without one, zeros."""
+    return HMAC(salt or bytes(KEY_BYTES), _SHA256)
 
 
 def public_key(private: bytes) -> bytes:

@@ -86,11 +86,16 @@ def pack_matrix(rows: Residues, q: int) -> Octets:
     groups = -(-width // group.elements)
     digits = np.zeros((count, groups * group.elements), dtype=np.uint64)
     digits[:, :width] = rows
-    powers = np.array([int(q) ** at for at in range(group.elements)], dtype=np.uint64)
-    numbers = digits.reshape(count, groups, group.elements) @ powers
+    numbers = digits.reshape(count, groups, group.elements) @ _powers(q)
     octets = numbers.astype("<u8")[:, :, np.newaxis].view(np.uint8)
     bits = np.unpackbits(octets, axis=2, count=group.bits, bitorder="little").reshape(count, groups * group.bits)
     return np.packbits(bits[:, : packed_bits(q, width)], axis=1, bitorder="little")
+
+
+@lru_cache(maxsize=64)
+def _powers(q: int) -> NDArray[np.uint64]:
+    """Of q, one for each element of a group."""
+    return np.array([int(q) ** at for at in range(group_of(q).elements)], dtype=np.uint64)
 
 
 def unpack_matrix(octets: Octets, q: int, count: int) -> tuple[Residues, Marks]:

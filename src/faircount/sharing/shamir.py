@@ -20,6 +20,7 @@ SHARE_BYTES = 45
 _MOST = 0xFFFF
 _VALUE_BYTES = 33
 _DEALING_BYTES = 8
+_STEPS = 16
 _SHARE = struct.Struct(">HH8s33s")
 
 
@@ -84,13 +85,18 @@ def combine_key(shares: Sequence[KeyShare], threshold: int) -> bytes:
 def _deal(secret: int, threshold: int, count: int, prime: int, entropy: Entropy) -> list[int]:
     """Values at 1 .. count of a uniform polynomial of degree threshold - 1 through (0, secret)."""
     coefficients = [secret, *(_uniform_below(prime, entropy) for _ in range(threshold - 1))]
-    return [_evaluate(coefficients, index, prime) for index in range(1, count + 1)]
+    highest_first = coefficients[::-1]
+    groups = [highest_first[start : start + _STEPS] for start in range(0, threshold, _STEPS)]
+    return [_evaluate(groups, index, prime) for index in range(1, count + 1)]
 
 
-def _evaluate(coefficients: Sequence[int], at: int, prime: int) -> int:
+def _evaluate(groups: Sequence[Sequence[int]], at: int, prime: int) -> int:
+    """Horner's rule, reduced after every group: places are small, so numbers grow slowly."""
     value = 0
-    for coefficient in reversed(coefficients):
-        value = (value * at + coefficient) % prime
+    for coefficients in groups:
+        for coefficient in coefficients:
+            value = value * at + coefficient
+        value %= prime
     return value
 
 

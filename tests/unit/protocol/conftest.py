@@ -23,7 +23,7 @@ from faircount.protocol import (
     decode,
     encode,
     end_phase,
-    play,
+    goes_on,
 )
 from faircount.protocol.play import SurveySetup, converse, set_up
 from faircount.protocol.topologies.explicit.coordinator import current_set
@@ -98,19 +98,21 @@ class Stage:
         return range(len(self.invitations))
 
     def exchange(self, device: Device) -> Device:
-        return play.exchange(self.client, device, lambda message: self.tell_s1(message)[0], self.entropy)[0]
+        asked = self.client.ask(device)
+        return self.client.hear(device, asked, self.tell_s1(asked)[0], self.entropy)
 
     def come(self, i: int) -> Any:
         """User i comes by and does all that there is to do; what S1 says to the last body, or to the visit."""
-        heard = []
-
-        def tell(message: Message) -> Message:
-            (answer, *_) = self.tell_s1(message)
-            if not isinstance(message, Visit) or not heard:
+        device, before, heard = self.device(i), None, []
+        while before is None or goes_on(before, device):
+            asked = self.client.ask(device)
+            if asked is None:
+                break
+            (answer, *_) = self.tell_s1(asked)
+            if not isinstance(asked, Visit) or not heard:
                 heard.append(answer)
-            return answer
-
-        self.people[i] = play.visit(self.client, self.device(i), tell, self.entropy).state
+            before, device = device, self.client.hear(device, asked, answer, self.entropy)
+        self.people[i] = device.state
         return heard[-1]
 
     def answer_all(self, skip: tuple[int, ...] = ()) -> None:

@@ -40,10 +40,11 @@ def test_is_what_the_page_says(q, count):
 def test_the_last_accepted_and_the_first_rejected_word(monkeypatch):
     words = np.array([64 * 1009 - 1, 64 * 1009, 7, 65535, 2019, 64 * 1009 - 2, *range(50)], dtype="<u2").tobytes()
 
-    def fill(_, out):
-        out[:] = np.frombuffer(words[: out.size], dtype=np.uint8)
+    class Stream:
+        def update(self, zeros):
+            return words[: len(zeros)]
 
-    monkeypatch.setattr("faircount.sharing.expand.fill_from", fill)
+    monkeypatch.setattr("faircount.sharing.expand.key_stream", lambda key: Stream())
     assert expand(KEY, 1009, 5).tolist() == [1008, 7, 1, 1007, 0]
 
 

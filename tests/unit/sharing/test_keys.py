@@ -3,6 +3,8 @@ import struct
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from faircount.core.errors import (
     ParameterError,
@@ -56,6 +58,12 @@ def test_known_answer_of_the_protocol_page(q, first, digest):
     bits = (q - 1).bit_length()
     whole = sum(int(element) << bits * at for at, element in enumerate(vector))
     assert hashlib.sha256(whole.to_bytes((1000 * bits + 7) // 8, "little")).hexdigest().startswith(digest)
+
+
+@pytest.mark.parametrize("salt", [b"", SALT, bytes(32), bytes(range(200))])
+def test_keys_are_those_of_the_librarys_hkdf(salt):
+    for secret in (b"", ALICE, bytes(100)):
+        assert derive_key(secret, salt, info()) == HKDF(SHA256(), 32, salt, info()).derive(secret)
 
 
 def test_both_ends_get_the_same_key():

@@ -112,9 +112,17 @@ class Client(ABC):
     def ask(self, device: Device) -> Message | None:
         """What the device says next, from its state alone; None if it has nothing to say."""
 
-    @abstractmethod
     def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
         """The device after an answer."""
+        if isinstance(answer, Accepted):
+            return device.acknowledged(self.params(device), asked, answer)
+        if isinstance(answer, (Inclusion, Concluded)):
+            return device.concluded(self.params(device), answer, self.entry(device))
+        return self.go_on(device, asked, answer, entropy)
+
+    @abstractmethod
+    def go_on(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+        """The device after an answer that is neither an acknowledgement nor the end: a refusal, or something to do."""
 
     def counted_as(self, device: Device) -> dict[bytes, int | None]:
         """Under which name, and for which item, a result that includes this device counts it."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar
 
 from faircount.core.errors import ProtocolError
@@ -119,8 +120,8 @@ class Coordinator(StoredState):
             raise ProtocolError("S1 numbers users in a secret order here: give it 32 random bytes as order_key")
         check_secrets(params, Party.S1, committed, noise_secret)
         crypto = sealing or RealSealing()
-        s1 = cls(params, key, invitations(invited), crypto, state, committed, order_key=order_key)
-        return replace(s1, noise_secret=noise_secret)
+        people = invitations(invited)
+        return cls(params, key, people, crypto, state, committed, order_key=order_key, noise_secret=noise_secret)
 
     @property
     def rules(self) -> "Rules":
@@ -181,14 +182,6 @@ FromUser = Callable[[Coordinator, Any], Step]
 FromS2 = Callable[[Coordinator, Any, Statement], Step]
 
 
-def _claim_of(s: Coordinator) -> Message | None:
-    return s.claim
-
-
-def _members_of(s: Coordinator) -> tuple[int, ...]:
-    return s.members
-
-
 def _included_lines(s: Coordinator) -> tuple[Entry, ...]:
     return tuple((s.roster[place].user, s.roster[place].public_key) for place in s.rules.included(s))
 
@@ -196,14 +189,6 @@ def _included_lines(s: Coordinator) -> tuple[Entry, ...]:
 def _without_uploads(s: Coordinator) -> Coordinator:
     """S1 when the survey is over: of what users sent it keeps the hashes, to know a repeated message."""
     return replace(s, uploads=s.uploads.scrubbed())
-
-
-def _nothing(_: Coordinator) -> bytes:
-    return bytes(32)
-
-
-def _all_rows(_: Message) -> tuple[Place, ...] | None:
-    return None
 
 
 def _blobs_may_have_left(s: Coordinator) -> bool:
@@ -222,13 +207,13 @@ class Rules:
     adopt: Callable[[Coordinator, Message], Coordinator | None]  # S2's claim becomes S1's own; None if it is no claim
     complete: Callable[[Coordinator], bool]  # whether S1 still has every blob of its claim
     answers: tuple[type[Message], ...] = ()  # uploads that carry a user's answer: of no use once it withdrew
-    request: Callable[[Coordinator], Message | None] = _claim_of  # what S1 asks S2 to grant
-    included: Callable[[Coordinator], tuple[int, ...]] = _members_of  # places in the roster that the result counts
+    request: Callable[[Coordinator], Message | None] = attrgetter("claim")  # what S1 asks S2 to grant
+    included: Callable[[Coordinator], tuple[int, ...]] = attrgetter("members")  # places that the result counts
     entries: Callable[[Coordinator], tuple[Entry, ...]] = _included_lines  # how the result names them, in its order
     scrubbed: Callable[[Coordinator], Coordinator] = _without_uploads  # the survey is over: what users sent goes
-    reads: Callable[[Message], tuple[Place, ...] | None] = _all_rows  # rows that a user's message concerns; None: all
+    reads: Callable[[Message], tuple[Place, ...] | None] = lambda message: None  # rows that a message is about, or all
     in_order: bool = False  # whether every step asks for bodies in ascending order, so that a few are read at a time
-    sent_once: Callable[[Coordinator], bytes] = _nothing  # hash of what S1 hands over once, and no other after it
+    sent_once: Callable[[Coordinator], bytes] = lambda s: bytes(32)  # hash of what S1 hands over once for good
     spends: Callable[[Coordinator], bool] = _blobs_may_have_left  # whether S1 asks to charge a survey that it gives up
 
 

@@ -137,13 +137,14 @@ class Acknowledged(WriteOnce[K, Any]):
     from another one, and keeps neither.
     """
 
-    __slots__ = ("_hashes", "_scrubbed")
+    __slots__ = ("_hashes", "_intact", "_scrubbed")
 
     def __init__(
         self, written: dict[K, Any] | None = None, hashes: dict[K, bytes] | None = None, *, scrubbed: bool = False
     ) -> None:
         super().__init__(written)
         self._hashes: dict[K, bytes] = {} if hashes is None else hashes
+        self._intact: dict[K, Any] = {}  # messages whose hash was looked at; they never change
         self._scrubbed = scrubbed
 
     def fits(self, key: K, value: Any) -> bool:
@@ -157,7 +158,7 @@ class Acknowledged(WriteOnce[K, Any]):
             return False
         self._hashes[key] = wanted
         if not self._scrubbed:
-            self._written[key] = value
+            self._written[key] = self._intact[key] = value
         return True
 
     def hash_of(self, key: K) -> bytes:
@@ -175,16 +176,22 @@ class Acknowledged(WriteOnce[K, Any]):
 
     def get(self, key: K) -> Any | None:
         """The message under the key; of a scrubbed store, and if it was deleted, none."""
-        return None if self._scrubbed or (key in self._hashes and key not in self._written) else super().get(key)
+        found = None if self._scrubbed else self._written.get(key)
+        return found if found is not None or self._scrubbed or key in self._hashes else super().get(key)
 
     def intact(self, key: K) -> Any | None:
         """The message as it was acknowledged; None if there is none, or if its bytes have changed since."""
         value = self.get(key)
-        return None if value is None or _hash(value) != self._given(key) else value
+        if value is None or (value is not self._intact.get(key) and _hash(value) != self._given(key)):
+            return None
+        if key in self._written:
+            self._intact[key] = value
+        return value
 
     def scrub(self, key: K) -> None:
         """Delete a message and keep its hash: the same again is still known, another one still refused."""
         self._written.pop(key, None)
+        self._intact.pop(key, None)
 
     def scrubbed(self) -> "Acknowledged[K]":
         """The store without the messages: their hashes stay."""

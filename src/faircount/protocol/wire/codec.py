@@ -36,26 +36,12 @@ MOST_BYTES = 1 << 30
 """Bodies above this are refused unread; a service sets lower limits per route."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Marks bytes of one length."""
-
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """Marks a whole number of a fixed width, in the notation of the struct module."""
-
-    code: str
-
-
-Id = Annotated[bytes, Fixed(16)]
-Hash = Annotated[bytes, Fixed(32)]
-Signature = Annotated[bytes, Fixed(64)]
-U8 = Annotated[int, Number(">B")]
-U32 = Annotated[int, Number(">I")]
-I64 = Annotated[int, Number(">q")]
+Id = Annotated[bytes, FixedBytes(16)]
+Hash = Annotated[bytes, FixedBytes(32)]
+Signature = Annotated[bytes, FixedBytes(64)]
+U8 = Annotated[int, Integer(struct.Struct(">B"))]
+U32 = Annotated[int, LENGTH]
+I64 = Annotated[int, Integer(struct.Struct(">q"))]
 Blob = bytes
 
 
@@ -173,6 +159,6 @@ def kind_of(hint: Any) -> FieldKind:
     if get_origin(hint) is Sequence:
         return PackedListOf(kind_of(get_args(hint)[0]))
     if get_origin(hint) is Annotated:
-        mark = hint.__metadata__[0]
-        return FixedBytes(mark.size) if isinstance(mark, Fixed) else Integer(struct.Struct(mark.code))
+        kind: FieldKind = hint.__metadata__[0]
+        return kind
     return _layout(hint)

@@ -154,7 +154,7 @@ def tree(leaves: Iterable[bytes]) -> Levels:
     """All levels over some leaf hashes, the root last."""
     levels = [tuple(leaves)]
     while len(levels[-1]) > 1:
-        levels.append(tuple(_up(list(levels[-1]))))
+        levels.append(_up(levels[-1]))
     return tuple(levels)
 
 
@@ -169,23 +169,23 @@ def beside(levels: Levels, places: Iterable[int]) -> tuple[bytes, ...]:
 
 def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -> bytes | None:
     """The root over `size` leaves from some of them and the hashes beside them; None if these do not fit."""
-    level, rest = dict(leaves), iter(hashes)
+    level, rest = dict(sorted(leaves.items())), iter(hashes)
     while size > 1:
         above: dict[int, bytes] = {}
-        for at in sorted(level):
+        for at, node in level.items():  # ascending on every level
+            if at >> 1 in above:  # joined with the one on its left
+                continue
             other = level.get(at ^ 1) or (next(rest, None) if at ^ 1 < size else b"")
             if other is None:
                 return None
-            if at >> 1 not in above:
-                node = level[at]
-                above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
+            above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
         level, size = above, (size + 1) >> 1
     return level.get(0) if next(rest, None) is None else None
 
 
-def _up(level: list[bytes]) -> list[bytes]:
-    pairs = [_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
-    return pairs + level[-1:] if len(level) % 2 else pairs
+def _up(level: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    pairs = (_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2))
+    return (*pairs, *level[len(level) - len(level) % 2 :])
 
 
 def _join(left: bytes, right: bytes) -> bytes:

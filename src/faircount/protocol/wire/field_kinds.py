@@ -3,8 +3,8 @@
 import struct
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Self, get_type_hints
 
 from faircount.core.errors import MalformedError
@@ -15,7 +15,9 @@ class FieldKind(ABC):
 
     def longest(self, elements: int, blob: int) -> int:
         """Bytes of the longest value with so many elements in every list, and so long blobs; of messages alone."""
-        raise TypeError(f"a field of kind {self!r} stands in no message")
+        if self.width is None:
+            raise TypeError(f"a field of kind {self!r} stands in no message")
+        return self.width
 
     @property
     def width(self) -> int | None:
@@ -25,6 +27,11 @@ class FieldKind(ABC):
     @abstractmethod
     def write(self, value: Any, parts: list[bytes]) -> None:
         """Append the bytes of a value."""
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Append the bytes of values, one after the other."""
+        for value in values:
+            self.write(value, parts)
 
     @abstractmethod
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
@@ -49,12 +56,13 @@ class FixedBytes(FieldKind):
     size: int
 
     @property
+    def code(self) -> str:
+        """In the notation of the struct module."""
+        return f"{self.size}s"
+
+    @property
     def width(self) -> int:
         """Always the same."""
-        return self.size
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
         return self.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
@@ -79,12 +87,13 @@ class Integer(FieldKind):
         return f"Integer({self.form.format})"
 
     @property
+    def code(self) -> str:
+        """In the notation of the struct module, without the order of bytes."""
+        return self.form.format[1:]
+
+    @property
     def width(self) -> int:
         """Always the same."""
-        return self.form.size
-
-    def longest(self, elements: int, blob: int) -> int:
-        """At most so many bytes."""
         return self.form.size
 
     def write(self, value: Any, parts: list[bytes]) -> None:
@@ -115,8 +124,13 @@ class VariableBytes(FieldKind):
 
     def write(self, value: Any, parts: list[bytes]) -> None:
         """The length, then the bytes."""
-        LENGTH.write(len(value), parts)
-        parts.append(value)
+        self.write_each((value,), parts)
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Length and bytes of each."""
+        size = LENGTH.form.pack
+        for value in values:
+            parts += (size(len(value)), value)
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
         """As many as the length says."""
@@ -142,8 +156,7 @@ class ListOf(FieldKind):
     def write(self, value: Any, parts: list[bytes]) -> None:
         """The number, then every value."""
         LENGTH.write(len(value), parts)
-        for one in value:
-            self.each.write(one, parts)
+        self.each.write_each(value, parts)
 
     def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
         """As many as the number says."""
@@ -189,6 +202,9 @@ class Packed(Sequence[Any]):
     def __getitem__(self, which: Any) -> Any:
         found = self._starts[which]
         return tuple(map(self._at, found)) if isinstance(which, slice) else self._at(found)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._at, self._starts)
 
     def _at(self, start: int) -> Any:
         return self._each.read(self._data, start)[0]
@@ -246,12 +262,15 @@ class Record(FieldKind):
 
     kind: type[Any]
     parts: tuple[tuple[str, FieldKind], ...]
+    whole: struct.Struct | None = field(default=None, compare=False)  # all fields at once, if each has a fixed width
 
     @classmethod
     def of(cls, kind: type[Any], kind_of: Callable[[Any], FieldKind]) -> Self:
         """The record of a class, its fields read as `kind_of` says."""
         hints = get_type_hints(kind, include_extras=True)
-        return cls(kind, tuple((each.name, kind_of(hints[each.name])) for each in fields(kind)))
+        parts = tuple((each.name, kind_of(hints[each.name])) for each in fields(kind))
+        codes = [part.code for _, part in parts if isinstance(part, FixedBytes | Integer)]
+        return cls(kind, parts, struct.Struct(">" + "".join(codes)) if len(codes) == len(parts) else None)
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
@@ -273,6 +292,9 @@ class Record(FieldKind):
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
         """Field after field."""
+        if self.whole is not None:
+            end = _within(data, at + self.whole.size)
+            return self.kind(*self.whole.unpack_from(data, at)), end
         found = []
         for _, part in self.parts:
             value, at = part.read(data, at)

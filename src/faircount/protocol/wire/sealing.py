@@ -96,6 +96,7 @@ class Sealing(ABC):
         """A commitment to the content, 32 bytes, that says nothing about it without the salt."""
 
 
+@dataclass(frozen=True)
 class RealSealing(Sealing):
     """Section 5, byte for byte."""
 
@@ -145,15 +146,6 @@ class RealSealing(Sealing):
     def commit(self, salt: bytes, content: bytes) -> bytes:
         """SHA-256 over 16 random bytes and the content."""
         return labelled(b"commitment", salt, content)
-
-    def __repr__(self) -> str:
-        return "RealSealing()"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RealSealing)
-
-    def __hash__(self) -> int:
-        return hash(RealSealing)
 
 
 Masks = Callable[[bytes, bytes, int, int], Residues]

@@ -8,7 +8,7 @@ after a u32 length. Safety rests on first-write-wins: a statement replayed says 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 
 from cryptography.exceptions import InvalidSignature
@@ -46,13 +46,24 @@ class SigningKey:
         return self._private.sign(data)
 
 
+SHORT = 1 << 12
+"""Bytes of what is signed up to which a verdict is remembered: everybody is shown the same seal and the same result."""
+
+
 def verify(public: bytes, signature: bytes, data: bytes) -> bool:
     """Whether the signature is this key's on this data."""
+    return (_verify_short if len(data) <= SHORT else _verify)(public, signature, data)
+
+
+def _verify(public: bytes, signature: bytes, data: bytes) -> bool:
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, data)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+_verify_short = lru_cache(maxsize=256)(_verify)
 
 
 @dataclass(frozen=True, slots=True)

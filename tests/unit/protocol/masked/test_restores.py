@@ -14,6 +14,7 @@ from faircount.protocol.topologies.masked.messages import (
     HelpCall,
     KeyBundle,
 )
+from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Accepted,
@@ -32,7 +33,7 @@ def without(n, *gone):
 def test_uploads_need_the_users_credential(masked, change) -> None:
     play = masked("enrolled")
     assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(replace(masked_user.visit(play.people[0]), **change))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(replace(members.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
     play.share_all()
     _, body = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
     assert play.tell_s1(replace(body, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)

@@ -14,6 +14,7 @@ from faircount.protocol import (
     EXPLICIT,
     MASKED,
     SERVERS,
+    Device,
     SurveyParameters,
     coordinate,
     encode,
@@ -76,6 +77,23 @@ def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
     assert {each.size for (each,) in outs[:6]} == {6}
     for (answer,), body in zip(outs[:6], bodies, strict=True):
         assert acknowledges(made.params, answer, body)
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_devices_that_come_together_are_counted_as_those_that_come_alone(topology) -> None:
+    """Each believes its own acknowledgement; a group has one signature for each thing that all of it say."""
+    results, sizes = [], set()
+    for together in (1, 4):
+        setup, heard = set_up_small(topology), []
+        devices = [Device(each, 0) for each in setup.invitations]
+        s1 = play.run_phases(
+            setup, devices, SeededStream(7), meter=lambda *said, heard=heard: heard.append(said[2]), together=together
+        )
+        accepted = [each for each in heard if isinstance(each, Accepted)]
+        sizes |= {(together, max(each.size for each in accepted))}
+        results.append((s1.state, s1.final.says.included, len(accepted)))
+    assert results[0] == results[1]
+    assert sizes == {(1, 1), (4, 4)}
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
@@ -153,18 +171,12 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
 def run(setup, devices, entropy, absent):
     held = list(devices)
     topology, s1, s2 = setup.params.topology, setup.s1, setup.s2
-
-    def tell(message):
-        nonlocal s1
-        s1, (answer, *_) = coordinate(s1, message)
-        return answer
-
     while s1.state not in (State.PUBLISHED, State.ABORTED):
         for i in range(len(held)):
             if i != absent:
                 if held[i].state is None:
                     held[i] = topology.client.begin(setup.params, held[i], s2.sealing, entropy)
-                held[i] = play.visit(topology.client, held[i], tell, entropy)
+                s1 = play.visits(s1, topology.client, held, [i], entropy)
         s1, out = end_phase(s1)
         s1, s2 = play.converse(s1, s2, out)
     return s1, held

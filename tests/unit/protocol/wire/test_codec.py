@@ -1,7 +1,6 @@
 """Every message class, to bytes and back; any other bytes are rejected, never an exception."""
 
 import dataclasses
-import struct
 from collections.abc import Sequence
 from typing import Annotated, get_args, get_origin, get_type_hints
 
@@ -11,7 +10,8 @@ from hypothesis import strategies as st
 
 from faircount.core.errors import MalformedError
 from faircount.protocol import decode
-from faircount.protocol.wire.codec import _CLASSES, VERSION, Fixed, Message, Party, encode, message, parse
+from faircount.protocol.wire.codec import _CLASSES, VERSION, Message, Party, encode, message, parse
+from faircount.protocol.wire.field_kinds import FixedBytes
 from faircount.protocol.wire.messages import Accepted, Reason, Rejected, SyncRequest
 
 
@@ -22,11 +22,11 @@ def strategy(hint):
         return st.lists(strategy(get_args(hint)[0]), max_size=3).map(tuple)
     if get_origin(hint) is Annotated:
         mark = hint.__metadata__[0]
-        if isinstance(mark, Fixed):
+        if isinstance(mark, FixedBytes):
             return st.binary(min_size=mark.size, max_size=mark.size)
-        bits = 8 * struct.calcsize(mark.code)
+        bits = 8 * mark.width
         return (
-            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if mark.code == ">q" else st.integers(0, (1 << bits) - 1)
+            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if mark.code == "q" else st.integers(0, (1 << bits) - 1)
         )
     return built(hint)
 

@@ -8,7 +8,7 @@ from faircount.core.entropy import SeededStream
 from faircount.core.errors import MalformedError
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Signed, SyncRequest
-from faircount.protocol.wire.signing import SigningKey, request_bytes, sign, unwrap, verify
+from faircount.protocol.wire.signing import SHORT, SigningKey, request_bytes, sign, unwrap, verify
 
 
 def test_statements_are_bound_to_their_signer() -> None:
@@ -20,6 +20,17 @@ def test_statements_are_bound_to_their_signer() -> None:
     assert unwrap(key.public, Party.S2, Signed(Party.S2, signed.payload, signed.signature)) is None
     assert unwrap(key.public, Party.S1, Signed(Party.S1, b"junk", key.sign(b"junk"))) is None
     assert sign(key, Party.S1, SyncRequest(bytes(16))) == signed
+
+
+@pytest.mark.parametrize("size", [0, SHORT, SHORT + 1])
+def test_a_verdict_that_is_remembered_is_that_of_the_same_bytes_alone(size: int) -> None:
+    key, other, data = SigningKey.generate(SeededStream(1)), SigningKey.generate(SeededStream(2)), bytes(size)
+    signature = key.sign(data)
+    for _ in range(2):
+        assert verify(key.public, signature, data)
+        assert not verify(other.public, signature, data)
+        assert not verify(key.public, other.sign(data), data)
+        assert not verify(key.public, signature, data + b"\1")
 
 
 def test_requests_are_bound_to_every_field() -> None:

@@ -131,19 +131,16 @@ def _opened(sharer: Sharer, j: int, blob: bytes) -> bytes:
 
 def _body(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> SumUpload | Complaint:
     member, params = sharer.member, sharer.member.params
-    counted = [j for j in wanted.members if j != member.index and not _apart(wanted, member.index, j)]
+    apart = {j for pair in wanted.removed if member.index in pair for j in pair}
+    counted = [j for j in wanted.members if j != member.index and j not in apart]
     closed = tuple(j for j in counted if not sharer.opened[j])
     if closed:
         return Complaint(params.survey, member.index, member.credential, wanted.attempt, closed)
     arrived, left = sum_rows(sharer.received[counted], params.q), sum_rows(sharer.sent[counted], params.q)
     tau = subtract(add(sharer.response, arrived, params.q), left, params.q)
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
-    made_for = wanted.attempt, wanted.set_digest
+    made_for = now.attempt, now.set_digest
     return SumUpload(params.survey, member.index, member.credential, *made_for, *hidden(member, now, tau, entropy))
-
-
-def _apart(wanted: PeerSet, i: int, j: int) -> bool:
-    return (min(i, j), max(i, j)) in wanted.removed
 
 
 class ExplicitClient(PeersClient):

@@ -5,6 +5,7 @@ used for nothing else: whoever recovers it learns the masks of its owner and no 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,8 +31,13 @@ def keys_digest(own: bytes, neighbours: Iterable[bytes]) -> bytes:
 
 def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: bytes) -> bytes:
     """For a key share sent to a neighbour: it opens only beside the sender's own public mask key."""
-    context = labelled(b"mask key", mask_key)
-    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, receiver, context)
+    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, receiver, _context(mask_key))
+
+
+@lru_cache(maxsize=1 << 12)
+def _context(mask_key: bytes) -> bytes:
+    """The same for all shares of a key."""
+    return labelled(b"mask key", mask_key)
 
 
 def help_info(params: SurveyParameters, sender: int, claim_hash: bytes) -> bytes:

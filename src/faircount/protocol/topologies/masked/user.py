@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ProtocolError, ShareError
+from faircount.core.errors import ShareError
 from faircount.core.values import ArrayValue
 from faircount.protocol.roles.client import Device, UserState, state_of
 from faircount.protocol.topologies.masked.graph import draw
@@ -35,7 +35,7 @@ from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
 from faircount.protocol.topologies.peers.self_mask import Round, hidden
 from faircount.protocol.wire.codec import Message, Party
 from faircount.protocol.wire.digests import leaf, members_of, root_from
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, Visit, rejected
+from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
 from faircount.protocol.wire.roster_messages import Seal
 from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
 from faircount.protocol.wire.signing import unwrap
@@ -74,11 +74,6 @@ class Masker(ArrayValue, UserState):
     def member(self) -> Member:
         """The user as it enrolled."""
         return self.placed.member
-
-
-def visit(masker: Masker | Placed) -> Visit:
-    """Ask S1 what there is to do."""
-    return members.visit(masker.member)
 
 
 def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejected:
@@ -207,15 +202,8 @@ def _body(masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy
     member, params = masker.member, masker.member.params
     now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
     total = add(masker.response, masks_of(member.sealing, now, member.index, secrets), params.q)
-    made_for = wanted.attempt, wanted.set_digest, keys_digest(masker.mask.public, masker.near.values())
+    made_for = now.attempt, now.set_digest, keys_digest(masker.mask.public, masker.near.values())
     return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
-
-
-def _to_s2(member: Member, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
-    secret = member.sealing.agree(member.keys, member.params.keys.box)
-    if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
-    return member.sealing.seal(secret, member.digest, info, plaintext, entropy)
 
 
 def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Masker, Help | Rejected]:
@@ -232,7 +220,7 @@ def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Maske
     if not gone:
         return masker, rejected(Reason.EARLY, "no neighbour was dropped: there is nothing to help with")
     info = help_info(member.params, member.index, stated.claim_hash)
-    blob = _to_s2(member, info, b"".join(gone.values()), entropy)
+    blob = member.sealed_to_s2(info, b"".join(gone.values()), entropy)
     body = Help(member.params.survey, member.index, member.credential, stated.set_digest, blob)
     revealed = masker.revealed | gone.keys()
     return replace(masker, asked=call.statement.payload, helped=body, revealed=revealed), body

@@ -13,7 +13,7 @@ from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.topologies.peers.messages import Enrolment, Roster
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion, Inquiry, Reason, Rejected
+from faircount.protocol.wire.messages import Inquiry, Reason, Rejected
 from faircount.protocol.wire.sealing import Sealing
 
 AnswerCall = Callable[[Any, Any, Entropy], tuple[Any, Any]]
@@ -40,12 +40,8 @@ class PeersClient(Client):
         member = member_of(device)
         return members.visit(member) if member.index >= 0 else Inquiry(member.params.survey, device.invitation.access)
 
-    def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """Go on with the answer."""
-        if isinstance(answer, Accepted):
-            return device.acknowledged(self.params(device), asked, answer)
-        if isinstance(answer, (Inclusion, Concluded)):
-            return device.concluded(self.params(device), answer, self.entry(device))
+    def go_on(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+        """A refusal, the roster, or a call."""
         if isinstance(answer, Rejected):
             return self._refused(device, asked, answer)
         if isinstance(answer, self.shows_roster):

@@ -43,6 +43,13 @@ class Member(UserState):
         """Users on the sealed roster."""
         return len(self.roster)
 
+    def sealed_to_s2(self, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
+        """A blob that S2 alone opens."""
+        secret = self.sealing.agree(self.keys, self.params.keys.box)
+        if secret is None:
+            raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
+        return self.sealing.seal(secret, self.digest, info, plaintext, entropy)
+
 
 def join(params: SurveyParameters, invitation: Invitation, entropy: Entropy, sealing: Sealing | None = None) -> Member:
     """Draw key and credential, and make the enrolment. Store the result before sending anything."""

@@ -20,8 +20,8 @@ from faircount.protocol.topologies.peers.messages import PeersIncluded, Total
 from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.wire.digests import bitmap, members_of, merkle_root, roster_leaves
 from faircount.protocol.wire.messages import Reason, Receipt, Rejected, rejected
-from faircount.protocol.wire.packed_rows import sum_vectors
-from faircount.sharing.field import check, subtract, sum_rows
+from faircount.protocol.wire.packed_rows import in_parts, sum_parts
+from faircount.sharing.field import check, subtract
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
 
@@ -88,13 +88,12 @@ def open_seeds(s: Aggregator, now: Round, places: Sequence[int], blobs: Sequence
 
 def self_masks(s: Aggregator, now: Round, seeds: Mapping[int, bytes]) -> Residues:
     """The sum of the masks that these users have put over their vectors."""
-    q, count, places = s.params.q, s.params.N, list(seeds)
-    blocks = (places[start : start + AT_ONCE] for start in range(0, len(places), AT_ONCE))
+    q, count = s.params.q, s.params.N
     masks = (
         s.sealing.stretch_rows([seeds[j] for j in some], now.digest, [now.mask_info(j) for j in some], q, count)
-        for some in blocks
+        for some in in_parts(seeds, AT_ONCE)
     )
-    return sum_vectors((sum_rows(rows, q) for rows in masks), q, count)
+    return sum_parts(masks, q, count)
 
 
 def say_included(

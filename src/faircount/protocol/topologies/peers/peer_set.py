@@ -61,7 +61,8 @@ def holds_together(members: Sequence[int], removed: Iterable[tuple[int, int]], p
 
     A graph on n vertices of least degree d has connectivity at least 2d + 2 - n.
     """
-    return len(members) > phi + 1 and 2 * (len(members) - 1 - _most(removed)) + 2 - len(members) > phi
+    lost = max(_degrees(removed).values(), default=0)
+    return len(members) > phi + 1 and 2 * (len(members) - 1 - lost) + 2 - len(members) > phi
 
 
 def shrunk(members: Iterable[int], removed: Iterable[tuple[int, int]], phi: int) -> tuple[tuple[int, ...], Pairs]:
@@ -77,7 +78,3 @@ def shrunk(members: Iterable[int], removed: Iterable[tuple[int, int]], phi: int)
 
 def _degrees(pairs: Iterable[tuple[int, int]]) -> Counter[int]:
     return Counter(each for pair in pairs for each in pair)
-
-
-def _most(pairs: Iterable[tuple[int, int]]) -> int:
-    return max(_degrees(pairs).values(), default=0)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
-from faircount.core.errors import ProtocolError
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.peers.member import Member
 from faircount.protocol.wire.sealing import Sealing
@@ -45,10 +44,6 @@ class Round:
 
 def hidden(member: Member, now: Round, vector: Residues, entropy: Entropy) -> tuple[bytes, bytes]:
     """A vector under a fresh mask, packed, for S1; and the seed of the mask, sealed to S2."""
-    secret = member.sealing.agree(member.keys, member.params.keys.box)
-    if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
     seed, q = entropy.bytes(SEED_BYTES), member.params.q
     masked = add(vector, now.self_mask(member.sealing, member.index, seed, len(vector)), q)
-    blob = member.sealing.seal(secret, member.digest, now.seed_info(member.index), seed, entropy)
-    return pack(masked, q), blob
+    return pack(masked, q), member.sealed_to_s2(now.seed_info(member.index), seed, entropy)

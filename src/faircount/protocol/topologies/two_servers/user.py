@@ -14,7 +14,6 @@ from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.topologies.two_servers.messages import Submission
 from faircount.protocol.topologies.two_servers.reports import vector_of, vector_size
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
 from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
@@ -58,16 +57,17 @@ def prepare(
     crypto: Sealing,
 ) -> Respondent:
     """The body for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
-    share = pack(subtract(response, expanded(crypto, params, invitation.user, mine.public, seed), params.q), params.q)
+    user = invitation.user
+    share = pack(subtract(response, expanded(crypto, params, user, mine.public, seed), params.q), params.q)
     secret = crypto.agree(mine, params.keys.box)
     if secret is None:
         raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
     salt = entropy.bytes(SALT)
-    info = seal_info(params, invitation.user, mine.public, crypto.commit(salt, share))
+    info = seal_info(params, user, mine.public, crypto.commit(salt, share))
     blob = crypto.seal(secret, params.digest, info, seed, entropy)
     mac = invitation.seal(mine.public)
     body = Submission(params.survey, invitation.access, mine.public, mac, salt, share, blob)
-    return Respondent(params, invitation.user, mine.public, body)
+    return Respondent(params, user, mine.public, body)
 
 
 def seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
@@ -104,12 +104,8 @@ class TwoServersClient(Client):
         """The body until it is acknowledged."""
         return device.waiting[0] if device.waiting else None
 
-    def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """An acknowledgement or a refusal ends the visit for good; later there may be a result."""
-        if isinstance(answer, Accepted):
-            return device.acknowledged(self.params(device), asked, answer)
-        if isinstance(answer, (Inclusion, Concluded)):
-            return device.concluded(self.params(device), answer, self.entry(device))
+    def go_on(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+        """A refusal ends the visit for good."""
         return device.without(asked)
 
     def said_before(self, device: Device) -> Message | None:

@@ -188,9 +188,6 @@ def _canonical(ballot: Ballot, gone: tuple[Gone, ...]) -> bool:
 
 def share_info(params: SurveyParameters, ballot: Ballot, slots: Slots, at: int, number: int) -> bytes:
     """What binds the key of a share: the reporter's number, the holder, the election and the slot."""
-    context = _slot_context(ballot.hash, slots, at)
+    where = (int(each[at]).to_bytes(4, "big") for each in (slots.item, slots.slot))
+    context = labelled(b"slot", ballot.hash, *where)
     return key_info(Purpose.TSS_SHARE, params.survey, 0, number, int(slots.holder[at]), context)
-
-
-def _slot_context(binding: bytes, slots: Slots, at: int) -> bytes:
-    return labelled(b"slot", binding, int(slots.item[at]).to_bytes(4, "big"), int(slots.slot[at]).to_bytes(4, "big"))

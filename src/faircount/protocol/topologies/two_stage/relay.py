@@ -35,7 +35,6 @@ from faircount.protocol.topologies.two_stage.messages import (
 )
 from faircount.protocol.topologies.two_stage.user import NOBODY
 from faircount.protocol.wire.digests import LABEL, bitmap, members_of
-from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.packed_rows import unpack_rows
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.field import add, dtype_for
@@ -103,20 +102,20 @@ def _salt(s: Coordinator, item: int) -> bytes:
     return item_salt(s.order_key, s.params.survey, item)
 
 
-def election_of(s: Coordinator) -> Signed:
+def election_of(s: Coordinator) -> Statement:
     """What S2 signed."""
     held = rounds(s).election
     if held is None:
         raise ProtocolError("no election was held yet")
-    return held.signed
+    return held
 
 
 def ballot_of(s: Coordinator) -> Ballot:
     """The election as drawn."""
-    held = rounds(s).election
-    if held is None or not isinstance(held.says, Election):
+    held = election_of(s).says
+    if not isinstance(held, Election):
         raise ProtocolError("no election was held yet")
-    return draw(s.params, s.n, held.says)
+    return draw(s.params, s.n, held)
 
 
 def slots_of(s: Coordinator, attempt: int) -> Slots:
@@ -146,7 +145,7 @@ def assignment(s: Coordinator, index: int) -> Assignment:
     number = known.order.index(index)
     items = items_of(s, index) if s.attempt == 1 else ()
     proofs = tuple(prove_listed(_salt(s, j), known.numbers[j], number) for j in items)
-    return Assignment(s.params.survey, s.attempt, election_of(s), known.gone, proofs)
+    return Assignment(s.params.survey, s.attempt, election_of(s).signed, known.gone, proofs)
 
 
 def reporters(s: Coordinator) -> list[tuple[int, int]]:
@@ -190,7 +189,7 @@ def call(s: Coordinator, index: int) -> SumCall | None:
     for at, blobs in parcels.items():
         item = int(slots.item[at])
         tasks.append(Task(item, int(slots.slot[at]), known.lists[item], _salt(s, item), tuple(blobs)))
-    about = now.attempt, now.formed, election_of(s), now.gone, now.members
+    about = now.attempt, now.formed, election_of(s).signed, now.gone, now.members
     return SumCall(s.params.survey, *about, tuple(tasks))
 
 
