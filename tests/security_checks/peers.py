@@ -7,6 +7,13 @@ LIMITS = "tests/unit/protocol/roles/test_limits.py"
 
 MUTANTS = (
     Mutant(
+        "explicit: S2's claim under another set's digest",
+        "topologies/explicit/coordinator.py",
+        "if claim.set_digest != wanted.set_digest:",
+        "if False:",
+        ONE_SUM,
+    ),
+    Mutant(
         "complaint names a user twice",
         "topologies/explicit/coordinator.py",
         "len(named) < len(message.senders) or",

@@ -64,6 +64,8 @@ MUTANTS = (
     Mutant("parts of S2's claim out of order", CLAIMS, " or not follows(before, part):", ":", PARTS),
     Mutant("parts of S2's claim of any size", CLAIMS, " or not is_part(before) or", " or", PARTS),
     Mutant("S2's claim that goes on", CLAIMS, "is_part(last) and not last.more and", "is_part(last) and", PARTS),
+    Mutant("what was recorded before a refused end", S2, "if granted else s), out", "if True else s), out", PARTS),
+    Mutant("blobs after giving up", S1, " or s.final is not None\n    if over", "\n    if over", PARTS),
     Mutant("parts taken in any order", S2, "if (claim.number, claim.before) != (", "if False and () != (", PARTS),
     Mutant("parts of any size", S2, "if not is_part(claim) or any(", "if any(", PARTS),
     Mutant(

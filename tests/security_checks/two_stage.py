@@ -10,6 +10,13 @@ DRAWN = "tests/unit/protocol/two_stage/test_election.py"
 
 MUTANTS = (
     Mutant(
+        "S2's claim with attempts that there are not",
+        "topologies/two_stage/coordinator.py",
+        "if not Called.by(claim).within(s.params.attempts):",
+        "if False:",
+        "tests/unit/protocol/two_stage/test_liars.py -k 'there_are_not and (change1 or change2 or change3)'",
+    ),
+    Mutant(
         "helper adds parcels from outside the set",
         USER,
         "sorted({*(members_of(task.listed, len(ballot.eligible)) or ())} & {*present})",

@@ -72,13 +72,33 @@ class Scheduler:
         async with server.database.read() as tx:
             due = await tx.all("SELECT id FROM surveys WHERE due_at <= ? ORDER BY due_at", server.clock())
         for each in due[:MOST_AT_ONCE]:
-            async with server.database.write() as tx:
-                still = await tx.free("SELECT id FROM surveys WHERE id = ? AND due_at <= ?", each["id"], server.clock())
-                row = None if not still else await states.find(tx, each["id"], change=True)
-                if row is not None:
-                    await self.service.end(tx, row)
-                    ended += 1
+            try:
+                ended += await self._end_phase(bytes(each["id"]))
+            except Exception as trouble:  # an error of ours in one survey must not stop the others
+                self._note_error(bytes(each["id"]), trouble)
         return ended
+
+    async def _end_phase(self, survey: bytes) -> bool:
+        """End a phase whose time is up, unless somebody else does; whether it was ended here."""
+        server = self.service.server
+        async with server.database.write() as tx:
+            still = await tx.free("SELECT id FROM surveys WHERE id = ? AND due_at <= ?", survey, server.clock())
+            row = None if not still else await states.find(tx, survey, change=True)
+            if row is not None:
+                await self.service.end(tx, row)
+        return row is not None
+
+    def _note_error(self, survey: bytes, trouble: Exception) -> str:
+        """Say in the log what went wrong with a survey; the words that its status shows."""
+        if isinstance(trouble, FaircountError):
+            problem = str(trouble)
+            _log.warning(
+                "the survey cannot go on now, and is tried again", extra={"survey": survey.hex(), "problem": problem}
+            )
+        else:
+            problem = f"an error of this program: {type(trouble).__name__}"
+            _log.error(problem, exc_info=trouble, extra={"survey": survey.hex()})
+        return problem
 
     async def _lease(self) -> list[bytes]:
         """Surveys that have something to say to S2 and that nobody else takes care of now."""
@@ -103,9 +123,8 @@ class Scheduler:
             await self._exchange(survey)
         except LostError:
             await self.service.end_without_s2(survey)
-        except FaircountError as trouble:
-            problem = str(trouble)
-            _log.warning("S2 was not reached or refused", extra={"survey": survey.hex(), "problem": problem})
+        except Exception as trouble:  # an error of ours in one survey must not stop the others
+            problem = self._note_error(survey, trouble)
         finally:
             renewing.cancel()
             with suppress(asyncio.CancelledError):

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import httpx
 
 
+MOST_ANSWERS = 16
+"""More than S2 has to say to one message: S1 may send thousands of times as much in return for each."""
+
+
 class LinkError(FaircountError):
     """S2 cannot be reached, or has not answered as S2 does: the same is tried again later."""
 
@@ -35,6 +39,8 @@ def split(body: bytes) -> tuple[Message, ...]:
     """The messages of a body; refused if it is not made of them."""
     found, at = list[Message](), 0
     while at < len(body):
+        if len(found) == MOST_ANSWERS:
+            raise LinkError(f"S2 says more than {MOST_ANSWERS} things at once")
         size = int.from_bytes(body[at : at + 4], "big")
         part = body[at + 4 : at + 4 + size]
         if len(body) < at + 4 or len(part) != size:

@@ -57,7 +57,7 @@ def stepped(given: StepBytes) -> SteppedBytes:
     ledger = stored_ledger.decode(given.ledger)
     s = decode_state(Aggregator, given.state, None, ledger)
     after_ledger, (after, out) = aggregate_with(ledger, s, decode_signed(given.message))
-    after = replace(after, mac_keys={}, kept=after.kept.without(s.kept))
+    after = replace(after, mac_keys={}, kept=after.kept.without(s.kept), notes=after.notes.without(s.notes))
     return SteppedBytes(encode_state(after), stored_ledger.encode(after_ledger), tuple(encode(each) for each in out))
 
 

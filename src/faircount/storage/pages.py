@@ -9,13 +9,13 @@ from faircount.storage.database import Record, Transaction
 PAGE = 500
 """Rows of a page."""
 
-KEPT = "kept"
-"""The store of both servers with the parts of a claim, each of thousands of lines: a page is one row."""
+KEPT, NOTES = "kept", "notes"
+"""The stores with the parts of a claim, and S2's notes about them. Each is about thousands of users: a page is one."""
 
 
 def page_rows(store: str) -> int:
     """Rows of a page of this store."""
-    return 1 if store == KEPT else PAGE
+    return 1 if store in (KEPT, NOTES) else PAGE
 
 
 SELECT_ROWS = "SELECT store, key, hash, sealed FROM state_rows WHERE survey = ?"

@@ -33,7 +33,7 @@ from faircount.protocol.roles.write_once import Elsewhere
 from faircount.protocol.survey.states import FINAL
 from faircount.storage.database import Record, Transaction, marks
 from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
-from faircount.storage.pages import KEPT, PAGE, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
+from faircount.storage.pages import KEPT, NOTES, PAGE, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 Place = tuple[str, bytes]
@@ -148,6 +148,7 @@ class States(Generic[S]):
         kept = self._paged(tx, row, key, KEPT)
         if isinstance(state, Aggregator):
             held_elsewhere(state, KEPT, Elsewhere(find=kept.find))
+            held_elsewhere(state, NOTES, Elsewhere(find=self._paged(tx, row, key, NOTES).find))
             people = PagedKeys(self._paged(tx, row, key, PEOPLE), row.people)
             return Loaded(row, replace(state, mac_keys=people), {})
         if not state.rules.in_order:  # many rows: others need not wait while they are opened
@@ -206,8 +207,10 @@ class States(Generic[S]):
         if after.state in FINAL and row.generation == 0:
             if before.older:
                 await self.add(tx, row, rows_of(before.state))
+            await self.add(tx, row, (row_of(self._kind, *each) for each in entries_of(after, (KEPT,))))
             return await self._scrub(tx, row, after)
-        stores = (KEPT,) if isinstance(after, Aggregator) else stores_of(self._kind)  # S2's people come from the owner
+        s2 = isinstance(after, Aggregator)
+        stores = (KEPT, NOTES) if s2 else stores_of(self._kind)  # S2's people come from the owner
         written = tuple(entries_of(after, stores))
         changed = [
             row_of(self._kind, store, key, value, given)
@@ -229,7 +232,7 @@ class States(Generic[S]):
         return await self._write_survey(tx, key, row, state)
 
     async def add(self, tx: Transaction, row: SurveyRow, rows: Iterable[Row]) -> None:
-        """Rows of a state that was begun, before its first step: the people of whom the owner tells."""
+        """Rows of a state that was begun, a page at a time."""
         key = self._keys.get(survey_key(row.id, row.generation))
         waiting = iter(rows)
         while page := list(islice(waiting, PAGE)):
@@ -240,8 +243,8 @@ class States(Generic[S]):
         last = replace(row, generation=1)
         key = self._keys.create(survey_key(row.id, last.generation))
         if isinstance(after, Aggregator):
-            await tx.run("DELETE FROM state_rows WHERE survey = ?", row.id)
-        for store in () if isinstance(after, Aggregator) else stores_of(self._kind):
+            await tx.run("DELETE FROM state_rows WHERE survey = ? AND store <> ?", row.id, KEPT)
+        for store in (KEPT,) if isinstance(after, Aggregator) else stores_of(self._kind):
             await self._seal_again(tx, row, last, key, store, hashes=is_scrubbed(after, store))
         return await self._write_survey(tx, key, last, after)
 

@@ -20,6 +20,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, RemoteError
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Device
+from faircount.protocol.topologies.two_servers import messages
 from faircount.service.restore import Restored
 from faircount.service.s2_link import S2Link
 
@@ -101,10 +102,16 @@ async def all_visit(pair: Pair, survey: TrialSurvey, devices: list[Device]) -> l
     return [await visited(pair.to_s1, survey, each, SystemEntropy()) for each in devices]
 
 
-@pytest.mark.parametrize("heard", [0, 1, 2])
+@pytest.mark.parametrize(("lines", "heard"), [(4096, 0), (4096, 1), (4096, 2), (3, 2), (3, 4), (3, 6)])
 @pytest.mark.parametrize("before", [8, 5])
-def test_s1_is_put_back_to_before_its_claim(drill: Drill, tmp_path: Path, before: int, heard: int) -> None:
-    """Whose answers came after the backup cannot be in the sum: without them there is no result, unless it was made."""
+def test_s1_is_put_back_to_before_its_claim(
+    drill: Drill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, lines: int, heard: int
+) -> None:
+    """Whose answers came after the backup cannot be in the sum: without them there is no result, unless it was made.
+
+    A claim in one part has its receipt as first answer, one in three parts as third; the last answer is the result.
+    """
+    monkeypatch.setattr(messages, "LINES", lines)
     copy = tmp_path / "copy"
 
     async def until_lost(pair: Pair) -> tuple[TrialSurvey, list[Device]]:
@@ -120,7 +127,7 @@ def test_s1_is_put_back_to_before_its_claim(drill: Drill, tmp_path: Path, before
     survey, devices = drill.run(until_lost)
     assert drill.copies.restored("s1", copy) == Restored(resumed=(survey.params.survey,))
     found = drill.run(lambda pair: drill.ended(pair, survey, devices))
-    whole = before == len(ANSWERS) or heard == 2
+    whole = before == len(ANSWERS) or heard == (2 if lines > len(ANSWERS) else 6)
     assert found == (("published", [2, 3, 3], len(ANSWERS)) if whole else ("aborted", [], 0))
 
 

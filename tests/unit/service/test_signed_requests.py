@@ -17,7 +17,7 @@ from faircount.protocol.wire.roster_messages import BadEntries, SealRequest
 from faircount.protocol.wire.signing import SigningKey, sign, unwrap
 from faircount.service import aggregator_steps
 from faircount.service.aggregator_steps import ledger_of
-from faircount.service.s2_link import LinkError, S2Link, joined, split
+from faircount.service.s2_link import MOST_ANSWERS, LinkError, S2Link, joined, split
 from faircount.service.signed_requests import TIME, WINDOW, signed_headers
 from faircount.storage import states
 
@@ -140,3 +140,11 @@ def test_a_receipt_for_people_of_another_survey_is_not_kept(tmp_path: Path, popu
             assert [(each["population"], bytes(each["signed"])) for each in kept] == [wanted]
 
     asyncio.run(work())
+
+
+def test_an_s2_that_says_very_much_at_once_is_not_listened_to() -> None:
+    """For each of its words S1 may send a part of a claim in return."""
+    word = Rejected(int(Reason.EARLY))
+    assert len(split(joined((word,) * MOST_ANSWERS))) == MOST_ANSWERS
+    with pytest.raises(LinkError, match="more than 16 things"):
+        split(joined((word,) * (MOST_ANSWERS + 1)))

@@ -360,3 +360,27 @@ def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> Non
             ]
 
     play(work)
+
+
+def test_an_error_in_one_survey_stops_no_other(world: World) -> None:
+    """Whatever S2 says: S1 goes on with its other surveys, and the status of the one says what is wrong."""
+
+    async def work() -> None:
+        async with world.start() as pair:
+            surveys = [await world.survey(pair, phases=()) for _ in range(2)]
+            for survey in surveys:
+                done(await pair.to_s1.post(f"{survey.path}/open"))
+                await world.answered(pair, survey, world.devices(survey))
+                done(await pair.to_s1.post(f"{survey.path}/close"))
+            hear = pair.s1.hear
+
+            async def broken(survey: bytes, answer: Any) -> Any:
+                return await hear(survey, answer) if survey == surveys[1].params.survey else {}[survey]
+
+            object.__setattr__(pair.s1, "hear", broken)
+            assert await pair.scheduler.once()
+            first, second = [await status(pair, each) for each in surveys]
+            assert (first["state"], first["problem"]) == ("claimed", "an error of this program: KeyError")
+            assert second["state"] == "published"
+
+    play(work)

@@ -63,7 +63,14 @@ class Aggregator(ArrayValue, StoredState):
     """All that S2 keeps of one survey; and, lent for one step, the ledger of its population (`aggregate_with`)."""
 
     stored_version = 6
-    older: ClassVar = {5: {"earlier": Absent(tuple), "kept": Absent(WriteOnce), "own": Absent(lambda: None)}}
+    older: ClassVar = {
+        5: {
+            "earlier": Absent(tuple),
+            "kept": Absent(WriteOnce),
+            "notes": Absent(WriteOnce),
+            "own": Absent(lambda: None),
+        }
+    }  # while nothing is claimed: claims had another form
     params: SurveyParameters
     key: SigningKey
     box: KeyPair
@@ -77,7 +84,10 @@ class Aggregator(ArrayValue, StoredState):
     claim: Message | None = None
     claim_hash: bytes = bytes(32)
     earlier: tuple[bytes, ...] = ()  # of a claim in parts, the hashes of all but the last
-    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce, repr=False)  # those, and notes
+    kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # those parts, by number
+    notes: Annotated[WriteOnce[bytes, Message], Rows] = field(
+        default_factory=WriteOnce, repr=False
+    )  # of blobs, by part
     handed_over: bool = False  # whether S2 may have been sent something that depends on answers
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far
@@ -326,7 +336,7 @@ def abort(s: Aggregator, reason: str, *, spent: bool) -> Step:
 
 def _end(s: Aggregator, last: Message, ledger: Ledger, state: State) -> Step:
     """Say the last word. What was sealed to S2 can be opened by nobody from now on: its secrets are destroyed."""
-    after = replace(s, ledger=ledger, held=None, box=s.box.destroyed(), noise_secret=b"")
+    after = replace(s, ledger=ledger, held=None, notes=WriteOnce(), own=None, box=s.box.destroyed(), noise_secret=b"")
     return say(after, last, state=advance(s.state, state))
 
 

@@ -71,7 +71,7 @@ class Coordinator(StoredState):
     stored_version = 4
     older: ClassVar = {
         3: {"invited": ReadAs(SetOf(BYTES), invitations), "earlier": Absent(tuple), "kept": Absent(WriteOnce)}
-    }
+    }  # while nothing is claimed in `servers`: claims had another form
     params: SurveyParameters
     key: SigningKey
     invited: Annotated[WriteOnce[bytes, bytes], Rows] = field(repr=False)  # user id -> SHA-256("s1" | T)

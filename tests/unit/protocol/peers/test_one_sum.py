@@ -119,6 +119,25 @@ def test_another_claim_after_the_sum_ends_the_survey(claimed) -> None:
     assert b"another claim" in claimed.s1.final.says.reason
 
 
+def test_a_claim_of_s2s_whose_digest_is_that_of_another_set_is_none(stage) -> None:
+    """`explicit`: S1 looked for vectors under one digest, and added up under the other: it raised."""
+    play = stage(EXPLICIT, n=N)
+    play.enrol_all()
+    play.share_all()
+    play.sum_all()
+    claim, roster = play.s1.claim, encode(play.s2.roster)
+    for members in (range(1, N), range(N)):
+        blobs = tuple(claim.blobs[j] for j in members)
+        digest = claim.set_digest if len(blobs) < N else bytes(32)
+        other = replace(claim, members=bitmap(members, N), blobs=blobs, set_digest=digest)
+        receipt = Receipt(claim.survey, sha256(encode(other)).digest(), b"0", b"0", b"", 1, 1, bytes(32))
+        seal = play.s2.statements[0].signed
+        said = sign(play.s2.key, Party.S2, receipt, Link(2, link_to(seal).hash))
+        state = SyncState(claim.survey, roster, encode(other), (seal, said))
+        (answer,) = play.tell_s1(sign(play.s2.key, Party.S2, state))
+        assert answer.why is Reason.MALFORMED
+
+
 def test_a_set_with_somebody_who_was_not_claimed_ends_the_survey(masked) -> None:
     play = masked("shared", n=N, k=N - 1, t=3, minimum=MINIMUM)
     receipt, _ = play.tell_s2(play.sum_all(skip=(3,))[0])

@@ -35,7 +35,7 @@ def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 LAYOUTS = {
-    "Aggregator": (6, "09e7bff0cfc0f754"),
+    "Aggregator": (6, "eafcef14a42d3fd0"),
     "Answered": (2, "487af2c6c7a6f600"),
     "Coordinator": (4, "1d68b3272c6f1e27"),
     "Device": (2, "e3c840e60da93b52"),

@@ -27,6 +27,8 @@ from faircount.protocol.wire.messages import (
     Reason,
     Receipt,
     Refused,
+    Signed,
+    SyncRequest,
     SyncState,
 )
 from faircount.protocol.wire.signing import UNCHAINED, Link, link_to
@@ -143,20 +145,20 @@ def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
         says = parse(message.payload)
         small = apart(play.s2, says)
         if small is not None:
-            given.append((type(says).__name__, len(small.mac_keys), len(small.kept)))
+            given.append((type(says).__name__, len(small.mac_keys), len(small.kept), len(small.notes)))
             whole, play.s2 = play.s2, small
-            answers = play.tell_s2(message)
+            waiting += play.tell_s2(message)
             after = play.s2
-            play.s2 = replace(after, mac_keys=whole.mac_keys, kept=whole.kept)
-            for key, value, _ in after.kept.rows():
-                play.s2.kept.put(key, value)
-            waiting += answers
+            play.s2 = replace(after, mac_keys=whole.mac_keys, kept=whole.kept, notes=whole.notes)
+            for name in ("kept", "notes"):
+                for key, value, _ in getattr(after, name).rows():
+                    getattr(play.s2, name).put(key, value)
         else:
-            given.append((type(says).__name__, None, None))
+            given.append((type(says).__name__,))
             waiting += play.tell_s2(message)
     assert given == [
-        ("ServersClaim", 2, 0), ("ServersClaim", 2, 0), ("ServersClaim", 2, 0), ("ServersClaim", None, None),
-        ("Batch", 2, 1), ("Batch", 2, 1), ("Batch", 2, 1), ("Batch", 1, 3), ("ShareSum", 0, 0),
+        *[("ServersClaim", 2, 0, 0)] * 3, ("ServersClaim",),
+        *[("Batch", 2, 1, 0)] * 3, ("Batch", 1, 0, 3), ("ShareSum", 0, 0, 0),
     ]  # fmt: skip
     assert play.counts() == [1] * 7
 
@@ -265,6 +267,43 @@ def test_blobs_of_another_part_are_asked_for_in_order(stage) -> None:
     assert play.tell_s2(first) == (asked,)
 
 
+@pytest.mark.parametrize("end", ["two keys", "too few", "closed"])
+def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
+    """It forgot how far it had come, but not the parts: then somebody could be named again under a second key."""
+    play = closed(stage)
+    first, second, third = parts(play)
+    lines, ledger = list(entries_of(play.s1)), play.s2.ledger
+    for each in (first, second):
+        play.tell_s2(play.by_s1(each))
+    bad = {
+        "two keys": replace(third, entries=(lines[4], replace(lines[5], public_key=lines[0].public_key))),
+        "too few": replace(third, entries=tuple(replace(each, mac=bytes(32)) for each in lines[4:])),
+        "closed": third,
+    }[end]
+    if end == "too few":
+        play.s2 = replace(play.s2, own=replace(play.s2.own, vouched=0))
+    if end == "closed":
+        play.s2 = replace(play.s2, ledger=ledger.restored(()))
+    before = play.s2
+    assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(bad))[0]), Refused)
+    assert play.s2 == before
+    again = [replace(lines[0], public_key=bytes(32)), lines[4]]
+    assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
+    play.s2 = replace(play.s2, ledger=ledger, own=replace(play.s2.own, vouched=4))
+    play.settle(resume(play.s1))
+    assert play.counts() == [1] * 6
+
+
+def test_a_claim_in_one_part_that_is_refused_leaves_what_was_recorded(stage) -> None:
+    play = closed(stage)
+    first, *_ = parts(play)
+    play.tell_s2(play.by_s1(first))
+    before = play.s2
+    few = ServersClaim(play.params.survey, play.params.digest, tuple(entries_of(play.s1))[:2])
+    assert refusal(play, few) is Reason.TOO_FEW
+    assert play.s2 == before
+
+
 # --- what S1 does not do
 
 
@@ -292,6 +331,16 @@ def test_no_blob_leaves_before_the_receipt(stage) -> None:
         for recorded in (*play.s1.earlier, play.s1.claim_hash):
             out = play.tell_s1(play.by_s2(Next(play.params.survey, recorded, number)))
             assert not any(isinstance(parse(each.payload), Batch) for each in out)
+
+
+def test_no_blob_leaves_after_s1_has_given_up(stage) -> None:
+    play = closed(stage)
+    play.s1, _ = coordinator.give_up(play.s1, "the owner says so")
+    for each in parts(play):
+        answers = play.tell_s2(play.by_s1(each))
+    play.tell_s1(answers[0])
+    for number in range(4):
+        assert play.tell_s1(play.by_s2(Next(play.params.survey, play.s1.claim_hash, number))) == ()
 
 
 def test_s1_gives_up_when_a_blob_of_a_later_part_is_lost(stage) -> None:
@@ -402,6 +451,17 @@ def test_s2_that_is_restored_in_the_middle_of_the_blobs_ends_the_survey_as_spent
     play.s2, out = restored(play.s2)
     play.settle(out)
     assert (play.s1.state, play.s1.final.says.spent) == (State.ABORTED, 1)
+
+
+def test_notes_about_blobs_go_and_parts_stay_when_it_is_over(stage) -> None:
+    """A restored S1 can still be told whom the result counts."""
+    play = closed(stage, 7)
+    play.settle(resume(play.s1))
+    assert (len(play.s2.notes), play.s2.own, play.s2.held) == (0, None, None)
+    (answer,) = play.tell_s2(play.by_s1(SyncRequest(play.params.survey)))
+    stands = play.said_by_s2(answer)
+    assert len(stands.earlier) == 3
+    assert isinstance(play.tell_s2(play.by_s1(Batch(play.params.survey, play.s1.claim_hash, ())))[0], Signed)
 
 
 # --- was I counted?

@@ -239,6 +239,24 @@ def test_a_second_set_or_another_claim_after_the_sum_ends_the_survey(claimed) ->
 
 
 @pytest.mark.parametrize(
+    "change", [{"attempt": 0xFFFFFFFF}, {"attempt": 0}, {"formed": 0}, {"formed": 9, "attempt": 9}]
+)
+def test_a_claim_of_s2s_with_attempts_that_there_are_not_is_none(claimed, change) -> None:
+    """S1 went through every attempt up to the one that S2 named: 20 hours for the largest number."""
+    before, said = claimed.s1, claimed.s2.statements
+    other = replace(before.claim, **change)
+    words = [each.says for each in said[:-2]] + [replace(said[-2].says, claim_hash=sha256(encode(other)).digest())]
+    chained, link = list[Signed](), Link(0, UNCHAINED.hash)
+    for says in words:
+        chained.append(sign(claimed.s2.key, Party.S2, says, Link(link.number + 1, link.hash)))
+        link = link_to(chained[-1])
+    claimed.s1 = replace(before, newest=link_to(chained[-2]))
+    state = SyncState(other.survey, encode(claimed.s2.roster), encode(other), tuple(chained))
+    (answer,) = claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))
+    assert answer.why is Reason.MALFORMED
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"reporters": (2, *(3,) * 6, 4)},

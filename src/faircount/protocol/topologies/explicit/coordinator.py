@@ -153,6 +153,8 @@ def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
         return None
     if one_sum.peers_state(s).total is not None:
         return coordinator.end_alone(s, "S2 names another claim than the one that S1 has added up")[0]
+    if claim.set_digest != wanted.set_digest:
+        return None
     path = {State.SHARING: (State.SUBMITTING, State.CLAIMED), State.SUBMITTING: (State.CLAIMED,)}.get(s.state, ())
     s = replace(s, attempt=wanted.attempt, members=wanted.members, removed=wanted.removed)
     return coordinator.with_claim(s, claim, *path)

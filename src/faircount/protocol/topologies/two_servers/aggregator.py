@@ -120,7 +120,9 @@ def on_claim(s: Aggregator, claim: ServersClaim) -> aggregator.Step:
             begun, earlier=(*begun.earlier, name), kept=s.kept.exchanged(part_key(claim.number), claim), own=own
         )
         return after, (_next(after, name, len(after.earlier)),)
-    return _on_whole(replace(begun, own=None), claim, vouched)
+    after, out = _on_whole(begun, claim, vouched)
+    granted = after.claim is not None or after.state in FINAL
+    return (replace(after, own=None) if granted else s), out  # refused, S2 stands where it stood
 
 
 def _on_whole(s: Aggregator, claim: ServersClaim, vouched: int) -> aggregator.Step:
@@ -188,8 +190,8 @@ def _on_part(s: Aggregator, entries: Sequence[Submitter], batch: Batch, done: Op
     lines = (entries[at] for at in members_of(note.members, len(entries)) or ())
     counted = done.counted.grown(roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count))
     held = votes if s.held is None else add(s.held, votes, s.params.q)
-    own, kept = Opening(done.parts + 1, counted), s.kept.exchanged(_note_key(done.parts), note)
-    after = replace(s, held=held, own=own, kept=kept)
+    own, notes = Opening(done.parts + 1, counted), s.notes.exchanged(part_key(done.parts), note)
+    after = replace(s, held=held, own=own, notes=notes)
     if own.parts <= len(s.earlier):
         return after, (_next(after, s.claim_hash, own.parts),)
     return _fix_set(after, counted, batch.revealed)
@@ -207,15 +209,11 @@ def _looked_at(s: Aggregator, opened: "Opened", revealed: bytes, told: Residues 
     return Judged(bitmap(opened.places, n), bitmap(counted, n), pack_answers(mine, form), coins), tally.votes
 
 
-def _note_key(number: int) -> bytes:
-    return b"judged" + number.to_bytes(4, "big")
-
-
 def _fix_set(s: Aggregator, counted: Peaks, revealed: bytes) -> aggregator.Step:
     """Every blob was looked at: sign the set for good, with S2's part of the sum kept."""
     if not aggregator.still_private(s, counted.count):
         return aggregator.abort(s, "too few blobs open", spent=True)
-    kept = (s.kept[_note_key(number)] for number in range(len(s.earlier) + 1))
+    kept = (s.notes[part_key(number)] for number in range(len(s.earlier) + 1))
     notes = [each for each in kept if isinstance(each, Judged)]
     stated = Included(s.params.survey, s.claim_hash, _joined(s, (each.members for each in notes)), counted.root)
     held = s.held
@@ -307,18 +305,23 @@ def on_sum(s: Aggregator, message: ShareSum) -> aggregator.Step:
 def apart(s: Aggregator, message: Message) -> Aggregator | None:
     """S2 with what a step about one part of a claim needs of its stores; None for a step that may need all of them."""
     entries: Sequence[Submitter] = ()
-    kept = list[bytes]()
+    parts, notes = range(0), range(0)
     if isinstance(message, ServersClaim) and (message.more or not message.number):
         entries = message.entries
-    elif isinstance(message, Batch) and s.claim is not None and message.number <= len(s.earlier):
-        entries = part_of(s, message.number).entries
-        last = message.number == len(s.earlier)
-        kept = [_note_key(number) for number in range(message.number)] if last else [part_key(message.number)]
-    elif not isinstance(message, ShareSum):
+    elif isinstance(message, Batch) and s.state is State.CLAIMED and message.number <= len(s.earlier):
+        entries, last = part_of(s, message.number).entries, len(s.earlier)
+        parts = range(message.number, min(message.number + 1, last))
+        notes = range(last if message.number == last else 0)
+    elif not isinstance(message, Batch | ShareSum):
         return None
     known = {each.user: s.mac_keys.get(each.user) for each in entries}
     keys = {user: key for user, key in known.items() if key is not None}
-    return replace(s, kept=WriteOnce({key: s.kept[key] for key in kept if key in s.kept}), mac_keys=keys)
+    return replace(s, mac_keys=keys, kept=_some(s.kept, parts), notes=_some(s.notes, notes))
+
+
+def _some(store: WriteOnce[bytes, Message], numbers: range) -> WriteOnce[bytes, Message]:
+    found = {part_key(number): store.get(part_key(number)) for number in numbers}
+    return WriteOnce({key: value for key, value in found.items() if value is not None})
 
 
 S2: Mapping[type[Message], aggregator.Handler] = {

@@ -166,7 +166,8 @@ def pending(s: Coordinator) -> coordinator.Out:
 def on_next(s: Coordinator, message: Next, _: Statement) -> coordinator.Step:
     """The part of the claim, or of its blobs, that S2 waits for; nothing for an S2 that has other parts than S1."""
     number = message.number
-    if s.state is not State.CLAIMED or s.included is not None or not 0 < number <= len(s.earlier):
+    over = s.state is not State.CLAIMED or s.included is not None or s.final is not None
+    if over or not 0 < number <= len(s.earlier):
         return s, ()
     if s.receipt is None:
         known = message.recorded == s.earlier[number - 1]

@@ -150,8 +150,7 @@ def _form_problem(
     called = Called.by(claim)
     if slots is None or numbers is None:
         return rejected(Reason.MALFORMED, "a claim names reporters, and who holds the slots")
-    last = max([claim.formed, *(each.attempt for each in claim.gone)])
-    if not 1 <= claim.formed <= last <= claim.attempt <= s.params.attempts:
+    if not called.within(s.params.attempts):
         return rejected(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
     if len(list(parts(ballot, slots, called))) != len(claim.blobs):
         return rejected(Reason.MALFORMED, "a claim has one sealed seed for each call of each helper")

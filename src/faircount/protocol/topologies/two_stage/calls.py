@@ -33,6 +33,11 @@ class Called:
         """What a call, or a claim, is about."""
         return cls(said.attempt, said.formed, tuple(said.gone), said.members)
 
+    def within(self, attempts: int) -> bool:
+        """Whether its attempts follow each other, and are no more than a survey has."""
+        last = max([self.formed, *(each.attempt for each in self.gone)])
+        return 1 <= self.formed <= last <= self.attempt <= attempts
+
     def earlier(self, attempt: int) -> "Called":
         """The same set as it was called in an earlier attempt."""
         gone = tuple(each for each in self.gone if each.attempt <= attempt)

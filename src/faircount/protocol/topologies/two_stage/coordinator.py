@@ -10,6 +10,7 @@ from faircount.protocol.topologies.peers import one_sum, roster
 from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.topologies.two_stage import announcing
 from faircount.protocol.topologies.two_stage.blame import blamed
+from faircount.protocol.topologies.two_stage.calls import Called
 from faircount.protocol.topologies.two_stage.messages import (
     Announced,
     Bundle,
@@ -234,6 +235,8 @@ def _go_on(s: Coordinator, opened: tuple[int, ...]) -> coordinator.Step:
 def adopt(s: Coordinator, claim: Message) -> Coordinator | None:
     """S2's claim instead of ours, with nothing said about it yet; once the sum is made, another one ends the survey."""
     if not isinstance(claim, TwoStageClaim) or claim.digest != s.digest:
+        return None
+    if not Called.by(claim).within(s.params.attempts):
         return None
     if s.claim == claim:
         return s
