@@ -112,7 +112,7 @@ class AggregatorSettings(ServerSettings, frozen=True, kw_only=True, forbid_unkno
 
     role = "aggregator"
     usual_port = 8462
-    processes: Annotated[int, _said("Processes that open large batches, one batch each.")] = 1
+    processes: Annotated[int, _said("Processes that open large batches, one part of a batch each.")] = 1
     scheduler: Annotated[str, _said("Dask scheduler whose workers do that instead: they see all that S2 sees.")] = ""
 
 
