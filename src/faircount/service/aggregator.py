@@ -28,7 +28,7 @@ from faircount.storage.keys import offer_key, survey_key
 from faircount.storage.states import States, SurveyRow
 
 LONG_MESSAGE = 128 * 1024
-"""Bytes from which on a message is worked on in another process: the blobs of some thousand users."""
+"""Bytes from which on a message is worked on in another process: about 1,900 blobs, or 900 lines of a claim."""
 
 ANSWER_SECONDS = 20.0
 """After so long S1 is told to ask again."""

@@ -85,19 +85,8 @@ class CoordinatorService:
 
     # --- steps of the whole state
 
-    async def step(self, survey: bytes, change: Change, seen: Callable[[SurveyRow], bool] | None = None) -> Out:
-        """Change a survey that is open, with all of its rows; what S1 now has to say to S2.
-
-        `seen` looks at the survey once nobody else can change it: where it says no, nothing happens.
-        """
-        async with self.server.database.write() as tx:
-            row = await states.find(tx, survey, change=True)
-            if row is None or row.sealed is None or (seen is not None and not seen(row)):
-                return ()
-            return await self.change(tx, row, change)
-
     async def change(self, tx: Transaction, row: SurveyRow, change: Change) -> Out:
-        """The same inside a transaction that holds the survey."""
+        """Change a survey with all of its rows, in a transaction that holds it; what S1 now has to say to S2."""
         before = await self.states.load(tx, row)
         after, out = await asyncio.to_thread(change, before.state)
         to_s2 = tuple(each for each in out if isinstance(each, Signed))
@@ -109,7 +98,7 @@ class CoordinatorService:
             await self.states.save(tx, before, after)
             return
         counting = after.state is State.CLAIMED and after.final is None
-        speaks = to_s2 if counting and to_s2 else await asyncio.to_thread(resume, after)  # it may read every row
+        speaks = to_s2 if counting and to_s2 else await asyncio.to_thread(resume, after)  # asking may read every row
         row = await self.states.save(tx, before, after)
         if after.phase != before.state.phase:
             await self._set_time(tx, row, after)

@@ -50,7 +50,7 @@ class LongMessage:
         return self.hash + self.parts.to_bytes(4, "big")
 
 
-def part_of(body: bytes, part: int) -> bytes:
+def piece_of(body: bytes, part: int) -> bytes:
     """A part of a message."""
     return body[part * PART_BYTES : (part + 1) * PART_BYTES]
 

@@ -13,7 +13,7 @@ from secrets import randbelow
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol.play import MOST_MESSAGES
-from faircount.service.coordinator import CoordinatorService
+from faircount.service.coordinator import AGAIN, CoordinatorService
 from faircount.service.s2_link import LostError, S2Link
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -76,6 +76,8 @@ class Scheduler:
                 ended += await self._end_phase(bytes(each["id"]))
             except Exception as trouble:  # an error of ours in one survey must not stop the others
                 self._note_error(bytes(each["id"]), trouble)
+                async with server.database.write() as tx:
+                    await states.update(tx, bytes(each["id"]), due_at=server.clock() + AGAIN)
         return ended
 
     async def _end_phase(self, survey: bytes) -> bool:
@@ -89,7 +91,7 @@ class Scheduler:
         return row is not None
 
     def _note_error(self, survey: bytes, trouble: Exception) -> str:
-        """Say in the log what went wrong with a survey; the words that its status shows."""
+        """Say in the log what went wrong with a survey; in words, for `talk` to keep."""
         if isinstance(trouble, FaircountError):
             problem = str(trouble)
             _log.warning(
@@ -120,9 +122,7 @@ class Scheduler:
         """Say what is to be said until S2 and S1 have nothing more to say, or something fails."""
         problem, renewing = "", asyncio.create_task(self._keep_lease(survey))
         try:
-            await self._exchange(survey)
-        except LostError:
-            await self.service.end_without_s2(survey)
+            await self._converse(survey)
         except Exception as trouble:  # an error of ours in one survey must not stop the others
             problem = self._note_error(survey, trouble)
         finally:
@@ -138,6 +138,13 @@ class Scheduler:
             with suppress(FaircountError):
                 async with self.service.server.database.write() as tx:
                     await self._hold(tx, survey, self.service.server.clock() + LEASE)
+
+    async def _converse(self, survey: bytes) -> None:
+        """The conversation; S1 ends a survey alone that S2 can never read again."""
+        try:
+            await self._exchange(survey)
+        except LostError:
+            await self.service.end_without_s2(survey)
 
     async def _exchange(self, survey: bytes) -> None:
         to_say = await self.service.to_say(survey)

@@ -8,7 +8,7 @@ from faircount.protocol import Message, encode
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.signing import SigningKey
 from faircount.service.clock import Clock, now
-from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, part_of
+from faircount.service.long_messages import MISSING, NAMED, PART_BYTES, LongMessage, piece_of
 from faircount.service.problems import LOST, name_of
 from faircount.service.signed_requests import TIME, signed_headers
 from faircount.service.web import BYTES
@@ -104,7 +104,7 @@ class _Caller:
         if MISSING not in answer.headers:
             return answer
         for part in (int(each) for each in answer.headers[MISSING].split(",")):
-            brought = await self.call("PUT", f"{path}/{named.hash.hex()}/{part}", part_of(body, part))
+            brought = await self.call("PUT", f"{path}/{named.hash.hex()}/{part}", piece_of(body, part))
             if brought.status_code != 204:
                 return brought
         return await self.call("POST", path, named.body, NAMED)

@@ -10,7 +10,7 @@ PAGE = 500
 """Rows of a page."""
 
 KEPT, NOTES = "kept", "notes"
-"""The stores with the parts of a claim, and S2's notes about them. Each is about thousands of users: a page is one."""
+"""Stores with the parts of a claim, and with S2's notes about them. A row is about thousands of users: it is a page."""
 
 
 def page_rows(store: str) -> int:
@@ -55,7 +55,7 @@ class PagedStore:
     read: Callable[[bytes], dict[bytes, Entry]]
     _page: dict[bytes, Entry] = field(default_factory=dict)
     _first: bytes = b""
-    _last: bytes | None = b""  # None: there is nothing behind the page
+    _last: bytes | None = b""  # b"": nothing was read yet; None: nothing is behind the page
 
     def find(self, key: bytes) -> Entry | None:
         """What stands under a key, if anything does."""

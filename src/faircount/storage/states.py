@@ -1,4 +1,4 @@
-"""A state of the protocol in the database: a sealed head, written when it has changed, and sealed rows, written once.
+"""A state of the protocol in the database: a sealed head and sealed rows, each written when it has changed.
 
     load -> a role's step -> save, all in one transaction; the answers go out after it
 
@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from faircount.core.errors import StorageError
 from faircount.protocol import Aggregator, Coordinator, Ledger, Row, add_row, decode_head, encode_head
-from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.roles.coordinator import Place, backup
 from faircount.protocol.roles.stored import (
     entries_of,
     entry_of,
@@ -36,14 +36,11 @@ from faircount.storage.keys import NONCE, KeyFolder, RowKey, survey_key
 from faircount.storage.pages import KEPT, NOTES, PAGE, SELECT_ROWS, Entry, PagedKeys, PagedStore, page_from, pages_of
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
-Place = tuple[str, bytes]
-"""Store and key of a row."""
-
 USERS = "bodies"
-"""The store of S1 with one row per user."""
+"""The store of S1 with a row for everybody who has answered."""
 
 PEOPLE = "mac_keys"
-"""The store of S2 with one row per user."""
+"""The store of S2 with a row for everybody who is invited."""
 
 HEAD = "head"
 """The one row with the state itself. It can be long, and the line of a survey is written with every group of users."""
@@ -153,7 +150,7 @@ class States(Generic[S]):
             return Loaded(row, replace(state, mac_keys=people), {})
         if not state.rules.in_order:  # many rows: others need not wait while they are opened
             return await asyncio.to_thread(self._filled, row, key, state, await _rows(tx, row.id, None))
-        for store in stores_of(self._kind):
+        for store in stores_of(self._kind).keys() - {KEPT}:
             paged = self._paged(tx, row, key, store)
             held_elsewhere(state, store, Elsewhere(row.users if store == USERS else 0, paged.keys, paged.find))
         loop = asyncio.get_running_loop()
@@ -207,7 +204,8 @@ class States(Generic[S]):
         if after.state in FINAL and row.generation == 0:
             if before.older:
                 await self.add(tx, row, rows_of(before.state))
-            await self.add(tx, row, (row_of(self._kind, *each) for each in entries_of(after, (KEPT,))))
+            taken_over = entries_of(after, (KEPT,))  # S1 may have taken over S2's claim in this very step
+            await self.add(tx, row, (row_of(self._kind, *each) for each in taken_over))
             return await self._scrub(tx, row, after)
         s2 = isinstance(after, Aggregator)
         stores = (KEPT, NOTES) if s2 else stores_of(self._kind)  # S2's people come from the owner

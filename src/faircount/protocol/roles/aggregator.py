@@ -55,7 +55,7 @@ from faircount.protocol.wire.signing import (
     verified,
 )
 from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
-from faircount.protocol.wire.stored_kinds import Absent
+from faircount.protocol.wire.stored_kinds import absent
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +65,12 @@ class Aggregator(ArrayValue, StoredState):
     stored_version = 6
     older: ClassVar = {
         5: {
-            "earlier": Absent(tuple),
-            "kept": Absent(WriteOnce),
-            "notes": Absent(WriteOnce),
-            "own": Absent(lambda: None),
+            "earlier": absent(tuple),
+            "kept": absent(WriteOnce),
+            "notes": absent(WriteOnce),
+            "own": absent(lambda: None),
         }
-    }  # while nothing is claimed: claims had another form
+    }  # of `servers` only while nothing is claimed: claims had another form
     params: SurveyParameters
     key: SigningKey
     box: KeyPair

@@ -209,9 +209,9 @@ def _adopted(s: Coordinator, found: Synced) -> tuple[Coordinator | None, Out]:
 def _with_parts(s: Coordinator, found: Synced) -> Coordinator:
     """S1 with the earlier parts of S2's claim beside its own."""
     kept = s.kept
-    for number, each in enumerate(found.earlier):
+    for number, each in enumerate(found.parts):
         kept = kept.exchanged(part_key(number), each)
-    return replace(s, kept=kept) if found.earlier else s
+    return replace(s, kept=kept) if found.parts else s
 
 
 def _heard_all(s: Coordinator, statements: Sequence[Statement]) -> tuple[Coordinator | None, Out]:

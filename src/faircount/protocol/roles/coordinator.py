@@ -45,7 +45,7 @@ from faircount.protocol.wire.signing import (
     sign,
 )
 from faircount.protocol.wire.stored import Rows, StoredState, TopologyState
-from faircount.protocol.wire.stored_kinds import BYTES, Absent, ReadAs, SetOf
+from faircount.protocol.wire.stored_kinds import BYTES, ReadAs, SetOf, absent
 from faircount.sharing.keys import canonical_key
 
 Phase = tuple[State, int]
@@ -70,8 +70,8 @@ class Coordinator(StoredState):
 
     stored_version = 4
     older: ClassVar = {
-        3: {"invited": ReadAs(SetOf(BYTES), invitations), "earlier": Absent(tuple), "kept": Absent(WriteOnce)}
-    }  # while nothing is claimed in `servers`: claims had another form
+        3: {"invited": ReadAs(SetOf(BYTES), invitations), "earlier": absent(tuple), "kept": absent(WriteOnce)}
+    }  # of `servers` only while nothing is claimed: claims had another form
     params: SurveyParameters
     key: SigningKey
     invited: Annotated[WriteOnce[bytes, bytes], Rows] = field(repr=False)  # user id -> SHA-256("s1" | T)

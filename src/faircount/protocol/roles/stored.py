@@ -2,7 +2,8 @@
 
     stored = "faircount state" 0x00 | u8 part | state (`wire.stored`) | rows, if it is the whole | SHA-256 of all that
 
-A server writes its head whenever it changes and its rows once each; a backup, and a device, are one piece. Not stored
+A server writes its head whenever it changes, and rows that are new or were exchanged; a backup, and a device, are one
+piece. Not stored
 but given when reading: the live `Sealing`, and to S2 the ledger of its population, which many surveys share and which
 has a stored form of its own (`survey.stored_ledger`). Whatever is derived cheaply (graph, tree, ballot) is made again.
 """

@@ -33,7 +33,7 @@ class Synced:
     statements: tuple[Statement, ...]
     roster: tuple[Enrolled, ...]
     claim: Message | None
-    earlier: tuple[Message, ...] = ()
+    parts: tuple[Message, ...] = ()  # of the claim, all but the last
 
     def place(self, number: int) -> Link:
         """Which statement has this number."""

@@ -1,4 +1,7 @@
-"""Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict."""
+"""Writes that are idempotent by their natural key: the first stands, the same again is fine, another is a conflict.
+
+Only invitations, parts of a claim and notes about them may be exchanged.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -72,7 +75,7 @@ class WriteOnce(Generic[K, V]):
         return other
 
     def without(self, others: "WriteOnce[K, V]") -> "WriteOnce[K, V]":
-        """A store with what was written here and not there."""
+        """A store with what was written here under keys that are free there."""
         return WriteOnce({key: value for key, value in self._written.items() if key not in others})
 
     def __getitem__(self, key: K) -> V:

@@ -129,7 +129,7 @@ def prove(levels: Levels, index: int) -> InclusionProof:
 
 
 def way_up(levels: Levels, at: int) -> tuple[bytes, ...]:
-    """The hashes beside the way from one leaf up to the root."""
+    """The hashes beside the way from one leaf up to the root: as `beside` for one place, and quicker."""
     found = []
     for level in levels[:-1]:
         if at ^ 1 < len(level):

@@ -2,8 +2,9 @@
 
     state = name of its class | u32 version of its layout | fields in order
 
-A state class says its layout with its annotations, as a message class does (`codec`): a new field needs nothing but a
-new `stored_version`. Bytes that are no state of that version raise `MalformedError`. `roles.stored` adds the check, and
+A state class says its layout with its annotations, as a message class does (`codec`): a new field needs a new
+`stored_version` and, if states of the version before are still read, a line of `older`. Bytes of any other version
+raise `MalformedError`. `roles.stored` adds the check, and
 the stores that are kept by row.
 """
 

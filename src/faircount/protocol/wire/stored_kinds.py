@@ -253,19 +253,9 @@ class ReadAs(FieldKind):
         return self.become(value), at
 
 
-@dataclass(frozen=True, slots=True)
-class Absent(FieldKind):
+def absent(begin: Callable[[], Any]) -> ReadAs:
     """What an older version did not store: it begins as it would in a new state."""
-
-    begin: Callable[[], Any]
-
-    def write(self, value: Any, parts: list[bytes]) -> None:
-        """Never: a state is written in its newest version."""
-        raise MalformedError("this form is read, and written no more")
-
-    def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """No bytes."""
-        return self.begin(), at
+    return ReadAs(Several(()), lambda _: begin())
 
 
 @dataclass(frozen=True, slots=True)

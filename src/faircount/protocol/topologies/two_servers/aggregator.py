@@ -4,12 +4,10 @@ Claim and blobs come in parts, in order; S2 says which one it waits for, and a p
 reports are proven it reveals its value with the receipt, asks the one question, and counts valid reports alone.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
@@ -57,28 +55,9 @@ Holder = tuple[Submitter, bytes]
 """A line of the claim, and the seed that its user sealed to S2."""
 
 
-class Opened(Sequence[Holder]):
-    """Those whose blob has opened, in the order of the claim; lines and seeds stay packed, for there can be many."""
-
-    def __init__(self, entries: Sequence[Submitter], seeds: Iterable[tuple[int, bytes]]) -> None:
-        self._entries, self._seeds, self.places, self.lines = entries, bytearray(), array("I"), len(entries)
-        for place, seed in seeds:
-            self.places.append(place)
-            self._seeds += seed
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, which: Any) -> Any:
-        if isinstance(which, slice):
-            return [self[at] for at in range(*which.indices(len(self)))]
-        seed = self._seeds[which * SEED_BYTES : (which + 1) * SEED_BYTES]
-        return self._entries[self.places[which]], bytes(seed)
-
-
 @dataclass(frozen=True)
 class Recorded(TopologyState):
-    """How far S2 has come with a claim that is not whole yet: for how many of its lines invitations vouch, its end."""
+    """How far S2 has come with a claim that is not whole: how many lines invitations vouch for, whom it named last."""
 
     stored_version = 1
     vouched: int = 0
@@ -186,7 +165,7 @@ def _on_part(s: Aggregator, entries: Sequence[Submitter], batch: Batch, done: Op
         told = unpack_answers(batch.answers, form, len(entries))
         if told is None:
             return s, (rejected(Reason.MALFORMED, "these are no answers about the claimed reports: send them again"),)
-    note, votes = _looked_at(s, _opened(s, entries, batch), batch.revealed, told)
+    note, votes = _noted(s, _opened(s, entries, batch), len(entries), batch.revealed, told)
     lines = (entries[at] for at in members_of(note.members, len(entries)) or ())
     counted = done.counted.grown(roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count))
     held = votes if s.held is None else add(s.held, votes, s.params.q)
@@ -197,24 +176,26 @@ def _on_part(s: Aggregator, entries: Sequence[Submitter], batch: Batch, done: Op
     return _fix_set(after, counted, batch.revealed)
 
 
-def _looked_at(s: Aggregator, opened: "Opened", revealed: bytes, told: Residues | None) -> tuple[Judged, Residues]:
-    """What is noted of a part, and the sum over those who count: all that opened, or of proven reports the valid."""
-    form, n = form_of(s.params.mechanism), opened.lines
+def _noted(
+    s: Aggregator, opened: Mapping[int, Holder], n: int, revealed: bytes, told: Residues | None
+) -> tuple[Judged, Residues]:
+    """What is noted of a part of n lines, and the sum over those who count: all that opened, or the valid if proven."""
+    form, places, holders = form_of(s.params.mechanism), list(opened), list(opened.values())
     if form is None or told is None:
-        return Judged(b"", bitmap(opened.places, n), b"", b""), _sum_expanded(s, opened)
+        return Judged(b"", bitmap(places, n), b"", b""), _sum_expanded(s, holders)
     asked = question_of(s.params, form, (revealed, s.committed))
-    mine, valid, tally = _judged(s, asked, opened, told[opened.places])
-    counted = (at for at, fine in zip(opened.places, valid, strict=True) if fine)
+    mine, valid, tally = _answered(s, asked, holders, told[places])
+    counted = (at for at, fine in zip(places, valid, strict=True) if fine)
     coins = pack(tally.coins.reshape(-1), s.params.q)
-    return Judged(bitmap(opened.places, n), bitmap(counted, n), pack_answers(mine, form), coins), tally.votes
+    return Judged(bitmap(places, n), bitmap(counted, n), pack_answers(mine, form), coins), tally.votes
 
 
 def _fix_set(s: Aggregator, counted: Peaks, revealed: bytes) -> aggregator.Step:
     """Every blob was looked at: sign the set for good, with S2's part of the sum kept."""
     if not aggregator.still_private(s, counted.count):
         return aggregator.abort(s, "too few blobs open", spent=True)
-    kept = (s.notes[part_key(number)] for number in range(len(s.earlier) + 1))
-    notes = [each for each in kept if isinstance(each, Judged)]
+    found = (s.notes[part_key(number)] for number in range(len(s.earlier) + 1))
+    notes = [each for each in found if isinstance(each, Judged)]
     stated = Included(s.params.survey, s.claim_hash, _joined(s, (each.members for each in notes)), counted.root)
     held = s.held
     if s.params.proven and held is not None:
@@ -240,10 +221,11 @@ def _released(s: Aggregator, votes: Residues, notes: Iterable[Judged], release: 
     return release.part(Party.S2, s.noise_secret, Tally(votes, np.concatenate(coins)))
 
 
-def _opened(s: Aggregator, entries: Sequence[Submitter], batch: Batch) -> Opened:
-    """Those of a part whose blob opens, each with its seed."""
-    found = ((i, _open(s, each, blob)) for i, (each, blob) in enumerate(zip(entries, batch.blobs, strict=True)))
-    return Opened(entries, ((i, seed) for i, seed in found if seed is not None))
+def _opened(s: Aggregator, entries: Sequence[Submitter], batch: Batch) -> dict[int, Holder]:
+    """Those of a part whose blob opens, by place, each with its seed."""
+    pairs = enumerate(zip(entries, batch.blobs, strict=True))
+    found = ((at, each, _open(s, each, blob)) for at, (each, blob) in pairs)
+    return {at: (each, seed) for at, each, seed in found if seed is not None}
 
 
 def _open(s: Aggregator, each: Submitter, blob: bytes) -> bytes | None:
@@ -267,7 +249,9 @@ def _sum_expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
     return sum_parts(parts, s.params.q, s.params.N)
 
 
-def _judged(s: Aggregator, asked: Question, holders: Sequence[Holder], told: Residues) -> tuple[Residues, Marks, Tally]:
+def _answered(
+    s: Aggregator, asked: Question, holders: Sequence[Holder], told: Residues
+) -> tuple[Residues, Marks, Tally]:
     """S2's answers about its shares, which reports are valid, and the tally of those; whole rows are soon forgotten."""
     answers = np.empty((len(holders), asked.form.answers), dtype=dtype_for(s.params.q))
     valid = np.empty(len(holders), dtype=np.bool_)

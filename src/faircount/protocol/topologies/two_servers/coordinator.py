@@ -89,8 +89,9 @@ def close(s: Coordinator) -> coordinator.Step:
     lines = (_line(s, user, body) for user, body in held if body is not None)
     earlier = list[bytes]()
     for part in in_chain(s.params, lines):
+        if part.number:
+            earlier.append(part.before)
         if part.more:
-            earlier.append(sha256(encode(part)).digest())
             s.kept.exchange(part_key(part.number), part)
     if part.size < s.params.minimum:
         return coordinator.give_up(s, f"{part.size} users answered, {s.params.minimum} are needed")
@@ -121,11 +122,11 @@ class Answered(TopologyState):
 
 def on_receipt(s: Coordinator, message: Receipt, statement: Statement) -> coordinator.Step:
     """All reports are fixed: S1 answers the question about them. A value that S2 did not commit to ends the survey."""
-    known = s.state in FINAL or s.receipt is not None or s.claim is None or message.claim_hash != s.claim_hash
-    if not known and s.params.proven and not holds(s.params, Party.S2, message.revealed):
+    no_news = s.state in FINAL or s.receipt is not None or s.claim is None or message.claim_hash != s.claim_hash
+    if not no_news and s.params.proven and not holds(s.params, Party.S2, message.revealed):
         return coordinator.end_alone(s, "S2 revealed another value than the one that it had committed to")
     after, out = coordinate.on_receipt(s, message, statement)
-    return (after if known else _with_answers(after)), out
+    return (after if no_news else _with_answers(after)), out
 
 
 def _with_answers(s: Coordinator) -> Coordinator:
@@ -249,8 +250,10 @@ def _agrees(s: Coordinator, stated: Included) -> bool:
     asked, theirs = question_of(s.params, form, _values(s)), stated.answers
     for number, mine in enumerate(s.own.answers):
         part = slice(number * messages.LINES, (number + 1) * messages.LINES)
-        some, size = opened[part], packed_answers(form, int(opened[part].sum()))
-        told, known = unpack_answers(theirs[:size], form, int(some.sum())), unpack_answers(mine, form, len(some))
+        some = opened[part]
+        count = int(some.sum())
+        size = packed_answers(form, count)
+        told, known = unpack_answers(theirs[:size], form, count), unpack_answers(mine, form, len(some))
         if told is None or known is None or (asked.accepts(known[some], told) != members[part][some]).any():
             return False
         theirs = theirs[size:]

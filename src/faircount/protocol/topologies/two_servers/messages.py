@@ -91,7 +91,7 @@ class ShareSum(Message):
 class Judged(Message):
     """`servers`: what S2 writes down of the blobs of one part, for itself: who opened, who counts, answers and coins.
 
-    It is kept until the set is fixed, and never sent.
+    It is kept until the survey is over, and never sent.
     """
 
     opened: Blob  # a bitmap over the part
