@@ -32,15 +32,18 @@ def rows() -> list[Row]:
         *(epsilon_row(floor) for floor in (100, 1000)),
         probability_row(1000, 0.15),
         alone("p for (0.005, 1e-6), k = 1,000,000", lambda: exact.sampling_probability(10**6, 0.005, DELTA)),
-        alone("coins for (1, 1e-5)", lambda: exact.decoys_needed(1.0, 1e-5)),
+        alone("coins for (1, 1e-5)", lambda: exact.decoys_needed.__wrapped__(1.0, 1e-5)),
         composed_row(1000, 10, 0.5),
-        alone("coins for (1, 1e-6) over 52 releases", lambda: composition.decoys_for_releases(1.0, DELTA, 52)),
+        alone(
+            "coins for (1, 1e-6) over 52 releases", lambda: composition.decoys_for_releases.__wrapped__(1.0, DELTA, 52)
+        ),
         alone("p for (1, 1e-6) over 12 releases, k = 150", per_release),
     ]
 
 
 def per_release() -> float:
-    return composition.sampling_probability_for_releases(150, 1.0, DELTA, 12)
+    """Without the answers that the library remembers."""
+    return composition.sampling_probability_for_releases.__wrapped__(150, 1.0, DELTA, 12)
 
 
 def alone(what: str, ours: Any) -> Row:
