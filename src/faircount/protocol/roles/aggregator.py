@@ -85,9 +85,7 @@ class Aggregator(ArrayValue, StoredState):
     claim_hash: bytes = bytes(32)
     earlier: tuple[bytes, ...] = ()  # of a claim in parts, the hashes of all but the last
     kept: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # those parts, by number
-    notes: Annotated[WriteOnce[bytes, Message], Rows] = field(
-        default_factory=WriteOnce, repr=False
-    )  # of blobs, by part
+    notes: Annotated[WriteOnce[bytes, Message], Rows] = field(default_factory=WriteOnce)  # about blobs, by part
     handed_over: bool = False  # whether S2 may have been sent something that depends on answers
     statements: tuple[Statement, ...] = ()
     held: Residues | None = field(default=None, repr=False)  # what was added so far

@@ -333,8 +333,8 @@ def inquire(s: Coordinator, message: Inquiry) -> coordinator.Step:
         return s, (Wait(s.params.survey, s.state.encode()),)
     if s.state is State.PUBLISHED and s.included is None:  # a restored S1 knows the result, and not yet whom it counts
         return s, (Wait(s.params.survey, s.state.encode()),)
-    final, place = s.final.signed, _place_of(s, user)
-    return s, (Concluded(final) if s.state is State.ABORTED or place is None else _counted_at(s, place),)
+    place = None if s.state is State.ABORTED else _place_of(s, user)
+    return s, (Concluded(s.final.signed) if place is None else _counted_at(s, place),)
 
 
 def _place_of(s: Coordinator, user: bytes) -> int | None:
