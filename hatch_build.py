@@ -1,6 +1,7 @@
-"""The README as the package index shows it: its links lead into the repository, where the index cannot follow.
+"""The README as the package index shows it, without links and pictures that lead nowhere there.
 
-With `Repository` among the project's addresses they become absolute; without it their words stay and the link goes.
+Relative links point into the repository. If the project names a `Repository` among its addresses,
+they become absolute; otherwise only their text stays.
 """
 
 import re
@@ -10,15 +11,20 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)\s]+)\)")
-IMAGE = re.compile(r"!\[[^\]]*\]\((?!https?://)[^)\s]+\)\n*")  # the index cannot show what is only in the repository
+PICTURE = (
+    r"!\[[^\]]*\]\((?!https?://)[^)\s]+\)"  # the index cannot show what is only in the repository
+)
+TABLE_OF_PICTURES = re.compile(rf"^\|.*\|\n\|[-| ]+\|\n\|(?: {PICTURE} \|)+\n*", re.MULTILINE)
+IMAGE = re.compile(rf"{PICTURE}\n*")
 
 
-def readable(text: str, repository: str | None) -> str:
+def resolve_links(text: str, repository: str | None) -> str:
     """The text without relative links and pictures."""
-    text = IMAGE.sub("", text)
+    text = IMAGE.sub("", TABLE_OF_PICTURES.sub("", text))
     if repository is None:
         return LINK.sub(r"\1", text)
-    return LINK.sub(lambda found: f"[{found[1]}]({repository.rstrip('/')}/blob/main/{found[2]})", text)
+    base = f"{repository.rstrip('/')}/blob/main"
+    return LINK.sub(lambda link: f"[{link[1]}]({base}/{link[2]})", text)
 
 
 class ReadmeHook(MetadataHookInterface):
@@ -28,4 +34,5 @@ class ReadmeHook(MetadataHookInterface):
         """Called by hatchling with the project table."""
         repository = metadata.get("urls", {}).get("Repository")
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": readable(text, repository)}
+        readme = resolve_links(text, repository)
+        metadata["readme"] = {"content-type": "text/markdown", "text": readme}

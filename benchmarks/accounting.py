@@ -1,7 +1,7 @@
-"""Exact accounting beside dp_accounting, for the same pairs of laws: time, and whether the values agree.
+"""Exact accounting compared with dp_accounting: time, and whether the values agree.
 
-dp_accounting is given the pair as two probability mass functions with its default grid of 1e-4 and rounds losses up, so
-its delta must come out at or a little above ours.
+dp_accounting gets the same pair of distributions as two probability mass functions, with its
+default grid of 1e-4. It rounds losses up, so its delta must be equal to ours or a little larger.
 """
 
 from typing import Any
@@ -17,10 +17,13 @@ OTHER = "dp_accounting"
 
 
 def theirs(floor: int, p: float, times: int = 1) -> Any:
-    """Replace-one sampling as dp_accounting sees it: one count up, another one down, `times` releases."""
+    """Replace-one sampling in dp_accounting: one count up, another one down, `times` releases."""
     pair = composition.sampling_pair(floor, p)
     up, down = dict(enumerate(pair.log_p)), dict(enumerate(pair.log_q))
-    parts = [pld.from_two_probability_mass_functions(q, p, symmetric=False) for p, q in ((up, down), (down, up))]
+    parts = [
+        pld.from_two_probability_mass_functions(q, p, symmetric=False)
+        for p, q in ((up, down), (down, up))
+    ]
     once = parts[0].compose(parts[1])
     return once if times == 1 else once.self_compose(times)
 
@@ -31,11 +34,15 @@ def rows() -> list[Row]:
         *(delta_row(floor, eps) for floor, eps in ((100, 0.5), (1000, 0.15), (10**6, 0.005))),
         *(epsilon_row(floor) for floor in (100, 1000)),
         probability_row(1000, 0.15),
-        alone("p for (0.005, 1e-6), k = 1,000,000", lambda: exact.sampling_probability(10**6, 0.005, DELTA)),
+        alone(
+            "p for (0.005, 1e-6), k = 1,000,000",
+            lambda: exact.sampling_probability(10**6, 0.005, DELTA),
+        ),
         alone("coins for (1, 1e-5)", lambda: exact.decoys_needed.__wrapped__(1.0, 1e-5)),
         composed_row(1000, 10, 0.5),
         alone(
-            "coins for (1, 1e-6) over 52 releases", lambda: composition.decoys_for_releases.__wrapped__(1.0, DELTA, 52)
+            "coins for (1, 1e-6) over 52 releases",
+            lambda: composition.decoys_for_releases.__wrapped__(1.0, DELTA, 52),
         ),
         alone("p for (1, 1e-6) over 12 releases, k = 150", per_release),
     ]
@@ -70,7 +77,7 @@ def delta_row(floor: int, epsilon: float) -> Row:
 
 def epsilon_row(floor: int) -> Row:
     def ours() -> float:
-        return epsilon_for(lambda each: exact.sampling_delta(floor, P, each), DELTA)
+        return epsilon_for(lambda epsilon: exact.sampling_delta(floor, P, epsilon), DELTA)
 
     def other() -> float:
         return float(theirs(floor, P).get_epsilon_for_delta(DELTA))
@@ -94,14 +101,20 @@ def probability_row(floor: int, epsilon: float) -> Row:
         return low
 
     what = f"p for ({epsilon:g}, {DELTA:g}), k = {floor:,}"
-    return Row(what, best_of(ours), f"{OTHER}, bisection", best_of(other), f"{ours():.6g}; bisection {other():.3g}")
+    return Row(
+        what,
+        best_of(ours),
+        f"{OTHER}, bisection",
+        best_of(other),
+        f"{ours():.6g}; bisection {other():.3g}",
+    )
 
 
 def composed_row(floor: int, times: int, epsilon: float) -> Row:
     pair = composition.sampling_pair(floor, P)
 
     def ours() -> float:
-        return composition.compose([[pair, pair.swapped()]] * times, epsilon=epsilon)
+        return composition.compose([[pair, pair.swap()]] * times, epsilon=epsilon)
 
     def other() -> float:
         return float(theirs(floor, P, times).get_delta_for_epsilon(epsilon))
@@ -109,7 +122,9 @@ def composed_row(floor: int, times: int, epsilon: float) -> Row:
     what = f"{times} releases, delta at epsilon = {epsilon:g}, k = {floor:,}, p = {P:g}"
     value, rounded = ours(), other()
     assert value <= rounded
-    note = f"{value:.6g}; {OTHER} {rounded:.6g} (+{rounded / value - 1:.1%}, it rounds every loss up)"
+    note = (
+        f"{value:.6g}; {OTHER} {rounded:.6g} (+{rounded / value - 1:.1%}, it rounds every loss up)"
+    )
     return Row(what, best_of(ours), OTHER, best_of(other), note)
 
 

@@ -1,10 +1,11 @@
-"""GRR and OUE: reports of 100,000 users over 30 items and the estimate from them, beside two libraries and plain NumPy.
+"""GRR and OUE of 100,000 users over 30 items, compared with two libraries and plain NumPy.
 
-Ours is drawn from exact integer tables and cryptographic randomness; the others compare floating-point numbers from
-ordinary generators, which is no private release (Mironov 2012).
+Ours draws from exact integer tables with cryptographic randomness. The others compare
+floating-point numbers of ordinary generators, which is not a private release (Mironov 2012).
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,11 @@ _MISS_OUE = float(1 / (np.exp(EPSILON) + 1))
 def rows() -> list[Row]:
     """One row for each mechanism and each other way of doing it."""
     answers = np.random.default_rng(1).integers(0, ITEMS, USERS)
-    others = (("multi-freq-ldpy, warm", multi_freq), ("pure-ldp", pure_ldp), ("NumPy, floats", plain))
+    others = (
+        ("multi-freq-ldpy, warm", multi_freq),
+        ("pure-ldp", pure_ldp),
+        ("NumPy, floats", plain),
+    )
     both = (GRR(items=ITEMS, epsilon=EPSILON), OUE(items=ITEMS, epsilon=EPSILON))
     return [beside(mechanism, name, ways, answers) for mechanism in both for name, ways in others]
 
@@ -44,7 +49,7 @@ def beside(mechanism: LocalFrequency, name: str, ways: Ways, answers: Answers) -
 
 
 def ready(way: Way, answers: Answers) -> Callable[[], Floats]:
-    """The work to be timed, after one warm run whose estimates must be estimates of the right thing."""
+    """The work to be timed, after one warm run whose estimates must be close to the truth."""
     truth = np.bincount(answers, minlength=ITEMS) / USERS
     assert np.abs(way(answers) - truth).max() < 0.1
     return lambda: way(answers)
@@ -65,11 +70,11 @@ def multi_freq() -> dict[str, Way]:
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
     def grr(answers: Answers) -> Floats:
-        reports = [GRR_Client(each, ITEMS, EPSILON) for each in answers]
+        reports = [GRR_Client(answer, ITEMS, EPSILON) for answer in answers]
         return np.asarray(GRR_Aggregator_MI(reports, ITEMS, EPSILON))
 
     def oue(answers: Answers) -> Floats:
-        reports = [UE_Client(each, ITEMS, EPSILON, True) for each in answers]
+        reports = [UE_Client(answer, ITEMS, EPSILON, True) for answer in answers]
         return np.asarray(UE_Aggregator_MI(reports, EPSILON, True))
 
     return {"grr": grr, "oue": oue}
@@ -82,19 +87,21 @@ def pure_ldp() -> dict[str, Way]:
     def same(item: int) -> int:
         return item
 
-    def way(client: object, server: object, answers: Answers) -> Floats:
-        server.aggregate_all([client.privatise(each) for each in answers])  # type: ignore[attr-defined]
-        counts = server.estimate_all(range(ITEMS), suppress_warnings=True)  # type: ignore[attr-defined]
+    def way(client: Any, server: Any, answers: Answers) -> Floats:
+        server.aggregate_all([client.privatise(answer) for answer in answers])
+        counts = server.estimate_all(range(ITEMS), suppress_warnings=True)
         return np.asarray(counts) / USERS
 
     return {
         "grr": lambda a: way(DEClient(EPSILON, ITEMS, same), DEServer(EPSILON, ITEMS, same), a),
-        "oue": lambda a: way(UEClient(EPSILON, ITEMS, True, same), UEServer(EPSILON, ITEMS, True, same), a),
+        "oue": lambda a: way(
+            UEClient(EPSILON, ITEMS, True, same), UEServer(EPSILON, ITEMS, True, same), a
+        ),
     }
 
 
 def plain() -> dict[str, Way]:
-    """The fewest NumPy operations with floating-point randomness: what a careless program would do."""
+    """The fewest NumPy operations, with floating-point randomness: a careless program."""
     rng = np.random.default_rng(2)
 
     def grr(answers: Answers) -> Floats:

@@ -1,4 +1,4 @@
-"""`faircount plan` and `faircount run` as a person waits for them: whole processes, started cold."""
+"""`faircount plan` and `faircount run` as people wait for them: whole processes, started cold."""
 
 import csv
 import json
@@ -33,13 +33,27 @@ def rows() -> list[Row]:
 def faircount(*arguments: str) -> str:
     """Standard output of a process of its own."""
     source = str(Path(__file__).parents[1] / "src")
-    settings = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    settings = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]),
+    }
     command = [sys.executable, "-m", "faircount", *arguments]
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
 
 
 def plan_row(users: int, more: str) -> Row:
-    line = ["plan", "--users", str(users), "--items", str(ITEMS), "--epsilon", "1", "--delta", "1e-6", *more.split()]
+    line = [
+        "plan",
+        "--users",
+        str(users),
+        "--items",
+        str(ITEMS),
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        *more.split(),
+    ]
     said = json.loads(faircount(*line, "--json"))
     took = best_of(lambda: faircount(*line), most=3, budget=6.0)
     what = f"plan, n = {users:,}, N = {ITEMS}, (1, 1e-6){' ' + more if more else ''}, whole process"
@@ -51,7 +65,10 @@ def start_row() -> Row:
     nothing = [sys.executable, "-c", "import numpy, click"]
     alone = best_of(lambda: subprocess.run(nothing, check=True), most=5, budget=3.0)
     return Row(
-        "faircount --help, whole process", best_of(lambda: faircount("--help"), most=5), "importing NumPy", alone
+        "faircount --help, whole process",
+        best_of(lambda: faircount("--help"), most=5),
+        "importing NumPy",
+        alone,
     )
 
 
@@ -59,14 +76,27 @@ def run_rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.csv"
         answers = np.random.default_rng(1).integers(ITEMS, size=ROWS)
-        path.write_text("id,item\n" + "\n".join(f"{i},item {x}" for i, x in enumerate(answers)) + "\n")
+        path.write_text(
+            "id,item\n" + "\n".join(f"{i},item {x}" for i, x in enumerate(answers)) + "\n"
+        )
         reading = best_of(lambda: read(path), most=3)
         return [run_row(path, name, reading) for name in ("auto", "decoys", "oue")]
 
 
 def run_row(path: Path, mechanism: str, reading: float) -> Row:
     items = ",".join(f"item {j}" for j in range(ITEMS))
-    line = ["run", str(path), "--column", "item", "--epsilon", "1", "--domain", items, "--mechanism", mechanism]
+    line = [
+        "run",
+        str(path),
+        "--column",
+        "item",
+        "--epsilon",
+        "1",
+        "--domain",
+        items,
+        "--mechanism",
+        mechanism,
+    ]
     said = json.loads(faircount(*line, "--json"))
     took = best_of(lambda: faircount(*line), most=2, budget=4.0)
     what = f"run --mechanism {mechanism}, {said['n']:,} rows of CSV, N = {ITEMS}, whole process"

@@ -1,6 +1,7 @@
-"""Masked surveys in memory beside their cryptography alone: the same keys, seals and streams in plain loops.
+"""Masked surveys in memory compared with their cryptography alone, in plain loops.
 
-CPU times, as everything runs on one thread. The cryptography is that of a few users, times the number of users.
+CPU times, as everything runs on one thread. The cryptography is that of a few users, times the
+number of users.
 """
 
 import time
@@ -11,9 +12,9 @@ import numpy as np
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import MASKED
-from faircount.protocol.play import play
-from faircount.protocol.topologies.masked.graph import plan
-from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.simulator import play
+from faircount.protocol.topologies.masked.graph import plan_graph
+from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.sharing.keys import Purpose, key_info
 from faircount.sharing.shamir import combine_key, split_key
 from table import Row, best_of, markdown
@@ -25,34 +26,41 @@ LIMIT = "its cryptography alone"
 
 
 def rows() -> list[Row]:
-    """A whole survey, and what S2 does for one user who was dropped."""
+    """A whole survey, and what the aggregator does for one user who was dropped."""
     return [survey_row(USERS), recovery_row(USERS)]
 
 
 def survey_row(users: int) -> Row:
     """Everybody enrols, shares its mask key with k neighbours and sends its masked vector."""
-    (k, t), mechanism = plan(users), Laplace(items=ITEMS, epsilon=1.0)
+    (k, t), mechanism = plan_graph(users), Laplace(items=ITEMS, epsilon=1.0)
     ours = cpu(lambda: play(np.arange(users) % ITEMS, mechanism, MASKED))
-    few = best_of(lambda: user_cryptography(SAMPLE, k, t), most=10, budget=5.0, clock=time.process_time)
+    few = best_of(
+        lambda: user_cryptography(SAMPLE, k, t), most=10, budget=5.0, clock=time.process_time
+    )
     alone = few / SAMPLE * users
     what = f"masked survey, n = {users:,}, N = {ITEMS}, k = {k}, t = {t}"
     return Row(what, ours, LIMIT, alone, f"{users / ours:,.0f} users/s on one core")
 
 
 def recovery_row(users: int) -> Row:
-    """One dropped user's key from t shares, and its masks with k others: with a full play it is too little to see."""
-    (k, t), world, source = plan(users), RealSealing(), SystemEntropy()
+    """The key of a user who dropped out, from t shares, and the masks with k others."""
+    (k, t), world, source = plan_graph(users), StandardCrypto(), SystemEntropy()
     shares = split_key(source.bytes(32), t, k, source)
     others = [world.keypair(source).public for _ in range(k)]
     combined = best_of(lambda: combine_key(shares[:t], t), budget=0.5)
     taken = best_of(lambda: masks(world, source.bytes(32), others), budget=0.5)
     what = f"recovery of one dropped user, k = {k}, t = {t}"
-    return Row(what, combined + taken, "-", None, f"of it {combined / (combined + taken):.0%} for the key")
+    return Row(
+        what, combined + taken, "-", None, f"of it {combined / (combined + taken):.0%} for the key"
+    )
 
 
 def user_cryptography(users: int, k: int, t: int) -> None:
-    """What a user computes, and S2 for it: two keys, 2 k + 2 exchanges, 2 k + 2 seals, k masks, one shared key."""
-    world, source, salt = RealSealing(), SystemEntropy(), bytes(32)
+    """What a client and the aggregator compute for one user.
+
+    Two key pairs, 2 k + 2 key exchanges, 2 k + 2 encryptions, k masks and one shared key.
+    """
+    world, source, salt = StandardCrypto(), SystemEntropy(), bytes(32)
     others = [world.keypair(source).public for _ in range(k)]
     infos = [key_info(Purpose.KEY_RECOVERY, bytes(16), 0, 0, j + 1, salt) for j in range(k + 1)]
     for _ in range(users):
@@ -60,22 +68,22 @@ def user_cryptography(users: int, k: int, t: int) -> None:
         parts = [part.to_bytes() for part in split_key(mask.secret, t, k, source)]
         secrets = [world.agree(own, other) or b"" for other in others]
         sealed = [
-            world.seal(secret, salt, info, part, source)
+            world.encrypt(secret, salt, info, part, source)
             for secret, info, part in zip(secrets, infos, parts, strict=False)
         ]
         for secret, info, blob in zip(secrets, infos, sealed, strict=False):
-            world.open(secret, salt, info, blob)
+            world.decrypt(secret, salt, info, blob)
         masks(world, mask.secret, others)
         for _ in ("user", "S2"):
             world.agree(own, others[0])
-            world.seal(secrets[0], salt, infos[-1], bytes(50), source)
+            world.encrypt(secrets[0], salt, infos[-1], bytes(50), source)
 
 
-def masks(world: RealSealing, secret: bytes, others: list[bytes]) -> None:
-    own = world.keypair_of(secret)
+def masks(world: StandardCrypto, secret: bytes, others: list[bytes]) -> None:
+    own = world.keypair_from(secret)
     secrets = [world.agree(own, other) or b"" for other in others]
     infos = [key_info(Purpose.MASK, bytes(16), 1, 0, j + 1, bytes(32)) for j in range(len(others))]
-    world.stretch_rows(secrets, bytes(32), infos, 5003, ITEMS)
+    world.expand_rows(secrets, bytes(32), infos, 5003, ITEMS)
 
 
 def cpu(work: Callable[[], object]) -> float:

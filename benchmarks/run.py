@@ -1,6 +1,6 @@
-"""All benchmarks, side by side in one run: prints a table and writes RESULTS.md and results.json beside this file.
+"""Runs all benchmarks, prints a table, and writes RESULTS.md and results.json.
 
-With names of rooms (such as `validity`) only these are measured; the rows of the others stay as they are.
+With names of groups (such as `validity`) only these are measured, and the other rows stay.
 """
 
 import json
@@ -18,64 +18,76 @@ from table import Row, markdown
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 MISSING = "not installed"
-ROOMS = ("sharing", "accounting", "local", "planning", "protocol", "protocol_masked", "validity")
+GROUPS = ("sharing", "accounting", "local", "planning", "protocol", "protocol_masked", "validity")
 PACKAGES = ("numpy", "scipy", "cryptography", "dp-accounting", "multi-freq-ldpy", "pure-ldp")
 
 HEAD = """# Benchmarks
 
-Written by `make bench`; do not edit. The best of several runs each, ours and the other in one process. `ratio` is the
-other's time over ours: above 1 ours is so many times faster, below 1 it reaches so much of a limit. On a shared machine
-wall times can differ by a factor of two and more from run to run: take them on a quiet one. The rows of GRR and OUE are
-CPU times of one thread, taken in turns with the other; so are those of proofs ("prove", "verify", "proven").
+Written by `make bench`; do not edit. Every time is the best of several runs, ours and the other in
+one process. `ratio` is the other's time divided by ours: 3 means that ours is three times faster,
+0.5 that it reaches half of a limit. On a shared machine wall times can differ by a factor of two
+from run to run, so measure on a quiet one. The rows of GRR and OUE and those of proofs ("prove",
+"verify", "proven") are CPU times of one thread, taken in turns with the other.
 """
 
 
-def machine() -> dict[str, object]:
+def describe_machine() -> dict[str, object]:
     """What the numbers depend on, and nothing that identifies the machine."""
     facts: dict[str, object] = {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
         "system": platform.system(),
+        "python": platform.python_version(),
     }
-    facts["python"] = platform.python_version()
-    return facts | {package: installed(package) for package in PACKAGES}
+    for package in PACKAGES:
+        facts[package] = installed_version(package)
+    return facts
 
 
-def installed(package: str) -> str:
+def installed_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return MISSING
 
 
-def collect(rooms: Sequence[str]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for room in rooms:
-        print(f"benchmarks/{room}.py ...", flush=True)
-        found[room] = import_module(room).rows()
-        print(markdown(found[room]), flush=True)
-    return found
-
-
-def kept(rows: list[dict[str, Any]]) -> dict[str, list[Row]]:
-    """The rows of the last runs, by room."""
-    return {room: [Row.from_dict(row) for row in rows if row["room"] == room] for room in ROOMS}
+def measure(group: str) -> list[Row]:
+    """Run the benchmarks of a group and print their rows."""
+    print(f"benchmarks/{group}.py ...", flush=True)
+    rows: list[Row] = import_module(group).rows()
+    print(markdown(rows), flush=True)
+    return rows
 
 
 def main(named: Sequence[str]) -> None:
-    if unknown := set(named) - set(ROOMS):
-        sys.exit(f"no benchmarks called {', '.join(sorted(unknown))}: choose of {', '.join(ROOMS)}")
-    last = json.loads(RESULTS.read_text(encoding="utf-8")) if named else {"machine": {}, "rows": []}
-    found = kept(last["rows"]) | collect(named or ROOMS)
-    here = {name: value for name, value in machine().items() if value != MISSING or name not in last["machine"]}
-    write(last["machine"] | here, [(room, row) for room in ROOMS for row in found[room]])
+    if unknown := set(named) - set(GROUPS):
+        names = ", ".join(sorted(unknown))
+        sys.exit(f"no benchmarks called {names}: choose from {', '.join(GROUPS)}")
+    last: dict[str, Any] = {"machine": {}, "rows": []}
+    if named:
+        last = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows: list[tuple[str, Row]] = []
+    for group in GROUPS:
+        if named and group not in named:
+            kept = [Row.from_dict(row) for row in last["rows"] if row["group"] == group]
+        else:
+            kept = measure(group)
+        rows += [(group, row) for row in kept]
+    facts = dict(last["machine"])
+    for name, value in describe_machine().items():
+        # A package that is missing now was there when the rows that stay were measured.
+        if value != MISSING or name not in facts:
+            facts[name] = value
+    write(facts, rows)
 
 
 def write(facts: dict[str, object], rows: list[tuple[str, Row]]) -> None:
-    said, table = ", ".join(f"{name} {value}" for name, value in facts.items()), markdown(row for _, row in rows)
-    (HERE / "RESULTS.md").write_text(f"{HEAD}\nMachine: {said}.\n\n{table}\n", encoding="utf-8")
-    known = {"machine": facts, "rows": [{"room": room} | row.as_dict() for room, row in rows]}
-    RESULTS.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    machine = ", ".join(f"{name} {value}" for name, value in facts.items())
+    table = markdown(row for _, row in rows)
+    page = f"{HEAD}\nMachine: {machine}.\n\n{table}\n"
+    (HERE / "RESULTS.md").write_text(page, encoding="utf-8")
+    results = {"machine": facts, "rows": [{"group": group} | row.as_dict() for group, row in rows]}
+    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

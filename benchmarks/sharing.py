@@ -1,4 +1,4 @@
-"""How close sharing comes to its floor, the AES key stream of as many bytes, and how far it is from a plain loop."""
+"""Secret sharing compared with its lower limit, the AES key stream, and with a plain loop."""
 
 import secrets
 from collections.abc import Callable
@@ -24,8 +24,14 @@ def rows() -> list[Row]:
     source = SystemEntropy()
     return [
         stream_row(),
-        *(bulk_row(f"uniform elements, q = {q}", q, partial(uniform, q, BULK, source)) for q in (1009, 100003)),
-        *(bulk_row(f"expanded elements, q = {q}", q, partial(expand, bytes(32), q, BULK)) for q in (1009, 100003)),
+        *(
+            bulk_row(f"uniform elements, q = {q}", q, partial(uniform, q, BULK, source))
+            for q in (1009, 100003)
+        ),
+        *(
+            bulk_row(f"expanded elements, q = {q}", q, partial(expand, bytes(32), q, BULK))
+            for q in (1009, 100003)
+        ),
         *(exchange_row(users, source) for users in (1000, 5000)),
         peer_row(1009, source),
     ]
@@ -46,14 +52,20 @@ def exchange_row(users: int, source: SystemEntropy) -> Row:
     q = smallest_prime_above(users)
     responses = np.zeros((users, ITEMS), dtype=np.uint16)
     what = f"exchange, n = m = {users}, N = {ITEMS}, q = {q}"
-    return limited(what, users * (users - 1) * ITEMS, q, lambda: exchange(responses, users, q, source))
+    return limited(
+        what, users * (users - 1) * ITEMS, q, lambda: exchange(responses, users, q, source)
+    )
 
 
 def peer_row(q: int, source: SystemEntropy) -> Row:
     loop = best_of(lambda: [secrets.randbelow(q) for _ in range(LOOP)])
     ours = best_of(lambda: uniform(q, LOOP, source))
     return Row(
-        f"uniform elements, q = {q}, {LOOP:,} of them", ours, "secrets.randbelow in a loop", loop, rate(LOOP, ours)
+        f"uniform elements, q = {q}, {LOOP:,} of them",
+        ours,
+        "secrets.randbelow in a loop",
+        loop,
+        rate(LOOP, ours),
     )
 
 

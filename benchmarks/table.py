@@ -10,9 +10,9 @@ COLUMNS = ("what", "ours", "beside it", "its time", "ratio", "note")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Ours and another way of doing the same, timed in one run; `other_seconds` is None where it did not run.
+    """Ours and another way of doing the same, timed in one run.
 
-    Where nothing does the same, `other` is "-".
+    `other` is "-" if nothing else does the same; `other_seconds` is None if it did not run.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Row:
 
     @classmethod
     def from_dict(cls, known: dict[str, Any]) -> "Row":
-        return cls(**{each.name: known[each.name] for each in fields(cls)})
+        return cls(**{column.name: known[column.name] for column in fields(cls)})
 
     def cells(self) -> tuple[str, ...]:
         missing = "-" if self.other == "-" else "not run"
@@ -48,9 +48,16 @@ class Row:
 
 
 def best_of(
-    work: Callable[[], object], *, most: int = 15, budget: float = 2.0, clock: Callable[[], float] = time.perf_counter
+    work: Callable[[], object],
+    *,
+    most: int = 15,
+    budget: float = 2.0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> float:
-    """Shortest of up to `most` runs within about `budget` seconds, but at least two: the first may warm caches."""
+    """Shortest of up to `most` runs within about `budget` seconds.
+
+    At least two, because the first one may warm caches.
+    """
     times: list[float] = []
     while len(times) < 2 or (len(times) < most and sum(times) < budget):
         start = clock()
@@ -59,15 +66,20 @@ def best_of(
     return min(times)
 
 
-def in_turns(ours: Callable[[], object], other: Callable[[], object], *, rounds: int = 5) -> tuple[float, float]:
+def in_turns(
+    ours: Callable[[], object], other: Callable[[], object], *, rounds: int = 5
+) -> tuple[float, float]:
     """Best CPU time of each (both on one thread), measured in turns.
 
-    Not wall time: on a busy machine a run of 1 ms slips through between interruptions and one of 100 ms never does, so
-    the best wall times would flatter the faster of the two.
+    Not wall time: on a busy machine a run of 1 ms slips through between interruptions and one of
+    100 ms never does, so the best wall times would flatter the faster of the two.
     """
     cpu = time.process_time
     pairs = [
-        (best_of(ours, most=5, budget=0.2, clock=cpu), best_of(other, most=2, budget=0.2, clock=cpu))
+        (
+            best_of(ours, most=5, budget=0.2, clock=cpu),
+            best_of(other, most=2, budget=0.2, clock=cpu),
+        )
         for _ in range(rounds)
     ]
     return min(mine for mine, _ in pairs), min(theirs for _, theirs in pairs)

@@ -1,10 +1,12 @@
-"""Proofs that a report is one vote, beside Prio3Histogram of the VDAF reference code, and what they cost the servers.
+"""Proofs that a report is one vote, compared with Prio3Histogram of the VDAF reference code.
 
-That code is in no package registry. FAIRCOUNT_VDAF, or the first argument, is the `poc` folder of a checkout of
-cfrg/draft-irtf-cfrg-vdaf, whose own requirement (pycryptodomex) must be installed; without it nothing is said of Prio3.
+That code is in no package registry. FAIRCOUNT_VDAF, or the first argument, is the `poc` folder of a
+checkout of cfrg/draft-irtf-cfrg-vdaf, whose own requirement (pycryptodomex) must be installed.
+Without it there are no rows about Prio3.
 
-CPU times of one thread. Verifying is all that both servers do about the proof of one report: unpacking or expanding its
-row, answering the question, deciding. Bytes are what a client sends for the two servers, before it is sealed.
+CPU times of one thread. Verifying is all that both servers do about the proof of one report:
+unpacking or expanding the shares, computing the verifier shares, deciding. Bytes are what a client
+sends for the two servers, before encryption.
 """
 
 import math
@@ -23,13 +25,16 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, end_phase
-from faircount.protocol.play import SurveySetup, converse, set_up
-from faircount.protocol.roles.coordinate import coordinate_many
-from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.topologies.two_servers.messages import Submission
-from faircount.protocol.topologies.two_servers.reports import answers_of_packed, vector_of, vector_size
+from faircount.protocol.roles.coordinator import coordinate_many
+from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.reports import (
+    compute_verifier_shares,
+    draw_vector,
+    vector_size,
+)
 from faircount.protocol.topologies.two_servers.user import respond
-from faircount.protocol.topologies.two_servers.validity import point_of, question, report_form
+from faircount.protocol.topologies.two_servers.validity import query_at, query_point, report_form
 from faircount.sharing.expand import expand_rows
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import SEED_BYTES
@@ -40,7 +45,7 @@ PRIO3 = "Prio3Histogram, VDAF reference code"
 USERS = 1_000
 MANY = 100_000
 REPORTS = 4_096
-GROUP = 100  # bodies that S1 writes and acknowledges together
+GROUP = 100  # bodies that the coordinator writes and acknowledges together
 TURNS = 5  # with proofs, without, with, ...: a machine that gets slower meanwhile does so for both
 
 
@@ -51,13 +56,24 @@ def rows() -> list[Row]:
 def proof_rows(items: int) -> list[Row]:
     mechanism = ServerLaplace(items=items, users=USERS, epsilon=1.0)
     other, about = prio3(items)
-    prove = timed(lambda: vector_of(mechanism, 7, SystemEntropy()))
+    prove = timed(lambda: draw_vector(mechanism, 7, SystemEntropy()))
     verify = verification(mechanism)
     few, many = (bytes_of(items, users) for users in (USERS, MANY))
     said = f"row and seed {few:,} bytes, {many:,} for n = {MANY:,}{about}"
     return [
-        Row(f"prove one of {items} items, n = {USERS:,}", prove, PRIO3, other and timed(other.prove), said),
-        Row(f"verify one of {items} items, both servers", verify, PRIO3, other and timed(other.verify)),
+        Row(
+            f"prove one of {items} items, n = {USERS:,}",
+            prove,
+            PRIO3,
+            other and timed(other.prove),
+            said,
+        ),
+        Row(
+            f"verify one of {items} items, both servers",
+            verify,
+            PRIO3,
+            other and timed(other.verify),
+        ),
     ]
 
 
@@ -66,7 +82,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def bytes_of(items: int, users: int) -> int:
-    """Bytes of one report: S1's share, packed, and S2's seed."""
+    """Bytes of one report: the coordinator's share, packed, and the aggregator's seed."""
     mechanism = ServerLaplace(items=items, users=users, epsilon=1.0)
     return packed_size(mechanism.modulus, vector_size(mechanism)) + SEED_BYTES
 
@@ -76,13 +92,13 @@ def verification(mechanism: ServerLaplace) -> float:
     form = report_form(mechanism.modulus, *mechanism.proven_bits, USERS)
     keys = [sha256(bytes([i & 255, i >> 8])).digest() for i in range(REPORTS)]
     second = expand_rows(keys, form.q, form.width)
-    row = vector_of(mechanism, 7, SystemEntropy())
+    row = draw_vector(mechanism, 7, SystemEntropy())
     shares = [pack(subtract(row, each, form.q), form.q) for each in second]
-    asked = question(form, point_of(form, bytes(32)))
+    asked = query_at(form, query_point(form, bytes(32)))
 
     def verify() -> None:
-        mine = answers_of_packed(asked, shares)
-        theirs = asked.answers(expand_rows(keys, form.q, form.width))
+        mine = compute_verifier_shares(asked, shares)
+        theirs = asked.verifier_shares(expand_rows(keys, form.q, form.width))
         if not asked.accepts(mine, theirs).all():
             raise RuntimeError("a valid report was refused")
 
@@ -90,13 +106,19 @@ def verification(mechanism: ServerLaplace) -> float:
 
 
 class Prio3:
-    """One report of the reference code, for two servers; chunks near the square root, as its draft recommends."""
+    """One report of the reference code for two servers.
+
+    Chunks have about the length of a square root, as its draft recommends.
+    """
 
     def __init__(self, items: int, chunk: int | None = None) -> None:
         from vdaf_poc.vdaf_prio3 import Prio3Histogram
 
         self.vdaf = Prio3Histogram(2, items, chunk or max(1, round(items**0.5)))
-        self.nonce, self.rand = bytes(self.vdaf.NONCE_SIZE), bytes(range(256))[: self.vdaf.RAND_SIZE]
+        self.nonce, self.rand = (
+            bytes(self.vdaf.NONCE_SIZE),
+            bytes(range(256))[: self.vdaf.RAND_SIZE],
+        )
         self.key, self.context = bytes(self.vdaf.VERIFY_KEY_SIZE), b"faircount"
         self.public, self.shares = self.prove()
 
@@ -105,22 +127,30 @@ class Prio3:
 
     def verify(self) -> None:
         begun = [
-            self.vdaf.verify_init(self.key, self.context, at, None, self.nonce, self.public, self.shares[at])
+            self.vdaf.verify_init(
+                self.key, self.context, at, None, self.nonce, self.public, self.shares[at]
+            )
             for at in range(2)
         ]
-        message = self.vdaf.verifier_shares_to_message(self.context, None, [share for _, share in begun])
+        message = self.vdaf.verifier_shares_to_message(
+            self.context, None, [share for _, share in begun]
+        )
         for state, _ in begun:
             self.vdaf.verify_next(self.context, state, message)
 
     @property
     def bytes(self) -> int:
-        shares = sum(len(self.vdaf.encode_input_share(each)) for each in self.shares)
+        shares = sum(len(self.vdaf.encode_input_share(share)) for share in self.shares)
         return shares + len(self.vdaf.encode_public_share(self.public))
 
 
 def prio3(items: int) -> tuple[Prio3 | None, str]:
     """The reference code, if there is a path to it, and its bytes in words."""
-    path = sys.argv[1] if __name__ == "__main__" and len(sys.argv) > 1 else os.environ.get("FAIRCOUNT_VDAF", "")
+    path = (
+        sys.argv[1]
+        if __name__ == "__main__" and len(sys.argv) > 1
+        else os.environ.get("FAIRCOUNT_VDAF", "")
+    )
     if not path:
         return None, "; Prio3 not measured: no FAIRCOUNT_VDAF"
     sys.path.insert(0, path)
@@ -130,12 +160,21 @@ def prio3(items: int) -> tuple[Prio3 | None, str]:
 
 
 def servers_row(users: int, items: int = 30) -> Row:
-    """All that S1 and S2 do in a survey, from the first submission to the result; without what clients do."""
-    surveys = [Answered.of(kind(items=items, users=users, epsilon=1.0)) for kind in (ServerLaplace, Laplace)]
-    turns = [[each.servers_seconds() / users for each in surveys] for _ in range(TURNS)]
+    """The work of both servers in a survey, from the first report to the result."""
+    surveys = [
+        Answered.of(kind(items=items, users=users, epsilon=1.0))
+        for kind in (ServerLaplace, Laplace)
+    ]
+    turns = [[survey.servers_seconds() / users for survey in surveys] for _ in range(TURNS)]
     ours, without = (median(spent) for spent in zip(*turns, strict=True))
     note = f"{ours / without - 1:+.1%} with proofs, medians of {TURNS} turns"
-    return Row(f"both servers per user, proven, n = {users:,}, N = {items}", ours, "without proofs", without, note)
+    return Row(
+        f"both servers per user, proven, n = {users:,}, N = {items}",
+        ours,
+        "without proofs",
+        without,
+        note,
+    )
 
 
 @dataclass(frozen=True)
@@ -143,24 +182,28 @@ class Answered:
     """A survey, and what all its users send."""
 
     survey: SurveySetup
-    bodies: list[Submission]
+    bodies: list[Report]
 
     @classmethod
     def of(cls, mechanism: FieldMechanism) -> "Answered":
         entropy = SystemEntropy()
         survey = set_up(mechanism, SERVERS, entropy)
         people = enumerate(survey.invitations)
-        return cls(survey, [respond(survey.params, each, at % mechanism.N, entropy).body for at, each in people])
+        return cls(
+            survey,
+            [respond(survey.params, each, at % mechanism.N, entropy).report for at, each in people],
+        )
 
     def servers_seconds(self) -> float:
         """CPU seconds of both servers."""
-        s1, start = backup(self.survey.s1), process_time()
+        s1, start = self.survey.s1.copy(), process_time()
         for at in range(0, len(self.bodies), GROUP):
-            s1, _ = coordinate_many(s1, self.bodies[at : at + GROUP])
-        s1, out = end_phase(s1)
+            step, _ = coordinate_many(s1.state, self.bodies[at : at + GROUP], s1.rows)
+            s1 = s1.after(step)
+        s1, out = s1.do(end_phase)
         s1, _ = converse(s1, self.survey.s2, out)
         spent = process_time() - start
-        if s1.final is None or not np.any(getattr(s1.final.says, "counts", ())):
+        if s1.final is None or not np.any(getattr(s1.final.message, "counts", ())):
             raise RuntimeError("the survey has no result")
         return spent
 

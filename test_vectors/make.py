@@ -1,4 +1,7 @@
-"""Writes the known answers of this folder, or with `--check` says which are out of date; README.md explains them."""
+"""Write the test vectors of this folder, or with `--check` name those that are out of date.
+
+README.md explains the files. The text under "about" is the docstring of the function of that name.
+"""
 
 import argparse
 import json
@@ -21,8 +24,8 @@ NAMES = {
         "expansion",
         "packing",
         "bad_packing",
-        "sealing",
-        "bad_sealing",
+        "encryption",
+        "bad_encryption",
         "shamir",
         "bad_shamir",
         "draws",
@@ -49,31 +52,36 @@ NAMES = {
 FILES: dict[str, Callable[[], list[basics.Case]]] = {
     name: getattr(module, name) for module, names in NAMES.items() for name in names
 }
-"""What each file holds."""
+"""The function that makes the cases of each file."""
 
 
 def _plain(value: Any) -> Any:
-    """Bytes as hexadecimal text."""
+    """The value as plain JSON, with bytes as hexadecimal text."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    return value
 
 
-def written(name: str) -> str:
+def make_text(name: str) -> str:
     """The text of a file."""
     about = " ".join((FILES[name].__doc__ or "").split())
-    return json.dumps({"about": about, "cases": _plain(FILES[name]())}, indent=1, ensure_ascii=False) + "\n"
+    content = {"about": about, "cases": _plain(FILES[name]())}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
     """Write or check every file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
-    checking, stale = parser.parse_args().check, []
+    checking = parser.parse_args().check
+    stale = []
     for name in FILES:
-        path, text = HERE / f"{name}.json", written(name)
+        path = HERE / f"{name}.json"
+        text = make_text(name)
         if checking and (not path.exists() or path.read_text(encoding="utf-8") != text):
             stale.append(path.name)
         elif not checking:

@@ -1,4 +1,4 @@
-"""Known answers of parameters, rosters, sets, users' bodies, messages and signatures."""
+"""Test vectors of parameters, rosters, sets, clients' uploads, messages and signatures."""
 
 import json
 from dataclasses import replace
@@ -15,26 +15,34 @@ from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.mechanisms.two_stage import TSSPrime
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
-from faircount.protocol.survey.acknowledgement import sign_together, unsigned
+from faircount.protocol.peers import member as user
+from faircount.protocol.peers.messages import PeerKey
+from faircount.protocol.peers.self_mask import AttemptContext, mask_vector
+from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
+from faircount.protocol.survey.endings import EndCode, Ending, make_aborted
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.topologies.explicit import user as explicit_user
-from faircount.protocol.topologies.explicit.messages import Complaint, SumUpload
+from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum
 from faircount.protocol.topologies.masked import graph
 from faircount.protocol.topologies.masked.masks import mask_secrets, masks_of
-from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
-from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Peer
-from faircount.protocol.topologies.peers.self_mask import Round, hidden
+from faircount.protocol.topologies.masked.messages import KeyBundle, MaskedSum, UnmaskShares
 from faircount.protocol.topologies.two_servers import user as servers_user
-from faircount.protocol.topologies.two_servers.reports import vector_of
+from faircount.protocol.topologies.two_servers.reports import draw_vector
 from faircount.protocol.topologies.two_stage import election
-from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotSums
+from faircount.protocol.topologies.two_stage.messages import Indicator, SlotBundle, SlotSums
 from faircount.protocol.wire import canonical_json as canonical
-from faircount.protocol.wire.codec import Party, encode, framed
-from faircount.protocol.wire.digests import merkle_root, prove, roster_digest, roster_leaves, set_digest, tree
-from faircount.protocol.wire.messages import Published, Signed, Visit, Withdraw
-from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.codec import Party, add_checksum, encode
+from faircount.protocol.wire.crypto import StandardCrypto
+from faircount.protocol.wire.digests import (
+    build_tree,
+    merkle_root,
+    prove,
+    roster_digest,
+    roster_leaves,
+    set_digest,
+)
+from faircount.protocol.wire.messages import PollRequest, Published, Signed, Withdrawal
 from faircount.protocol.wire.signing import SigningKey, request_bytes, sign
 from faircount.sharing.keys import SEED_BYTES, public_key
 
@@ -42,7 +50,11 @@ ITEMS = ("tea", "coffee", "water")
 
 
 def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
-    """A small survey; the servers' keys are numbers 100 (S1), 101 (S2, signing) and 102 (S2, sealing)."""
+    """A small survey.
+
+    Its keys are number 100 (the coordinator), 101 (the aggregator's signatures) and 102 (the
+    aggregator's encryption).
+    """
     keys = Keys(
         SigningKey(secret(100)).public,
         SigningKey(secret(101)).public,
@@ -51,7 +63,11 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
         sha256(secret(103)).digest(),
     )
     mechanism = terms.pop("mechanism", None) or DPDS(items=ITEMS, users=100, p=0.25, floor=20)
-    people = {"owner": "Tea House", "purpose": "to order the right drinks", "contact": "tea@example.org"}
+    people = {
+        "owner": "Tea House",
+        "purpose": "to order the right drinks",
+        "contact": "tea@example.org",
+    }
     servers = {"s1_operator": "Tea House", "s2_operator": "Count & Sons"}
     agreed = {
         "question": "What do you drink?",
@@ -66,28 +82,42 @@ def parameters(topology: Topology = SERVERS, **terms: Any) -> SurveyParameters:
 
 
 def proven_surveys() -> tuple[SurveyParameters, ...]:
-    """Surveys whose reports are proven: both servers add Laplace noise, or coins, or users' coins are placed."""
+    """Surveys with validity proofs: noise from both servers, Laplace or coins, or placed coins."""
     return (
-        parameters(mechanism=ServerLaplace(items=ITEMS, users=10, epsilon=1.0), delta=1e-6, minimum=2),
-        parameters(mechanism=ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6), delta=1e-6, minimum=2),
+        parameters(
+            mechanism=ServerLaplace(items=ITEMS, users=10, epsilon=1.0), delta=1e-6, minimum=2
+        ),
+        parameters(
+            mechanism=ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6),
+            delta=1e-6,
+            minimum=2,
+        ),
         parameters(mechanism=PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8), minimum=10),
     )
 
 
-# --- parameters, rosters, sets ------------------------------------------------------------------------------------
+# --- parameters, rosters, sets
 
 
 def params() -> list[Case]:
     """Published parameters of every topology, and their digest."""
     found = [
         parameters(),
-        parameters(mechanism=Laplace(items=ITEMS, users=10, epsilon=1.0, insiders=1), delta=1e-6, minimum=10),
+        parameters(
+            mechanism=Laplace(items=ITEMS, users=10, epsilon=1.0, insiders=1),
+            delta=1e-6,
+            minimum=10,
+        ),
         parameters(EXPLICIT, attempts=5, phases=(3600, 3600, 600), population="staff"),
         parameters(MASKED, k=26, t=6, attempts=2),
-        parameters(TWO_STAGE, mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1), minimum=9),
+        parameters(
+            TWO_STAGE,
+            mechanism=TSSPrime(items=ITEMS, users=9, p=0.25, alpha=1 / 3, phi=1),
+            minimum=9,
+        ),
         *proven_surveys(),
     ]
-    return [{"published": each.published.decode(), "digest": each.digest} for each in found]
+    return [{"published": survey.published.decode(), "digest": survey.digest} for survey in found]
 
 
 def bad_params() -> list[Case]:
@@ -101,7 +131,9 @@ def bad_params() -> list[Case]:
 
     def other_proof(**change: Any) -> str:
         derived = proven["derived"]
-        return canonical.encode({**proven, "derived": {**derived, "proof": {**derived["proof"], **change}}}).decode()
+        return canonical.encode(
+            {**proven, "derived": {**derived, "proof": {**derived["proof"], **change}}}
+        ).decode()
 
     cases = {
         "a float": good.replace('"minimum":80', '"minimum":80.0'),
@@ -109,7 +141,9 @@ def bad_params() -> list[Case]:
         "above 2^53 - 1": good.replace('"minimum":80', '"minimum":9007199254740992'),
         "a key twice": good.replace('"minimum":80', '"minimum":80,"minimum":80'),
         "an unknown key": other(zero=0),
-        "a missing key": canonical.encode({name: plain[name] for name in plain if name != "phi"}).decode(),
+        "a missing key": canonical.encode(
+            {name: plain[name] for name in plain if name != "phi"}
+        ).decode(),
         "a space": good.replace('"minimum":80', '"minimum": 80'),
         "keys not sorted": good.replace('{"attempts":1,', "{", 1)[:-1] + ',"attempts":1}',
         "an escape that is not needed": good.replace("drink", "dr\\u0069nk"),
@@ -132,164 +166,281 @@ def bad_params() -> list[Case]:
             {**proven, "keys": {**proven["keys"], "s1_commitment": "00" * 32}}
         ).decode(),
         "a proof that is not there": canonical.encode(
-            {**proven, "derived": {name: each for name, each in proven["derived"].items() if name != "proof"}}
+            {
+                **proven,
+                "derived": {
+                    name: value for name, value in proven["derived"].items() if name != "proof"
+                },
+            }
         ).decode(),
     }
     return [{"why": why, "published": text} for why, text in cases.items()]
 
 
 def rosters() -> list[Case]:
-    """Leaves, root and digest of rosters, and the proof that a line stands in one."""
+    """Leaves, root and digest of rosters, and the audit path of the last entry."""
     made = []
     for n in (1, 2, 3, 7):
         lines = [(sha256(bytes([i])).digest()[:16], public_key(secret(i))) for i in range(n)]
-        leaves, digest = list(roster_leaves(lines)), parameters().digest
+        leaves = list(roster_leaves(lines))
+        digest = parameters().digest
         root = merkle_root(leaves)
-        proof = prove(tree(leaves), n - 1)
-        made.append({"lines": [list(each) for each in lines], "leaves": leaves, "root": root, "params_digest": digest})
+        proof = prove(build_tree(leaves), n - 1)
+        made.append(
+            {
+                "lines": list(map(list, lines)),
+                "leaves": leaves,
+                "root": root,
+                "params_digest": digest,
+            }
+        )
         made[-1] |= {"digest": roster_digest(digest, n, root), "proof_of_last": list(proof.path)}
     return made
 
 
 def sets() -> list[Case]:
-    """Digest of the set of an attempt."""
+    """Digest of the members of an attempt."""
     digest = sha256(b"roster").digest()
-    cases = [(1, [0, 1, 2], 3, []), (2, [0, 8, 9], 10, [(0, 9)]), (1, [1, 3, 4, 6], 7, [(1, 3), (3, 6)])]
+    cases = [
+        (1, [0, 1, 2], 3, []),
+        (2, [0, 8, 9], 10, [(0, 9)]),
+        (1, [1, 3, 4, 6], 7, [(1, 3), (3, 6)]),
+    ]
     return [
-        {"digest": digest, "attempt": attempt, "members": members, "n": n, "removed": [list(e) for e in removed]}
+        {
+            "digest": digest,
+            "attempt": attempt,
+            "members": members,
+            "n": n,
+            "removed": list(map(list, removed)),
+        }
         | {"set_digest": set_digest(digest, attempt, members, n, removed)}
         for attempt, members, n, removed in cases
     ]
 
 
 def invitations() -> list[Case]:
-    """What follows from a token."""
+    """What is derived from the token of an invitation."""
     digest = parameters().digest
-    guest, key = Invitation(secret(10), digest), public_key(secret(11))
-    names = {"access": guest.access, "user": guest.user, "sealing_key": guest.sealing_key}
-    return [{"token": secret(10), "params_digest": digest, "public_key": key, **names, "mac": guest.seal(key)}]
+    guest = Invitation(secret(10), digest)
+    key = public_key(secret(11))
+    names = {
+        "access": guest.access,
+        "user": guest.user,
+        "enrolment_mac_key": guest.enrolment_mac_key,
+    }
+    return [
+        {
+            "token": secret(10),
+            "params_digest": digest,
+            "public_key": key,
+            **names,
+            "mac": guest.authenticate_key(key),
+        }
+    ]
 
 
 def graphs() -> list[Case]:
-    """Neighbours in `masked`, and the order of helpers in two-stage surveys."""
-    digest, revealed = sha256(b"roster").digest(), secret(103)
-    ring = graph.draw(revealed, digest, 12, 4)
-    orders = election.orders(revealed, digest, 3, (0, 2, 3, 5, 6))
+    """Neighbours in `masked`, and the order of helpers in `two-stage`."""
+    digest = sha256(b"roster").digest()
+    revealed = secret(103)
+    ring = graph.draw_graph(revealed, digest, 12, 4)
+    orders = election.draw_orders(revealed, digest, 3, (0, 2, 3, 5, 6))
     common = {"digest": digest, "revealed": revealed}
     return [
-        common | {"n": 12, "k": 4, "neighbours": [ring.of(i) for i in range(12)]},
+        common | {"n": 12, "k": 4, "neighbours": [ring.neighbours_of(i) for i in range(12)]},
         common | {"items": 3, "eligible": [0, 2, 3, 5, 6], "orders": orders.tolist()},
     ]
 
 
-# --- users --------------------------------------------------------------------------------------------------------
+# --- clients
 
 
 def servers_upload() -> list[Case]:
-    """The body of one user: vector, seed and key given, salt and nonce the bytes 00, 01, ...; then proven reports."""
-    plain, proven = parameters(), proven_surveys()
-    reports = ((params, vector_of(params.mechanism, 1, Listed())) for params in proven)
-    return [_upload(params, row) for params, row in ((plain, np.array([0, 1, 0], dtype=np.uint8)), *reports)]
+    """Reports of one client, without and with proofs; salt and nonce are the bytes 00, 01, ..."""
+    with_proofs = [
+        _upload(params, draw_vector(params.mechanism, 1, Listed())) for params in proven_surveys()
+    ]
+    return [_upload(parameters(), np.array([0, 1, 0], dtype=np.uint8)), *with_proofs]
 
 
 def _upload(params: SurveyParameters, response: Residues) -> Case:
     guest = Invitation(secret(10), params.digest)
     seed = secret(12)[:SEED_BYTES]
-    body = servers_user.prepare(params, guest, response, seed, pair(11), Listed(), RealSealing()).body
+    body = servers_user.prepare(
+        params, guest, response, seed, pair(11), Listed(), StandardCrypto()
+    ).report
     return (
-        {"published": params.published.decode(), "token": secret(10), "secret": secret(11), "seed": seed}
-        | {"response": response.tolist(), "salt": body.salt, "share": body.share, "blob": body.blob}
-        | {"body": encode(body), "commitment": RealSealing().commit(body.salt, body.share), "s2_secret": secret(102)}
+        {
+            "published": params.published.decode(),
+            "token": secret(10),
+            "secret": secret(11),
+            "seed": seed,
+        }
+        | {
+            "response": response.tolist(),
+            "salt": body.salt,
+            "share": body.share,
+            "encrypted_share": body.encrypted_share,
+        }
+        | {
+            "body": encode(body),
+            "commitment": StandardCrypto().commit(body.salt, body.share),
+            "s2_secret": secret(102),
+        }
     )
 
 
 def masks() -> list[Case]:
-    """Three users who mask with each other: pair masks, sums of masks, and that they vanish together."""
-    params, digest = parameters(MASKED, k=26, t=6), sha256(b"roster").digest()
+    """Three clients that add masks: the mask of a pair, and sums of masks, which cancel."""
+    params = parameters(MASKED, k=26, t=6)
+    digest = sha256(b"roster").digest()
     binding = set_digest(digest, 1, [0, 1, 2], 3)
-    now = Round(params, digest, 1, binding)
+    now = AttemptContext(params, digest, 1, binding)
     keys = {i: pair(20 + i).public for i in range(3)}
     own = [
-        masks_of(RealSealing(), now, i, mask_secrets(RealSealing(), pair(20 + i), {j: keys[j] for j in keys if j != i}))
+        masks_of(
+            StandardCrypto(),
+            now,
+            i,
+            mask_secrets(StandardCrypto(), pair(20 + i), {j: keys[j] for j in keys if j != i}),
+        )
         for i in range(3)
     ]
-    one = masks_of(RealSealing(), now, 0, mask_secrets(RealSealing(), pair(20), {1: keys[1]}))
+    one = masks_of(StandardCrypto(), now, 0, mask_secrets(StandardCrypto(), pair(20), {1: keys[1]}))
     return [
-        {"survey": SURVEY, "q": str(params.q), "items": params.N, "digest": digest, "attempt": 1, "set_digest": binding}
+        {
+            "survey": SURVEY,
+            "q": str(params.q),
+            "items": params.N,
+            "digest": digest,
+            "attempt": 1,
+            "set_digest": binding,
+        }
         | {
             "mask_secrets": [secret(20 + i) for i in range(3)],
             "mask_0_1": one.tolist(),
-            "sums": [each.tolist() for each in own],
+            "sums": [row.tolist() for row in own],
         }
     ]
 
 
 def explicit_users() -> list[Case]:
-    """Three users of one roster: their bundles, and a sum under a mask with its sealed seed; bytes 00, 01, ..."""
+    """Three clients of one roster: bundles of shares, and a masked sum with its encrypted seed."""
     params = parameters(EXPLICIT, minimum=80, attempts=2)
-    guests = sorted((Invitation(secret(30 + i), params.digest) for i in range(3)), key=lambda guest: guest.user)
-    members = [user.join(params, guest, Listed()) for guest in guests]
-    members = [replace(each, keys=pair(40 + i)) for i, each in enumerate(members)]
-    roster = tuple(Peer(each.user, each.keys.public) for each in members)
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in roster))
+    guests = sorted(
+        (Invitation(secret(30 + i), params.digest) for i in range(3)), key=lambda guest: guest.user
+    )
+    members = [user.enrol(params, guest, Listed()) for guest in guests]
+    members = [replace(member, keys=pair(40 + i)) for i, member in enumerate(members)]
+    roster = tuple(PeerKey(member.user, member.keys.public) for member in members)
+    root = merkle_root(roster_leaves((peer.user, peer.public_key) for peer in roster))
     digest = roster_digest(params.digest, 3, root)
     made = []
-    for i, each in enumerate(members):
+    for i, member in enumerate(members):
         shares = np.arange(9, dtype=np.uint8).reshape(3, 3) + 10 * i
-        placed = replace(each, roster=roster, digest=digest, index=i)
-        sharer = explicit_user.prepare(placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed())
-        made.append({"secret": secret(40 + i), "index": i, "credential": each.credential, "shares": shares.tolist()})
-        made[-1] |= {"survey": SURVEY, "digest": digest, "roster": [[p.user, p.public_key] for p in roster]}
-        now = Round(params, digest, 1, set_digest(digest, 1, [0, 1, 2], 3))
-        vector, sealed = hidden(placed, now, np.array([1, 2, 3], dtype=np.uint8), Listed())
+        placed = replace(member, roster=roster, digest=digest, index=i)
+        sharer = explicit_user.prepare(
+            placed, np.array([1, 0, 0], dtype=np.uint8), shares, Listed()
+        )
+        made.append(
+            {
+                "secret": secret(40 + i),
+                "index": i,
+                "credential": member.credential,
+                "shares": shares.tolist(),
+            }
+        )
+        made[-1] |= {
+            "survey": SURVEY,
+            "digest": digest,
+            "roster": [[p.user, p.public_key] for p in roster],
+        }
+        now = AttemptContext(params, digest, 1, set_digest(digest, 1, [0, 1, 2], 3))
+        vector, encrypted_seed = mask_vector(
+            placed, now, np.array([1, 2, 3], dtype=np.uint8), Listed()
+        )
         made[-1] |= {"q": str(params.q), "bundle": encode(sharer.bundle), "s2_secret": secret(102)}
-        made[-1] |= {"sum": [1, 2, 3], "set_digest": now.set_digest, "masked_sum": vector, "sealed_seed": sealed}
+        made[-1] |= {
+            "sum": [1, 2, 3],
+            "set_digest": now.set_digest,
+            "masked_sum": vector,
+            "sealed_seed": encrypted_seed,
+        }
     return made
 
 
-# --- messages and signatures --------------------------------------------------------------------------------------
+# --- messages and signatures
 
 
 def messages() -> list[Case]:
     """Messages that clients send or check, field by field in the order of their bytes."""
-    one, two = sha256(b"1").digest(), sha256(b"2").digest()
+    one = sha256(b"1").digest()
+    two = sha256(b"2").digest()
     examples = [
-        Visit(SURVEY, 7, one),
-        Withdraw(SURVEY, one),
+        PollRequest(SURVEY, 7, one),
+        Withdrawal(SURVEY, one),
         Complaint(SURVEY, 7, one, 2, (1, 258)),
-        KeyBundle(SURVEY, 7, one, two, (b"blob", b"")),
-        SumUpload(SURVEY, 7, one, 1, two, b"vector", b"blob"),
-        MaskedSum(SURVEY, 7, one, 1, two, one, b"vector", b"blob"),
-        Help(SURVEY, 7, one, two, b"blob"),
+        KeyBundle(SURVEY, 7, one, two, (b"encrypted_share", b"")),
+        PeerSum(SURVEY, 7, one, 1, two, b"vector", b"encrypted_share"),
+        MaskedSum(SURVEY, 7, one, 1, two, one, b"vector", b"encrypted_share"),
+        UnmaskShares(SURVEY, 7, one, two, b"encrypted_share"),
         Indicator(SURVEY, 7, one, b"\x05", two, one),
-        Bundle(SURVEY, 7, one, 1, (b"a", b"bc")),
-        SlotSums(SURVEY, 7, one, 1, two, b"vector", b"blob"),
+        SlotBundle(SURVEY, 7, one, 1, (b"a", b"bc")),
+        SlotSums(SURVEY, 7, one, 1, two, b"vector", b"encrypted_share"),
         Published(SURVEY, one, two, one, 3, (-1, 0, 1 << 40), b"1", b"2", b"3", b"4"),
-        sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, one)),
+        make_aborted(
+            SURVEY, Ending(EndCode.TOO_FEW_RESPONSES, (3, 258)), Party.COORDINATOR, spent=True
+        ),
+        make_aborted(SURVEY, Ending(EndCode.OWNER, (), "zu früh"), Party.COORDINATOR, spent=False),
+        sign(SigningKey(secret(101)), Party.AGGREGATOR, PollRequest(SURVEY, 7, one)),
     ]
-    return [{"name": type(each).__name__, "tag": each.tag, "bytes": encode(each)} for each in examples]
+    return [
+        {"name": type(example).__name__, "tag": example.tag, "bytes": encode(example)}
+        for example in examples
+    ]
 
 
 def bad_messages() -> list[Case]:
     """Bytes that are no message."""
     good = encode(Complaint(SURVEY, 7, bytes(32), 2, (1, 258)))
-    cases = [("cut off", good[:-1]), ("a byte left over", good + b"\0"), ("the first version", b"\1" + good[1:])]
+    cases = [
+        ("cut off", good[:-1]),
+        ("a byte left over", good + b"\0"),
+        ("the first version", b"\1" + good[1:]),
+    ]
     cases += [("a changed byte", good[:20] + b"\7" + good[21:]), ("empty", b"")]
     body = good[:-8]
     made = [("unknown tag", b"\2\xff" + body[2:]), ("a list of 2^32 - 1", body[:-12] + b"\xff" * 4)]
     made += [("a byte left over, checked", body + b"\0"), ("cut off, checked", body[:-1])]
-    cases += [(why, framed(data)) for why, data in made]
+    cases += [(why, add_checksum(data)) for why, data in made]
     return [{"why": why, "bytes": data} for why, data in cases]
 
 
 def requests() -> list[Case]:
-    """Ed25519: a request of S1 to S2, and a statement of S2."""
-    key, nonce = SigningKey(secret(100)), bytes(range(16))
-    fields = {"method": "POST", "path": "/surveys/00/claim", "body": b"body", "milliseconds": 1_700_000_000_000}
-    signed = request_bytes(nonce=nonce, key_id="s1-2026", **fields)
-    request = {"secret": key.secret, "public": key.public, **fields, "nonce": nonce, "key_id": "s1-2026"}
-    stated = sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, bytes(32)))
-    statement = {"secret": secret(101), "public": SigningKey(secret(101)).public, "by": int(Party.S2)}
+    """Ed25519: a request of the coordinator to the aggregator, and a statement."""
+    key = SigningKey(secret(100))
+    nonce = bytes(range(16))
+    method = "POST"
+    path = "/surveys/00/claim"
+    body = b"body"
+    milliseconds = 1_700_000_000_000
+    key_id = "s1-2026"
+    signed = request_bytes(method, path, sha256(body).digest(), milliseconds, nonce, key_id)
+    request = {
+        "secret": key.secret,
+        "public": key.public,
+        "method": method,
+        "path": path,
+        "body": body,
+    }
+    request |= {"milliseconds": milliseconds, "nonce": nonce, "key_id": key_id}
+    stated = sign(SigningKey(secret(101)), Party.AGGREGATOR, PollRequest(SURVEY, 7, bytes(32)))
+    statement = {
+        "secret": secret(101),
+        "public": SigningKey(secret(101)).public,
+        "by": int(Party.AGGREGATOR),
+    }
     return [
         request | {"signed": signed, "signature": key.sign(signed)},
         statement | {"payload": stated.payload, "signature": stated.signature},
@@ -297,23 +448,31 @@ def requests() -> list[Case]:
 
 
 def acknowledgements() -> list[Case]:
-    """S1's acknowledgements of one, of two and of five bodies, each under one signature."""
-    params, key = parameters(), SigningKey(secret(100))
-    bodies = [Withdraw(SURVEY, sha256(bytes([i])).digest()) for i in range(5)]
+    """The coordinator's acknowledgements of one, two and five messages, with one signature."""
+    params = parameters()
+    key = SigningKey(secret(100))
+    first_messages = [Withdrawal(SURVEY, sha256(bytes([i])).digest()) for i in range(5)]
     made = []
     for count in (1, 2, 5):
-        written = [unsigned(SURVEY, sha256(encode(each)).digest()) for each in bodies[:count]]
+        written = [
+            unsigned_acknowledgement(SURVEY, sha256(encode(body)).digest())
+            for body in first_messages[:count]
+        ]
         signed = sign_together(key, written)
-        pairs = zip(bodies, signed, strict=False)
-        made += [{"s1": params.keys.s1, "body": encode(body), "accepted": encode(each)} for body, each in pairs]
+        pairs = zip(first_messages, signed, strict=False)
+        made += [
+            {"s1": params.keys.s1, "body": encode(body), "accepted": encode(acknowledgement)}
+            for body, acknowledgement in pairs
+        ]
     return made
 
 
 def bad_acknowledgements() -> list[Case]:
-    """Acknowledgements that a user must not believe."""
-    key, body = SigningKey(secret(100)), Withdraw(SURVEY, bytes(32))
+    """Acknowledgements that a client must refuse."""
+    key = SigningKey(secret(100))
+    body = Withdrawal(SURVEY, bytes(32))
     hashes = [sha256(encode(body)).digest(), bytes(32)]
-    good = sign_together(key, [unsigned(SURVEY, each) for each in hashes])[0]
+    good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [
         ("of another body", replace(good, body_hash=bytes(32))),
         ("another place", replace(good, index=1)),
@@ -321,19 +480,33 @@ def bad_acknowledgements() -> list[Case]:
         ("a path that is too long", replace(good, path=(*good.path, bytes(32)))),
         ("no path", replace(good, path=())),
         ("another survey", replace(good, survey=bytes(16))),
-        ("signed by S2", sign_together(SigningKey(secret(101)), [unsigned(SURVEY, hashes[0])])[0]),
+        (
+            "signed by the aggregator",
+            sign_together(SigningKey(secret(101)), [unsigned_acknowledgement(SURVEY, hashes[0])])[
+                0
+            ],
+        ),
     ]
-    return [{"why": why, "s1": key.public, "body": encode(body), "accepted": encode(each)} for why, each in cases]
+    return [
+        {"why": why, "s1": key.public, "body": encode(body), "accepted": encode(wrong)}
+        for why, wrong in cases
+    ]
 
 
 def bad_requests() -> list[Case]:
-    """Statements that nobody signed."""
-    good = sign(SigningKey(secret(101)), Party.S2, Visit(SURVEY, 7, bytes(32)))
+    """Statements whose signature must be refused."""
+    good = sign(SigningKey(secret(101)), Party.AGGREGATOR, PollRequest(SURVEY, 7, bytes(32)))
     public = SigningKey(secret(101)).public
     cases = [
-        ("another signer", replace(good, by=int(Party.S1))),
+        ("another signer", replace(good, by=int(Party.COORDINATOR))),
         ("a changed message", replace(good, payload=good.payload[:-1] + b"\1")),
-        ("a changed signature", replace(good, signature=bytes([good.signature[0] ^ 1]) + good.signature[1:])),
-        ("no message inside", Signed(int(Party.S2), b"x", SigningKey(secret(101)).sign(b"x"))),
+        (
+            "a changed signature",
+            replace(good, signature=bytes([good.signature[0] ^ 1]) + good.signature[1:]),
+        ),
+        (
+            "no message inside",
+            Signed(int(Party.AGGREGATOR), b"x", SigningKey(secret(101)).sign(b"x")),
+        ),
     ]
-    return [{"why": why, "public": public, "statement": encode(each)} for why, each in cases]
+    return [{"why": why, "public": public, "statement": encode(wrong)} for why, wrong in cases]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("unhurried", deadline=None)  # how long an example takes says nothing about its truth
+settings.register_profile(
+    "unhurried", deadline=None
+)  # how long an example takes says nothing about its truth
 settings.load_profile("unhurried")
 
 _NUMBERS = count()
@@ -19,7 +21,7 @@ _NUMBERS = count()
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports with empty pictures, for tests of everything else in them: drawing takes most of their time."""
-    from faircount.experiments.report.figure_style import Picture
+    from faircount.reproduction.report.figure_style import Picture
 
     def empty(_: Picture, stem: Path) -> None:
         for suffix in ("png", "svg"):

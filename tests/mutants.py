@@ -1,10 +1,12 @@
-"""Remove one security check after the other, and see that a test notices: `make mutants`.
+"""Disable one security check after the other, and see that a test notices: `make mutants`.
 
-    python tests/mutants.py            all of them
-    python tests/mutants.py sum root   those whose name contains one of the words
+    python tests/mutants.py               all of them
+    python tests/mutants.py set receipt   those whose name contains one of the words
 
-A mutant is the package with one line changed, in a directory of its own. It survives if the tests that should notice
-pass all the same; then a check is not tested, and the script fails.
+In the source a check carries a tag, `# check: slug - which attack it refuses`. A mutant names the
+slug, an operation that disables the check (`security_checks/operations.py`), and the tests that
+must fail then. It is the package with one file changed, in a directory of its own. If the tests
+pass all the same the mutant survives: the check is not tested, and this script fails.
 """
 
 import os
@@ -13,48 +15,72 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from security_checks import peers, roles, servers, two_stage
 from security_checks.mutant import Mutant
+from security_checks.tags import TagError, files_by_slug
 
 ROOT = Path(__file__).parent.parent
-PROTOCOL = Path("faircount/protocol")
+SOURCE = ROOT / "src"
 MUTANTS = (*servers.MUTANTS, *roles.MUTANTS, *peers.MUTANTS, *two_stage.MUTANTS)
+
+
+@cache
+def _tagged_files() -> dict[str, list[Path]]:
+    return files_by_slug(SOURCE)
+
+
+def find_file(slug: str) -> Path:
+    """Return the one file that has the tag, relative to the source."""
+    files = _tagged_files().get(slug, [])
+    if len(files) != 1:
+        raise TagError(f"{slug}: {len(files)} tags in the source, and there must be one")
+    return files[0].relative_to(SOURCE)
 
 
 def survives(mutant: Mutant) -> bool:
     """Whether the tests pass without the check."""
-    with tempfile.TemporaryDirectory() as place:
-        source = Path(place) / "src"
-        shutil.copytree(ROOT / "src", source)  # with what Python has compiled, which is good for all but one file
-        changed = source / PROTOCOL / mutant.file
-        changed.write_text(mutated(changed.read_text(), mutant))
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *shlex.split(mutant.tests)]
-        told = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, check=False)
+    file = find_file(mutant.slug)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "src"
+        # Compiled files are copied too: they are valid for all files but the one that changes.
+        shutil.copytree(SOURCE, source)
+        (source / file).write_text(mutant.apply((SOURCE / file).read_text()))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(source),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            [*command, *shlex.split(mutant.tests)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            check=False,
+        )
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{mutant.name}: the tests could not be run\n{done.stdout.decode()[-2000:]}")
+        output = done.stdout.decode()[-2000:]
+        raise RuntimeError(f"{mutant.name}: the tests could not be run\n{output}")
     return done.returncode == 0
 
 
-def mutated(text: str, mutant: Mutant) -> str:
-    """The file without the check, which must stand in it once."""
-    if text.count(mutant.text) != 1:
-        raise RuntimeError(f"{mutant.name}: its text stands {text.count(mutant.text)} times in {mutant.file}")
-    return text.replace(mutant.text, mutant.without)
-
-
 def main(words: list[str]) -> int:
-    """Try the mutants; the number of those that survive."""
-    chosen = [each for each in MUTANTS if not words or any(word in each.name for word in words)]
-    left = 0
-    for each in chosen:
-        lives = survives(each)
-        left += lives
-        print(f"{'SURVIVES' if lives else 'found   '}  {each.name}", flush=True)
-    print(f"{len(chosen)} mutants, {left} survive")
-    return left
+    """Try the mutants whose name contains one of the words; return how many survive."""
+    chosen = MUTANTS
+    if words:
+        chosen = tuple(mutant for mutant in MUTANTS if any(word in mutant.name for word in words))
+    survivors = 0
+    for mutant in chosen:
+        if survives(mutant):
+            survivors += 1
+            print(f"SURVIVES  {mutant.name}", flush=True)
+        else:
+            print(f"found     {mutant.name}", flush=True)
+    print(f"{len(chosen)} mutants, {survivors} survive")
+    return survivors
 
 
 if __name__ == "__main__":

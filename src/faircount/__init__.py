@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from faircount.analysis.ledger_file import LedgerFile as LedgerFile
     from faircount.analysis.run import run as run
     from faircount.auditing.runs import audit as audit
+    from faircount.client.participation import connect as connect
     from faircount.core.entropy import SeededStream as SeededStream
     from faircount.core.errors import FaircountError as FaircountError
     from faircount.estimation.result import Result as Result
-    from faircount.experiments.costs import costs as costs
     from faircount.mechanisms.decoys import Decoys as Decoys
     from faircount.mechanisms.gaussian import DPDG as DPDG
     from faircount.mechanisms.laplace import Laplace as Laplace
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from faircount.planning.compose import compose as compose
     from faircount.planning.plan import plan as plan
     from faircount.planning.privacy_report import privacy as privacy
-    from faircount.planning.privacy_report import statement as statement
-    from faircount.service.client import connect as connect
 
 __version__ = "0.2.0.dev0"
 
@@ -57,11 +55,9 @@ _HOMES = {
     "plan": "planning.plan",
     "privacy": "planning.privacy_report",
     "compose": "planning.compose",
-    "connect": "service.client",
-    "costs": "experiments.costs",
+    "connect": "client.participation",
     "register": "mechanisms.registry",
     "run": "analysis.run",
-    "statement": "planning.privacy_report",
 }
 
 __all__ = [*sorted(_HOMES)]

@@ -1,18 +1,19 @@
-// Reads {"surveys": [{"published": text, "people": [[token, position], ...]}, ...]} and prints what each person would
-// send, in hexadecimal; or, for parameters that the client refuses, the reason. Where a list of numbers stands in the
-// place of a position, the person lies: these are "proven" in the place of a vote.
+// Reads {"surveys": [{"published": text, "people": [[token, position], ...]}, ...]} and prints the
+// reports in hexadecimal or, for parameters that the client refuses, the reason. A list of numbers
+// in place of a position stands for a malicious client, which "proves" these numbers instead of a
+// vote.
 
 import { readFileSync } from "node:fs";
 
 import { hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { paramsDigest } from "../../src/faircount/web/client/digests.js";
 import { residue, uniformElements } from "../../src/faircount/web/client/field.js";
-import { invitation } from "../../src/faircount/web/client/invitation.js";
-import { believed } from "../../src/faircount/web/client/parameters.js";
+import { deriveInvitation } from "../../src/faircount/web/client/invitation.js";
+import { parseInvited } from "../../src/faircount/web/client/parameters.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
 import { systemRandom } from "../../src/faircount/web/client/random.js";
-import { freshKeyPair } from "../../src/faircount/web/client/sealing.js";
-import { prepared, submission } from "../../src/faircount/web/client/submission.js";
+import { generateKeyPair } from "../../src/faircount/web/client/encryption.js";
+import { createReport, encodeReport } from "../../src/faircount/web/client/report.js";
 
 const asked = JSON.parse(readFileSync(0));
 const answers = [];
@@ -23,12 +24,14 @@ console.log(JSON.stringify(answers));
 
 async function answer(published, people) {
   try {
-    const params = await believed(published, await paramsDigest(published));
+    const params = await parseInvited(published, await paramsDigest(published));
     const bodies = [];
     for (const [token, position] of people) {
-      const guest = await invitation(unhex(token), params.digest);
-      const made = Array.isArray(position) ? lie(params, guest, position) : submission(params, guest, position, systemRandom);
-      bodies.push(hex((await made).body));
+      const guest = await deriveInvitation(unhex(token), params.digest);
+      const made = Array.isArray(position)
+        ? forgeReport(params, guest, position)
+        : createReport(params, guest, position, systemRandom);
+      bodies.push(hex((await made).message));
     }
     return { bodies };
   } catch (problem) {
@@ -36,10 +39,10 @@ async function answer(published, people) {
   }
 }
 
-async function lie(params, guest, numbers) {
+async function forgeReport(params, guest, numbers) {
   const { form } = params.drawn;
   const bits = numbers.map((value) => Number(residue(BigInt(value), params.q)));
   const blind = uniformElements(params.q, form.degree, systemRandom).map(Number);
   const row = prove(form, bits, blind).map(BigInt);
-  return prepared(params, guest, row, systemRandom(16), await freshKeyPair(), systemRandom);
+  return encodeReport(params, guest, row, systemRandom(16), await generateKeyPair(), systemRandom);
 }

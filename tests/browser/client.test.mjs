@@ -6,7 +6,7 @@ import test from "node:test";
 
 import { hex } from "../../src/faircount/web/client/bytes.js";
 import { encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
-import { ANSWERS, decode, encode } from "../../src/faircount/web/client/codec.js";
+import { REPLIES, decode, encode } from "../../src/faircount/web/client/codec.js";
 import { sha256 } from "../../src/faircount/web/client/digests.js";
 import { uniformElements } from "../../src/faircount/web/client/field.js";
 import { MECHANISMS } from "../../src/faircount/web/client/mechanisms.js";
@@ -19,9 +19,10 @@ import { laplaceTable } from "../../src/faircount/web/client/tables.js";
 import { NOT_OURS, REPLAYS } from "./replay.mjs";
 
 const FOLDER = new URL("../../test_vectors/", import.meta.url);
-const NAMES = readdirSync(FOLDER).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5));
+const FILES = readdirSync(FOLDER).filter((file) => file.endsWith(".json"));
+const NAMES = FILES.map((file) => file.slice(0, -5)).filter((name) => !NOT_OURS.includes(name));
 
-for (const name of NAMES.filter((each) => !NOT_OURS.includes(each))) {
+for (const name of NAMES) {
   test(`known answers: ${name}`, async () => {
     const { cases } = JSON.parse(readFileSync(new URL(`${name}.json`, FOLDER)));
     assert.ok(cases.length > 0);
@@ -31,38 +32,48 @@ for (const name of NAMES.filter((each) => !NOT_OURS.includes(each))) {
 
 test("bytes that are no message are refused, for a message that this client reads", async () => {
   const path = [new Uint8Array(32)];
-  const fields = { survey: new Uint8Array(16), body_hash: path[0], index: 0, size: 2, path, signature: new Uint8Array(64) };
-  const good = await encode("Accepted", fields);
+  const good = await encode("Acknowledgement", acknowledgement(path));
   const body = good.slice(0, -8);
   const longList = body.slice();
   longList.set([255, 255, 255, 255], 2 + 16 + 32 + 8);
   const checked = [body.slice(0, -1), Uint8Array.from([...body, 0]), longList];
-  const bad = await Promise.all(checked.map(async (each) => join(each, (await sha256(each)).slice(0, 8))));
+  const bad = await Promise.all(checked.map(withChecksum));
   assert.equal((await decode(good)).size, 2);
-  for (const bytes of [...bad, good.slice(0, -1), join(good, [0]), changed(good, 20), changed(good, 0)]) {
+  bad.push(good.slice(0, -1), join(good, [0]), changed(good, 20), changed(good, 0));
+  for (const bytes of bad) {
     await assert.rejects(decode(bytes), Refusal, hex(bytes.slice(0, 4)));
   }
 });
 
-test("what S1 has not signed yet costs no long list: paths end, and other kinds are refused unread", async () => {
-  const [survey, hash] = [new Uint8Array(16), new Uint8Array(32)];
+test("unsigned replies cannot carry long lists, and other kinds are refused unread", async () => {
+  const survey = new Uint8Array(16);
+  const hash = new Uint8Array(32);
   const accepted = (count) => {
-    const path = new Array(count).fill(hash);
-    return encode("Accepted", { survey, body_hash: hash, index: 0, size: 2, path, signature: new Uint8Array(64) });
+    return encode("Acknowledgement", acknowledgement(new Array(count).fill(hash)));
   };
-  assert.equal((await decode(await accepted(32), ANSWERS)).path.length, 32);
-  await assert.rejects(decode(await accepted(33), ANSWERS), Refusal);
-  const ended = await encode("Aborted", { survey, reason: hash, spent: 0 });
+  assert.equal((await decode(await accepted(32), REPLIES)).path.length, 32);
+  await assert.rejects(decode(await accepted(33), REPLIES), Refusal);
+  const fields = { survey, code: 1, numbers: [], detail: hash, by: 0, spent: 0 };
+  const ended = await encode("Aborted", fields);
   assert.equal((await decode(ended)).name, "Aborted");
-  await assert.rejects(decode(ended, ANSWERS), Refusal);
+  await assert.rejects(decode(ended, REPLIES), Refusal);
 });
 
+const acknowledgement = (path) => ({
+  survey: new Uint8Array(16),
+  body_hash: new Uint8Array(32),
+  index: 0,
+  size: 2,
+  path,
+  signature: new Uint8Array(64),
+});
+const withChecksum = async (content) => join(content, (await sha256(content)).slice(0, 8));
 const join = (one, other) => Uint8Array.from([...one, ...other]);
 const changed = (bytes, at) => bytes.map((byte, index) => (index === at ? byte ^ 1 : byte));
 
 test("keys of canonical JSON stand in the order of code points, not of UTF-16 units", () => {
-  const written = new TextDecoder().decode(encodeJson({ "\u{1f600}": 1, "\uff5e": 2, b: 3, a: 4, ab: 5 }));
-  assert.equal(written, '{"a":4,"ab":5,"b":3,"\uff5e":2,"\u{1f600}":1}');
+  const bytes = encodeJson({ "\u{1f600}": 1, "\uff5e": 2, b: 3, a: 4, ab: 5 });
+  assert.equal(new TextDecoder().decode(bytes), '{"a":4,"ab":5,"b":3,"\uff5e":2,"\u{1f600}":1}');
   assert.throws(() => encodeJson("\ud800"), Refusal);
 });
 
@@ -70,10 +81,11 @@ test("heads are binomial: every random byte counted once", () => {
   for (const [coins, wanted] of [[3, [1, 3, 3, 1]], [8, [1, 8, 28, 56, 70, 56, 28, 8, 1]]]) {
     const found = new Array(coins + 1).fill(0);
     for (let byte = 0; byte < 256; byte += 1) {
-      const [, count] = MECHANISMS.decoys.vector({ each: coins }, 2, 0, () => Uint8Array.of(byte));
+      const random = () => Uint8Array.of(byte);
+      const [, count] = MECHANISMS.decoys.vector({ coinsPerUser: coins }, 2, 0, random);
       found[Number(count)] += 1;
     }
-    assert.deepEqual(found, wanted.map((each) => (each * 256) / 2 ** coins));
+    assert.deepEqual(found, wanted.map((ways) => (ways * 256) / 2 ** coins));
   }
 });
 
@@ -101,7 +113,8 @@ test("less noise than planned costs epsilon, more costs nothing", () => {
 test("large requests for random bytes are filled to the end", () => {
   const bytes = systemRandom(200_000);
   const last = bytes.slice(-1000);
-  assert.ok(new Set(last).size > 200); // 1,000 uniform bytes miss more than 56 values with probability below 10^-20
+  // 1,000 uniform bytes miss more than 56 values with probability below 10^-20.
+  assert.ok(new Set(last).size > 200);
 });
 
 const LARGEST = 4294967291; // the largest prime below 2^32
@@ -109,8 +122,8 @@ const LARGEST = 4294967291; // the largest prime below 2^32
 test("products of residues are exact up to the largest modulus", () => {
   for (const q of [2, 3, 65537, 67108859, 67108864, 67108879, 2147483647, LARGEST]) {
     const near = [0, 1, 2, 65535, 65536, 65537, 2 ** 26, 2 ** 31, q >> 1, q - 65537, q - 2, q - 1];
-    const values = near.filter((each) => each >= 0 && each < q);
-    for (let at = 0; at < 500; at += 1) values.push(Number(uniformElements(BigInt(q), 1, systemRandom)[0]));
+    const values = near.filter((value) => value >= 0 && value < q);
+    values.push(...uniformElements(BigInt(q), 500, systemRandom).map(Number));
     for (const [at, a] of values.entries()) {
       for (const b of [...values.slice(0, 12), values[values.length - 1 - at]]) {
         assert.equal(BigInt(times(a, b, q)), (BigInt(a) * BigInt(b)) % BigInt(q), `${a} ${b} ${q}`);
@@ -119,26 +132,29 @@ test("products of residues are exact up to the largest modulus", () => {
   }
 });
 
-test("a proof in the largest field is exact: h Z = f (f - 1), and f passes through the bits", () => {
+test("a proof in the largest field is exact: h Z = f (f - 1), and f has the bits as values", () => {
   const form = reportForm(BigInt(LARGEST), 30, 5, 1000);
   const bits = Array.from({ length: 35 }, (_, at) => Number(at === 29 || at % 3 === 1));
   const blind = uniformElements(BigInt(LARGEST), form.degree, systemRandom).map(Number);
   const row = prove(form, bits, blind);
   assert.equal(row.length, form.width);
   const z = vanishing(35, LARGEST);
-  const value = (polynomial, x) => polynomial.reduceRight((sum, each) => (sum * x + BigInt(each)) % BigInt(LARGEST), 0n);
+  const q = BigInt(LARGEST);
+  const value = (polynomial, x) =>
+    polynomial.reduceRight((sum, coefficient) => (sum * x + BigInt(coefficient)) % q, 0n);
   const through = interpolation(bits, z, LARGEST);
   bits.forEach((bit, at) => assert.equal(value(through, BigInt(at)), BigInt(bit)));
   for (const x of [35n, 1000n, 4294967290n]) {
-    const f = (value(through, x) + value(z, x) * value(blind, x)) % BigInt(LARGEST);
+    const f = (value(through, x) + value(z, x) * value(blind, x)) % q;
     const h = value(row.slice(35 + form.degree), x);
-    assert.equal((f * (f + BigInt(LARGEST) - 1n)) % BigInt(LARGEST), (h * value(z, x)) % BigInt(LARGEST));
+    assert.equal((f * (f + q - 1n)) % q, (h * value(z, x)) % q);
   }
 });
 
 test("words that would make elements unequally likely are drawn again", () => {
   const words = [new Uint8Array(8).fill(255), Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 9)];
-  assert.deepEqual(uniformElements(7n, 1, () => words.shift()), [2n]); // 2^64 - 1 is one of the two words left over
+  // 2^64 - 1 is one of the two words left over.
+  assert.deepEqual(uniformElements(7n, 1, () => words.shift()), [2n]);
   assert.equal(words.length, 0);
 });
 
@@ -146,7 +162,8 @@ test("the coins in a report are fair: every random byte counted once", () => {
   const form = reportForm(223n, 3, 3, 10);
   const found = new Array(8).fill(0);
   for (let byte = 0; byte < 256; byte += 1) {
-    const row = MECHANISMS["placed-coins"].vector({ form }, 3, 1, (size) => new Uint8Array(size).fill(size === 1 ? byte : 0));
+    const random = (size) => new Uint8Array(size).fill(size === 1 ? byte : 0);
+    const row = MECHANISMS["placed-coins"].vector({ form }, 3, 1, random);
     assert.deepEqual(row.slice(0, 3), [0n, 1n, 0n]);
     found[Number(row[3] * 4n + row[4] * 2n + row[5])] += 1;
   }

@@ -1,4 +1,4 @@
-"""A real Chromium, the system's own (`make browser` finds or installs it), and a trial survey on loopback."""
+"""A real Chromium (`make browser` finds or installs it), and both servers on loopback."""
 
 import asyncio
 import json
@@ -17,6 +17,8 @@ from axe_playwright_python.sync_playwright import Axe
 from in_process import Pair, in_process
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
+from faircount.client.invitation_codes import Code
+from faircount.client.participation import connect
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError
 from faircount.dashboard.app import dashboard_app
@@ -24,16 +26,21 @@ from faircount.dashboard.surveys import Surveys
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, Invitation, Keys, SurveyParameters, propose
 from faircount.protocol.wire.signing import SigningKey
-from faircount.service.aggregator_app import aggregator_app
-from faircount.service.client import connect
-from faircount.service.codes import Code
-from faircount.service.coordinator_app import coordinator_app
+from faircount.server.aggregator.app import aggregator_app
+from faircount.server.coordinator.app import coordinator_app
 from faircount.storage import states
 
 ROOT = Path(__file__).parents[2]
 ORIGIN = "http://localhost:9"  # nothing listens there: every request is answered by the test
-POLICY = "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP unprotected.example 127.0.0.1"]
+POLICY = (
+    "default-src 'none'; script-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--host-resolver-rules=MAP unprotected.example 127.0.0.1",
+]
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 KEY = "key-of-this-test"
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -47,7 +54,7 @@ expect.set_options(timeout=30_000)  # a busy machine is slow: only a failure wai
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Not for the whole session: while the driver lives, no other test of this process could run an event loop."""
+    """Per module: while the driver lives, no other test of this process can run an event loop."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=found_chromium(), args=ARGUMENTS)
         yield browser
@@ -60,12 +67,14 @@ def found_chromium() -> str:
         for folder in ("/usr/bin", "/usr/local/bin", "/snap/bin"):
             if (path := Path(folder, name)).exists():
                 return str(path)
-    raise FaircountError("the tests of the page need Chromium: run make browser, or install the package chromium")
+    raise FaircountError(
+        "the tests of the page need Chromium: run make browser, or install the package chromium"
+    )
 
 
 @pytest.fixture
 def library_page(chromium: Browser) -> Iterator[Page]:
-    """An empty page under a strict policy, at an origin that serves the files of this repository."""
+    """An empty page under a strict policy; its origin serves the files of this repository."""
     page = chromium.new_page()
     page.route("**/*", _from_disk)
     page.goto(ORIGIN)
@@ -87,7 +96,7 @@ def proven(users: int) -> ServerLaplace:
 
 @dataclass
 class Trial:
-    """S1 on loopback and S2 behind it, in a thread of their own; the methods are for the test's thread."""
+    """Both servers in a thread of their own; the methods are called from the test's thread."""
 
     loop: asyncio.AbstractEventLoop
     pair: Pair
@@ -100,7 +109,9 @@ class Trial:
         return self.does(self.start(app, port))
 
     async def start(self, app: Any, port: int = 0) -> str:
-        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
+        )
         self.servers.append((server, asyncio.create_task(server.serve())))
         while not server.started:
             await asyncio.sleep(0.01)
@@ -115,7 +126,7 @@ class Trial:
         return asyncio.run_coroutine_threadsafe(action, self.loop).result(60)
 
     def create(self, users: int = 6, *, opened: bool = True, **terms: Any) -> list[str]:
-        """A new survey, with proven reports as surveys are by default; the links of its invitations.
+        """Create a survey with proven reports, the default; returns the links of its invitations.
 
         Its noise is nothing but once in 10^9 surveys.
         """
@@ -125,24 +136,30 @@ class Trial:
         mechanism = terms.pop("mechanism", None) or proven(users)
         entropy = SystemEntropy()
         params = propose(
-            mechanism, await self._keys(), survey=entropy.bytes(16), topology=SERVERS, **{**WORDS, **terms}
+            mechanism,
+            await self._keys(),
+            survey=entropy.bytes(16),
+            topology=SERVERS,
+            **{**WORDS, **terms},
         )
         invitations = [Invitation.issue(params.digest, entropy) for _ in range(users)]
         self.params.append(params)
-        await self.pair.to_s2.put("/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5})
+        await self.pair.to_s2.put(
+            "/v1/populations/customers", json={"epsilon": 10_000.0, "delta": 0.5}
+        )
         for client in (self.pair.to_s1, self.pair.to_s2):
             (await client.put(self.path, content=params.published)).raise_for_status()
         access = b"".join(each.access for each in invitations)
-        guests = b"".join(each.user + each.sealing_key for each in invitations)
+        guests = b"".join(each.user + each.enrolment_mac_key for each in invitations)
         (await self.pair.to_s1.put(f"{self.path}/invited/0", content=access)).raise_for_status()
-        (await self.pair.to_s2.put(f"{self.path}/guests/0", content=guests)).raise_for_status()
+        (await self.pair.to_s2.put(f"{self.path}/invited/0", content=guests)).raise_for_status()
         if opened:
             await self._open()
         return [Code(params.survey, each).link(self.address) for each in invitations]
 
     async def _keys(self) -> Keys:
-        first = (await self.pair.to_s1.post("/v1/offers")).json()
-        second = (await self.pair.to_s2.post("/v1/offers")).json()
+        first = (await self.pair.to_s1.post("/v1/survey-keys")).json()
+        second = (await self.pair.to_s2.post("/v1/survey-keys")).json()
         named = (
             first["signing_key"],
             second["signing_key"],
@@ -167,12 +184,12 @@ class Trial:
         return self.does(self._close())
 
     def settle(self) -> None:
-        """S1 and S2 say to each other what is due."""
-        self.does(self.pair.scheduler.once())
+        """The coordinator and the aggregator say to each other what is due."""
+        self.does(self.pair.scheduler.run_once())
 
     async def _close(self) -> dict[str, Any]:
         (await self.pair.to_s1.post(f"{self.path}/close", json={})).raise_for_status()
-        await self.pair.scheduler.once()
+        await self.pair.scheduler.run_once()
         return (await self.pair.to_s1.get(f"{self.path}/result")).json()
 
     def answers(self, links: Sequence[str], item: str) -> None:
@@ -184,7 +201,7 @@ class Trial:
                 part.server.close()
 
     def signing_key(self) -> SigningKey:
-        """S1's key of the newest survey."""
+        """The coordinator's key of the newest survey."""
         return self.does(self._signing_key())
 
     async def _signing_key(self) -> SigningKey:
@@ -213,7 +230,9 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     """Both servers, for as many surveys as the tests like."""
     ready: list[Trial] = []
     told, done = threading.Event(), threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(_serve(tmp_path_factory.mktemp("trial"), ready, told, done)))
+    thread = threading.Thread(
+        target=lambda: asyncio.run(_serve(tmp_path_factory.mktemp("trial"), ready, told, done))
+    )
     thread.start()
     if not told.wait(60):
         raise FaircountError("the trial's servers do not start")
@@ -222,7 +241,9 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     thread.join(30)
 
 
-async def _serve(folder: Path, ready: list[Trial], told: threading.Event, done: threading.Event) -> None:
+async def _serve(
+    folder: Path, ready: list[Trial], told: threading.Event, done: threading.Event
+) -> None:
     async with in_process(folder) as pair:
         trial = Trial(asyncio.get_running_loop(), pair)
         trial.address = await trial.start(coordinator_app(pair.s1))
@@ -251,18 +272,22 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 def _look_at(page: Page, name: str) -> None:
     for width, size in LOOKS.items():
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        ), name
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             found = Axe().run(page, options=RULES).response["violations"]
-            assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == [], name
+            assert [
+                (each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found
+            ] == [], name
             if SHOTS:
                 page.screenshot(path=Path(SHOTS, f"{name}-{width}-{scheme}.png"), full_page=True)
 
 
 @pytest.fixture
 def look_at() -> Callable[[Page, str], None]:
-    """In light and dark, on desktop and phone: axe finds nothing, nothing is wider than the screen; and pictures."""
+    """Checks with axe that a page is accessible and fits, on desktop and phone, light and dark."""
     return _look_at
 
 
@@ -277,20 +302,27 @@ class Owner:
     def creates(self, name: str, **change: str) -> list[str]:
         """A survey that is open; the links of its invitations."""
         self.surveys.create({**FORM, "name": name, **change})
-        self.surveys.wish(name, "open", {})
+        self.surveys.request(name, "open", {})
         survey = self.surveys.survey(name)
-        return [each.code.link(survey.owner.public_address) for each in survey.invited()]
+        return [each.code.link(survey.owner.public_address) for each in survey.invitees()]
 
     def ends(self, name: str) -> None:
         """Close it, and let both servers count."""
-        self.surveys.wish(name, "close", {"state": "submitting", "attempt": 0})
+        self.surveys.request(name, "close", {"state": "submitting", "attempt": 0})
         self.trial.settle()
 
 
 FORM = {
-    "question": "How do you come to work?", "items": "By bicycle\nBy bus\nOn foot", "users": "8", "absent": "0.5",
-    "epsilon": "40", "delta": "1e-6", "hours": "72", "owner": "Aldmoor Council", "purpose": "to plan the buses",
-}  # fmt: skip
+    "question": "How do you come to work?",
+    "items": "By bicycle\nBy bus\nOn foot",
+    "users": "8",
+    "absent": "0.5",
+    "epsilon": "40",
+    "delta": "1e-6",
+    "hours": "72",
+    "owner": "Aldmoor Council",
+    "purpose": "to plan the buses",
+}
 
 
 @pytest.fixture(scope="session")
@@ -298,7 +330,10 @@ def owner(trial: Trial, tmp_path_factory: pytest.TempPathFactory) -> Owner:
     """An owner with a dashboard that runs."""
     folder = tmp_path_factory.mktemp("owner")
     addresses = trial.address, trial.serve(aggregator_app(trial.pair.s2))
-    known = [{"address": at, "token": token} for at, token in zip(addresses, trial.pair.owner_tokens, strict=True)]
+    known = [
+        {"address": at, "token": token}
+        for at, token in zip(addresses, trial.pair.owner_tokens, strict=True)
+    ]
     (folder / "servers.json").write_text(json.dumps(dict(zip(("s1", "s2"), known, strict=True))))
     surveys = Surveys(folder / "surveys", folder / "servers.json")
     with socket.create_server(("127.0.0.1", 0)) as found:

@@ -1,4 +1,5 @@
-// Reads {"surveys": [{"published": text, "included": n, "counts": [...]}, ...]} and prints the estimates of each.
+// Reads {"surveys": [{"published": text, "included": n, "counts": [...]}, ...]} and prints the
+// estimates of each.
 
 import { readFileSync } from "node:fs";
 
@@ -9,6 +10,7 @@ import { parse } from "../../src/faircount/web/client/parameters.js";
 const { surveys } = JSON.parse(readFileSync(0));
 const found = [];
 for (const { published, included, counts } of surveys) {
-  found.push(estimates(await parse(textBytes(published)), { included, counts: counts.map(BigInt) }));
+  const params = await parse(textBytes(published));
+  found.push(estimates(params, { included, counts: counts.map(BigInt) }));
 }
 console.log(JSON.stringify(found));

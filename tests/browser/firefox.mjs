@@ -1,4 +1,5 @@
-// Known answers in Firefox, outside make test: `make firefox`. Fails where the client says something else than they do.
+// Known answers in Firefox, outside make test: `make firefox`. Fails where the client says
+// something else than they do.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -14,7 +15,10 @@ const WORK = `(async () => {
   const { checkBrowser } = await import("/src/faircount/web/page/browser_check.js");
   await checkBrowser();
   const { replayAll } = await import("/tests/browser/replay.mjs");
-  const read = async (name) => [name.slice(0, -5), await (await fetch("/test_vectors/" + name)).json()];
+  const read = async (name) => {
+    const response = await fetch("/test_vectors/" + name);
+    return [name.slice(0, -5), await response.json()];
+  };
   const files = Object.fromEntries(await Promise.all(${JSON.stringify(names)}.map(read)));
   return JSON.stringify(await replayAll(files));
 })()`;
@@ -31,20 +35,22 @@ function serve() {
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
 }
 
-async function replayed(tell, page) {
+async function replay(tell, page) {
   const { capabilities } = await tell("session.new", { capabilities: {} });
   const { context } = await tell("browsingContext.create", { type: "tab" });
   await tell("browsingContext.navigate", { context, url: page, wait: "complete" });
-  const said = await tell("script.evaluate", { expression: WORK, target: { context }, awaitPromise: true });
-  if (said.type !== "success") throw new Error(said.exceptionDetails.text);
-  return { version: capabilities.browserVersion, ...JSON.parse(said.result.value) };
+  const script = { expression: WORK, target: { context }, awaitPromise: true };
+  const answer = await tell("script.evaluate", script);
+  if (answer.type !== "success") throw new Error(answer.exceptionDetails.text);
+  return { version: capabilities.browserVersion, ...JSON.parse(answer.result.value) };
 }
 
 const server = await serve();
 await withFirefox(async (tell) => {
-  const { version, cases, problems } = await replayed(tell, `http://localhost:${server.address().port}/`);
-  console.log(`Firefox ${version}: ${cases} known answers, ${problems.length} of them not as they should be`);
-  problems.forEach((each) => console.log(each));
+  const page = `http://localhost:${server.address().port}/`;
+  const { version, cases, problems } = await replay(tell, page);
+  console.log(`Firefox ${version}: ${cases} known answers, ${problems.length} wrong`);
+  problems.forEach((problem) => console.log(problem));
   process.exitCode = problems.length || cases < 120 ? 1 : 0;
 });
 process.exit();

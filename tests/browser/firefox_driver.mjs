@@ -1,13 +1,19 @@
-// Firefox without a window, told what to do through WebDriver BiDi, which it speaks by itself: no driver is needed.
+// Firefox without a window, told what to do through WebDriver BiDi, which it speaks by itself: no
+// driver is needed.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Start Firefox with a profile of its own, let `work(tell)` give it commands, and end it whatever happens. */
+/**
+ * Start Firefox with a profile of its own, let `work(tell)` give it commands, and end it whatever
+ * happens.
+ */
 export async function withFirefox(work) {
-  if (!globalThis.WebSocket) throw new Error("this needs Node 22, or Node 20.10 with --experimental-websocket");
+  if (!globalThis.WebSocket) {
+    throw new Error("use Node 22, or Node 20.10 with --experimental-websocket");
+  }
   const profile = mkdtempSync(join(tmpdir(), "faircount-firefox-"));
   const { firefox, address } = start(profile);
   try {
@@ -21,10 +27,12 @@ export async function withFirefox(work) {
 
 /** Firefox, and the address at which it listens. */
 function start(profile) {
-  const firefox = spawn("firefox-esr", ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port=0"]);
+  const options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port=0"];
+  const firefox = spawn("firefox-esr", options);
   const address = new Promise((resolve, reject) => {
-    firefox.on("error", () => reject(new Error("Firefox was not found: install the package firefox-esr")));
-    firefox.on("exit", (code) => reject(new Error(`Firefox ended with code ${code} before it listened`)));
+    const fail = (message) => reject(new Error(message));
+    firefox.on("error", () => fail("Firefox was not found: install the package firefox-esr"));
+    firefox.on("exit", (code) => fail(`Firefox ended with code ${code} before it listened`));
     firefox.stderr.on("data", (text) => {
       const found = /WebDriver BiDi listening on (ws:\S+)/.exec(text);
       if (found) resolve(`${found[1]}/session`);

@@ -1,7 +1,7 @@
 """A survey in a real Firefox with real servers, outside `make test`: `make firefox`.
 
-The file is not named test_...: pytest collects it only where it is named. Keys and the mouse are those of a person:
-Firefox finds what to click by role and name, as a screen reader does.
+The file is not named test_..., so that pytest collects it only on request. The test clicks as a
+person does: Firefox finds what to click by role and name, like a screen reader.
 """
 
 import json
@@ -62,7 +62,11 @@ class Person:
     def is_offline(self, yes: bool) -> None:
         """Cut the network of all tabs of this person, or give it back."""
         conditions = {"type": "offline"} if yes else None
-        self.firefox.tell("emulation.setNetworkConditions", networkConditions=conditions, userContexts=[self.storage])
+        self.firefox.tell(
+            "emulation.setNetworkConditions",
+            networkConditions=conditions,
+            userContexts=[self.storage],
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class Tab:
     context: str
 
     def goes_to(self, address: str) -> None:
-        self.firefox.tell("browsingContext.navigate", context=self.context, url=address, wait="complete")
+        self.firefox.tell(
+            "browsingContext.navigate", context=self.context, url=address, wait="complete"
+        )
 
     def closes(self) -> None:
         self.firefox.tell("browsingContext.close", context=self.context)
@@ -81,7 +87,9 @@ class Tab:
     def says(self, expression: str) -> str:
         """The value of an expression on the page, which is a text."""
         target = {"context": self.context}
-        said = self.firefox.tell("script.evaluate", expression=expression, target=target, awaitPromise=True)
+        said = self.firefox.tell(
+            "script.evaluate", expression=expression, target=target, awaitPromise=True
+        )
         return str(said["result"]["value"])
 
     def sees(self, title: str) -> None:
@@ -92,7 +100,12 @@ class Tab:
         """Click on what assistive technology knows by this role and name, once it is there."""
         at = self._found(role, name)
         self._calls("(each) => each.scrollIntoView({ block: 'center' })", at)
-        moves = {"type": "pointerMove", "x": 0, "y": 0, "origin": {"type": "element", "element": at}}
+        moves = {
+            "type": "pointerMove",
+            "x": 0,
+            "y": 0,
+            "origin": {"type": "element", "element": at},
+        }
         press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         mouse = {"type": "pointer", "id": "mouse", "actions": [moves, *press]}
         self.firefox.tell("input.performActions", context=self.context, actions=[mouse])
@@ -100,7 +113,9 @@ class Tab:
     def _found(self, role: str, name: str) -> dict[str, str]:
         wanted = {"type": "accessibility", "value": {"role": role, "name": name}}
         for _ in range(SECONDS * 10):
-            nodes = self.firefox.tell("browsingContext.locateNodes", context=self.context, locator=wanted)["nodes"]
+            nodes = self.firefox.tell(
+                "browsingContext.locateNodes", context=self.context, locator=wanted
+            )["nodes"]
             if nodes:
                 return {"sharedId": nodes[0]["sharedId"]}
             time.sleep(0.1)
@@ -109,7 +124,11 @@ class Tab:
     def _calls(self, function: str, node: dict[str, str]) -> None:
         target = {"context": self.context}
         self.firefox.tell(
-            "script.callFunction", functionDeclaration=function, arguments=[node], target=target, awaitPromise=True
+            "script.callFunction",
+            functionDeclaration=function,
+            arguments=[node],
+            target=target,
+            awaitPromise=True,
         )
 
 
@@ -127,7 +146,9 @@ def wait_for(look: Any, wanted: str) -> None:
 def firefox() -> Iterator[Firefox]:
     """A Firefox that ends with the test."""
     command = ["node", "--experimental-websocket", str(PIPE)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as pipe:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as pipe:
         made = Firefox(pipe)
         made.tell("session.new", capabilities={})
         yield made
@@ -151,27 +172,31 @@ def test_a_survey_in_firefox_gives_the_right_sum(trial, firefox: Firefox) -> Non
     for person, link, item in zip(people, links, ITEMS, strict=False):
         tab = person.visits(link)
         answers(tab, item)
-        tab.sees("Thank you. Your answer has arrived")
+        tab.sees("Thank you! Your answer has arrived")
         tab.closes()
     trial.answers(links[PEOPLE : PEOPLE + CLIENTS], "Carrow")
     result = trial.close()
     assert result["included"] == PEOPLE + CLIENTS
     assert [each["count"] for each in result["counts"]] == [1, 1, 1 + CLIENTS]
     tab = people[1].visits(links[1])
-    tab.sees("You were counted")
-    rows = tab.says("[...document.querySelectorAll('tbody tr')].map((each) => each.textContent).join('|')")
+    tab.sees("Your answer was counted")
+    rows = tab.says(
+        "[...document.querySelectorAll('tbody tr')].map((each) => each.textContent).join('|')"
+    )
     assert re.search(r"Carrow\s*75\s%", rows)
     stranger = firefox.person().visits(links[-1])
     stranger.sees("This survey is closed")
 
 
-def test_a_tab_closed_before_its_answer_was_sent_comes_back_with_it(trial, firefox: Firefox) -> None:
+def test_a_tab_closed_before_its_answer_was_sent_comes_back_with_it(
+    trial, firefox: Firefox
+) -> None:
     (link, *_), person = trial.create(), firefox.person()
     tab = person.visits(link)
     tab.sees("Aldmoor Council asks")
     person.is_offline(True)
     answers(tab, "Brackwater")
-    tab.sees("Kept on this device, not sent yet")
+    tab.sees("Saved on this device, not sent yet")
     address = tab.says("location.href")
     assert "#" not in address  # the token has left the address bar
     assert trial.status()["users"] == 0
@@ -179,7 +204,10 @@ def test_a_tab_closed_before_its_answer_was_sent_comes_back_with_it(trial, firef
     person.is_offline(False)
     tab = person.visits(address)
     tab.clicks("button", "Show: Where do you live?")
-    tab.sees("Thank you. Your answer has arrived")
+    tab.sees("Thank you! Your answer has arrived")
     assert trial.status()["users"] == 1
-    tab.clicks("button", "Was I counted?")
-    wait_for(lambda: tab.says("document.querySelector('p[role=status]').textContent"), "There is no result yet.")
+    tab.clicks("button", "Was my answer counted?")
+    wait_for(
+        lambda: tab.says("document.querySelector('p[role=status]').textContent"),
+        "There is no result yet.",
+    )

@@ -1,31 +1,45 @@
-// Replays test_vectors/ with the browser's client, in Node and in a browser: one function for each file, called with
-// each of its cases; it throws where the client says something else.
+// Replays test_vectors/ with the browser's client, in Node and in a browser: one function per file,
+// which is called with every case and throws where the client computes something else.
 
-import { decode as decodeJson, encode as encodeJson } from "../../src/faircount/web/client/canonical_json.js";
+import {
+  decode as decodeJson, encode as encodeJson,
+} from "../../src/faircount/web/client/canonical_json.js";
 import { bytesText, hex, textBytes, unhex } from "../../src/faircount/web/client/bytes.js";
 import { decode, encode, KNOWN } from "../../src/faircount/web/client/codec.js";
-import { entryLeaf, paramsDigest, rootOfPath, sha256 } from "../../src/faircount/web/client/digests.js";
+import {
+  entryLeaf, paramsDigest, rootOfPath, sha256,
+} from "../../src/faircount/web/client/digests.js";
 import { expand, pack, subtract, unpack } from "../../src/faircount/web/client/field.js";
-import { entryMac, invitation, sealingKey } from "../../src/faircount/web/client/invitation.js";
-import { believed, parse } from "../../src/faircount/web/client/parameters.js";
+import {
+  deriveInvitation, enrolmentMacKey, entryMac,
+} from "../../src/faircount/web/client/invitation.js";
+import { parseInvited, parse } from "../../src/faircount/web/client/parameters.js";
 import { decoysDelta, samplingDelta } from "../../src/faircount/web/client/privacy.js";
 import { prove } from "../../src/faircount/web/client/proof.js";
 import { Refusal } from "../../src/faircount/web/client/refusal.js";
-import { agree, deriveKey, keyInfo, open, seal, secretKey } from "../../src/faircount/web/client/sealing.js";
-import { acknowledges, statementOf, verify } from "../../src/faircount/web/client/signing.js";
-import { prepared } from "../../src/faircount/web/client/submission.js";
+import { 
+  agreeSecret, decrypt, deriveKey, encrypt, importSecretKey, keyInfo,
+} from "../../src/faircount/web/client/encryption.js";
+import {
+  verifyAcknowledgement, verifyStatement, verify,
+} from "../../src/faircount/web/client/signatures.js";
+import { encodeReport } from "../../src/faircount/web/client/report.js";
 import { vanishing } from "../../src/faircount/web/client/small_field.js";
 import { laplaceTable, lookup, tableDigest } from "../../src/faircount/web/client/tables.js";
-import { accepts, answersOf, blindedAt, fieldOf, pointOf, valueAt } from "./verifier.mjs";
+import { accepts, blindedAt, fieldOf, pointOf, valueAt, verifierShareOf } from "./verifier.mjs";
 
-/** Files of which a person's client in the `servers` topology needs nothing. */
-export const NOT_OURS = ["shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "placed_coins"];
+/** Files that a participant's client in the `servers` topology does not need. */
+export const NOT_OURS = [
+  "shamir", "bad_shamir", "masks", "graphs", "sets", "explicit_users", "placed_coins",
+];
 
 const ONE = 1n << 128n;
 
 function equal(found, wanted, what) {
   const [left, right] = [found, wanted].map((value) => JSON.stringify(value));
-  if (left !== right) throw new Error(`${what}: ${left.slice(0, 80)} instead of ${right.slice(0, 80)}`);
+  if (left !== right) {
+    throw new Error(`${what}: ${left.slice(0, 80)} instead of ${right.slice(0, 80)}`);
+  }
 }
 
 async function refused(action, what) {
@@ -50,7 +64,7 @@ const bigs = (values) => values.map((value) => BigInt(value));
 export const REPLAYS = {
   async known_answer(one) {
     const publicB = await publicOf(one.secret_b);
-    const shared = await agree(await secretKey(unhex(one.secret_a)), publicB);
+    const shared = await agreeSecret(await importSecretKey(unhex(one.secret_a)), publicB);
     const key = await deriveKey(shared, unhex(one.salt), unhex(one.info));
     equal(hex(key), one.key, "key");
     const row = await expand(key, BigInt(one.q), one.count);
@@ -62,13 +76,13 @@ export const REPLAYS = {
     const parts = [unhex(one.survey), one.attempt, one.sender, one.receiver, unhex(one.context)];
     const info = keyInfo(one.purpose, ...parts);
     equal(hex(info), one.info, "info");
-    const shared = await agree(await secretKey(unhex(one.secret)), unhex(one.public));
+    const shared = await agreeSecret(await importSecretKey(unhex(one.secret)), unhex(one.public));
     equal(hex(await deriveKey(shared, unhex(one.salt), info)), one.key, "key");
   },
 
   async bad_keys(one) {
-    const secret = await secretKey(unhex(one.secret));
-    equal(await refused(() => agree(secret, unhex(one.public)), one.why), "key", "reason");
+    const secret = await importSecretKey(unhex(one.secret));
+    equal(await refused(() => agreeSecret(secret, unhex(one.public)), one.why), "key", "reason");
   },
 
   async expansion(one) {
@@ -79,21 +93,25 @@ export const REPLAYS = {
 
   async packing(one) {
     equal(hex(pack(bigs(one.elements), BigInt(one.q))), one.packed, "packed");
-    equal(decimal(unpack(unhex(one.packed), BigInt(one.q), one.elements.length)), one.elements, "elements");
+    const row = unpack(unhex(one.packed), BigInt(one.q), one.elements.length);
+    equal(decimal(row), one.elements, "elements");
   },
 
   bad_packing: (one) => refused(() => unpack(unhex(one.packed), BigInt(one.q), one.count), one.why),
 
-  async sealing(one) {
-    const shared = await agree(await secretKey(unhex(one.secret)), unhex(one.public));
+  async encryption(one) {
+    const shared = await agreeSecret(await importSecretKey(unhex(one.secret)), unhex(one.public));
     equal(hex(shared), one.shared, "shared");
     const [salt, info] = [unhex(one.salt), unhex(one.info)];
-    equal(hex(await seal(shared, salt, info, unhex(one.plaintext), () => unhex(one.nonce))), one.blob, "blob");
-    equal(hex(await open(shared, salt, info, unhex(one.blob))), one.plaintext, "opened");
+    const nonce = () => unhex(one.nonce);
+    const encrypted = await encrypt(shared, salt, info, unhex(one.plaintext), nonce);
+    equal(hex(encrypted), one.encrypted_share, "encrypted share");
+    equal(hex(await decrypt(shared, salt, info, encrypted)), one.plaintext, "plaintext");
   },
 
-  async bad_sealing(one) {
-    equal(await open(unhex(one.shared), unhex(one.salt), unhex(one.info), unhex(one.blob)), null, one.why);
+  async bad_encryption(one) {
+    const [secret, salt, info] = [one.shared, one.salt, one.info].map(unhex);
+    equal(await decrypt(secret, salt, info, unhex(one.encrypted_share)), null, one.why);
   },
 
   async draws(one) {
@@ -111,7 +129,9 @@ export const REPLAYS = {
         ? decoysDelta(one.decoys, one.epsilon)
         : samplingDelta(one.floor, Number(one.p), one.epsilon);
     const wanted = Number(one.delta_replace);
-    if (Math.abs(found - wanted) > 1e-11 * wanted) throw new Error(`delta ${found} instead of ${wanted}`);
+    if (Math.abs(found - wanted) > 1e-11 * wanted) {
+      throw new Error(`delta ${found} instead of ${wanted}`);
+    }
   },
 
   async params(one) {
@@ -119,8 +139,10 @@ export const REPLAYS = {
     equal(bytesText(encodeJson(decodeJson(published))), one.published, "canonical form");
     equal(hex(await paramsDigest(published)), one.digest, "digest");
     if (JSON.parse(one.published).topology === "servers") {
-      equal((await believed(published, unhex(one.digest))).question, "What do you drink?", "question");
-      equal(await refused(() => believed(published, new Uint8Array(32)), "another digest"), "digest", "reason");
+      const params = await parseInvited(published, unhex(one.digest));
+      equal(params.question, "What do you drink?", "question");
+      const parseOther = () => parseInvited(published, new Uint8Array(32));
+      equal(await refused(parseOther, "another digest"), "digest", "reason");
     } else {
       equal(await refused(() => parse(published), "several visits"), "topology", "reason");
     }
@@ -138,19 +160,21 @@ export const REPLAYS = {
   },
 
   async invitations(one) {
-    const guest = await invitation(unhex(one.token), unhex(one.params_digest));
+    const guest = await deriveInvitation(unhex(one.token), unhex(one.params_digest));
     const mac = await entryMac(guest.token, guest.params, unhex(one.public_key));
-    const found = [guest.access, guest.user, await sealingKey(guest.token), mac].map(hex);
-    equal(found, [one.access, one.user, one.sealing_key, one.mac], "invitation");
+    const found = [guest.access, guest.user, await enrolmentMacKey(guest.token), mac].map(hex);
+    equal(found, [one.access, one.user, one.enrolment_mac_key, one.mac], "invitation");
   },
 
   async servers_upload(one) {
     const params = await parse(textBytes(one.published));
-    const guest = await invitation(unhex(one.token), params.digest);
-    const pair = { secret: await secretKey(unhex(one.secret)), public: await publicOf(one.secret) };
-    const made = await prepared(params, guest, bigs(one.response), unhex(one.seed), pair, listed());
-    const found = [made.share, made.commitment, made.blob, made.body].map(hex);
-    equal(found, [one.share, one.commitment, one.blob, one.body], "body");
+    const guest = await deriveInvitation(unhex(one.token), params.digest);
+    const secret = await importSecretKey(unhex(one.secret));
+    const pair = { secret, public: await publicOf(one.secret) };
+    const [vector, seed] = [bigs(one.response), unhex(one.seed)];
+    const made = await encodeReport(params, guest, vector, seed, pair, listed());
+    const found = [made.share, made.commitment, made.encryptedShare, made.message].map(hex);
+    equal(found, [one.share, one.commitment, one.encrypted_share, one.body], "report");
   },
 
   async validity(one) {
@@ -168,11 +192,13 @@ export const REPLAYS = {
   async proven_reports(one) {
     const { drawn } = await parse(textBytes(one.published));
     const [size, { q, degree, proof }] = [one.items + one.coins, drawn.form];
-    equal([q, degree, proof.coins, proof.modulus], [one.q, one.degree, one.coins, one.modulus], "form");
-    for (const each of one.reports) {
-      const row = prove(drawn.form, each.row.slice(0, size), each.row.slice(size, size + one.degree));
-      equal(row, each.row, "row");
-      await judged({ ...one, ...each }, true);
+    const wanted = [one.q, one.degree, one.coins, one.modulus];
+    equal([q, degree, proof.coins, proof.modulus], wanted, "form");
+    for (const report of one.reports) {
+      const bits = report.row.slice(0, size);
+      const blind = report.row.slice(size, size + one.degree);
+      equal(prove(drawn.form, bits, blind), report.row, "row");
+      await judged({ ...one, ...report }, true);
     }
   },
 
@@ -195,12 +221,13 @@ export const REPLAYS = {
     const data = "by" in one ? unhex(hex(textBytes(label)) + place) : unhex(one.signed);
     equal(await verify(unhex(one.public), unhex(one.signature), data), true, "signature");
     data[data.length - 1] ^= 1;
-    equal(await verify(unhex(one.public), unhex(one.signature), data), false, "signature of other bytes");
+    const isValid = await verify(unhex(one.public), unhex(one.signature), data);
+    equal(isValid, false, "signature of other bytes");
   },
 
   async bad_requests(one) {
     const { name, ...signed } = await decode(unhex(one.statement));
-    equal([name, await statementOf(unhex(one.public), signed)], ["Signed", null], one.why);
+    equal([name, await verifyStatement(unhex(one.public), signed)], ["Signed", null], one.why);
   },
 
   async acknowledgements(one) {
@@ -212,7 +239,7 @@ export const REPLAYS = {
   },
 };
 
-/** Shares, the question, what both servers answer, and what they decide. */
+/** Shares, the query, the verifier shares of both servers, and their decision. */
 async function judged(one, accepted) {
   const [q, field] = [BigInt(one.q), fieldOf(one.q, one.degree, one.modulus)];
   const point = await pointOf(textBytes(one.published), unhex(one.v1 + one.v2), one.q, one.degree);
@@ -220,15 +247,18 @@ async function judged(one, accepted) {
   const second = await expand(unhex(one.key), q, one.row.length);
   const first = subtract(bigs(one.row), second, q);
   equal(hex(pack(first, q)), one.share, "share");
-  const answers = [first, second].map((share) => answersOf(field, one, share.map(Number), point));
-  equal(answers, [one.answers_1, one.answers_2], "answers");
-  equal([accepts(field, one, ...answers, point), one.accepted], [accepted, accepted], "decision");
+  const shares = [first, second].map((share) =>
+    verifierShareOf(field, one, share.map(Number), point),
+  );
+  equal(shares, [one.answers_1, one.answers_2], "verifier shares");
+  const isAccepted = accepts(field, one, ...shares, point);
+  equal([isAccepted, one.accepted], [accepted, accepted], "decision");
 }
 
 async function acknowledged(one) {
   const survey = Uint8Array.from({ length: 16 }, (_, at) => at);
   const accepted = await decode(unhex(one.accepted));
-  return acknowledges({ s1: unhex(one.s1) }, survey, accepted, unhex(one.body));
+  return verifyAcknowledgement({ s1: unhex(one.s1) }, survey, accepted, unhex(one.body));
 }
 
 const u32Hex = (value) => value.toString(16).padStart(8, "0");
@@ -236,7 +266,7 @@ const u32Hex = (value) => value.toString(16).padStart(8, "0");
 /** The public half of an X25519 secret: the secret times the base point 9. */
 async function publicOf(secret) {
   const base = Uint8Array.from({ length: 32 }, (_, at) => (at ? 0 : 9));
-  return agree(await secretKey(unhex(secret)), base);
+  return agreeSecret(await importSecretKey(unhex(secret)), base);
 }
 
 /** Replay all cases of all files; the problems, and how many cases there were. */

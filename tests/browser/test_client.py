@@ -1,4 +1,4 @@
-"""The browser's client: known answers in Node and in Chromium, and its bodies in the Python protocol."""
+"""The browser's client: known answers in Node and Chromium, and its reports in the protocol."""
 
 import json
 import subprocess
@@ -16,11 +16,10 @@ from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import SERVERS, SurveyParameters
-from faircount.protocol.play import converse, result_of, set_up
-from faircount.protocol.roles.coordinate import coordinate
-from faircount.protocol.roles.coordinator import end_phase
+from faircount.protocol.roles.coordinator import coordinate, end_phase
+from faircount.protocol.simulator import converse, result_of, set_up
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import Accepted
+from faircount.protocol.wire.messages import Acknowledgement
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -29,7 +28,9 @@ ITEMS = ("tea", "coffee", "water")
 
 
 def in_node(*arguments: str, stdin: str = "") -> str:
-    done = subprocess.run(["node", *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S607 - Node is where the system has it
+    done = subprocess.run(
+        ["node", *arguments], input=stdin, capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -51,7 +52,10 @@ def test_known_answers_and_the_clients_own_tests_in_node() -> None:
 
 
 def test_known_answers_in_chromium_under_a_strict_policy(library_page) -> None:
-    files = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "test_vectors").glob("*.json")}
+    files = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "test_vectors").glob("*.json")
+    }
     found = library_page.evaluate(REPLAY, files)
     assert found["problems"] == []
     assert found["cases"] >= 120
@@ -70,7 +74,9 @@ def test_a_changed_answer_is_noticed_by_the_replay(library_page) -> None:
         Laplace(items=ITEMS, users=12, epsilon=50.0),  # no noise but once in 10^9 surveys
         Laplace(items=ITEMS, users=12, epsilon=50.0, spare_bits=40),
         ServerLaplace(items=ITEMS, users=12, epsilon=50.0),
-        ServerLaplace(items=ITEMS, users=12, epsilon=50.0, spare_bits=24),  # products of residues need two halves
+        ServerLaplace(
+            items=ITEMS, users=12, epsilon=50.0, spare_bits=24
+        ),  # products of residues need two halves
     ],
     ids=["small field", "large field", "proven", "proven in a large field"],
 )
@@ -81,15 +87,15 @@ def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
 
 
 def surveyed(mechanism, people: list) -> Result:
-    """The result when all people use the browser's client; a list of numbers in the place of an answer lies."""
+    """The result if everybody uses the browser's client; a list of numbers is a forged report."""
     survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
     invited = [[each.token.hex(), at] for each, at in zip(survey.invitations, people, strict=False)]
     (said,) = answers({"published": survey.params.published.decode(), "people": invited})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, (answer,) = coordinate(s1, parse(bytes.fromhex(body)))
-        assert isinstance(answer, Accepted)
-    s1, out = end_phase(s1)
+        s1, (answer,) = s1.do(coordinate, parse(bytes.fromhex(body)))
+        assert isinstance(answer, Acknowledgement)
+    s1, out = s1.do(end_phase)
     s1, s2 = converse(s1, s2, out)
     return result_of(s1)
 
@@ -97,7 +103,9 @@ def surveyed(mechanism, people: list) -> Result:
 def test_what_is_not_one_vote_is_refused_by_the_servers_whatever_the_client_proves() -> None:
     honest = [at % 3 for at in range(9)]
     lies = [[50, -49, 0], [1, 1, 0], [0, 0, 0], [2, -1, 0]]
-    result = surveyed(ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5), [*honest, [0, 0, 1], *lies])
+    result = surveyed(
+        ServerLaplace(items=ITEMS, users=14, epsilon=50.0, dropouts=5), [*honest, [0, 0, 1], *lies]
+    )
     assert (result.validity.counted, result.validity.refused) == (10, 4)
     assert np.rint(result.estimates * 10).tolist() == [3, 3, 4]
 
@@ -115,7 +123,9 @@ def test_votes_with_coins_are_proven_too(mechanism, flipped: int) -> None:
     assert (result.validity.counted, result.validity.refused) == (40, 0)
     for at, count in enumerate(result.aggregate):
         heads = count - 40 * (at == 1)
-        assert abs(heads - flipped / 2) <= 5.2 * np.sqrt(flipped) / 2  # 6e-7 for three items, two-sided
+        assert (
+            abs(heads - flipped / 2) <= 5.2 * np.sqrt(flipped) / 2
+        )  # 6e-7 for three items, two-sided
 
 
 def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
@@ -125,9 +135,9 @@ def test_the_clients_coins_are_fair_and_as_many_as_published() -> None:
     (said,) = answers({"published": survey.params.published.decode(), "people": people})
     s1, s2 = survey.s1, survey.s2
     for body in said["bodies"]:
-        s1, _ = coordinate(s1, parse(bytes.fromhex(body)))
-    s1, s2 = converse(s1, s2, end_phase(s1)[1])
-    counts = s1.final.says.counts
+        s1, _ = s1.do(coordinate, parse(bytes.fromhex(body)))
+    s1, s2 = converse(s1, s2, s1.do(end_phase)[1])
+    counts = s1.final.message.counts
     coins = survey.params.mechanism.D
     assert sum(counts) - 40 <= 3 * coins  # heads of D coins for each of three items
     for at, count in enumerate(counts):
@@ -141,7 +151,9 @@ def test_laplace_parameters_of_many_kinds_are_computed_alike() -> None:
         for epsilon in (0.02, 0.3, 1.0, 3.7, 20.0)
         for items, users, insiders, spare in ((5, 10, 2, 0), (2, 333, 1, 10))
     ]
-    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [{"bodies": []}] * len(kinds)
+    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [
+        {"bodies": []}
+    ] * len(kinds)
 
 
 def test_other_mechanisms_are_computed_alike() -> None:
@@ -157,14 +169,18 @@ def test_other_mechanisms_are_computed_alike() -> None:
             for epsilon in (0.1, 1.0, 20.0)
             for items, users, spare in ((5, 10, 0), (300, 333, 10), (2, 3000, 0))
         ),
-        ServerLaplace(items=2000, users=10, epsilon=20.0, insiders=7),  # q is larger for the bits' sake
+        ServerLaplace(
+            items=2000, users=10, epsilon=20.0, insiders=7
+        ),  # q is larger for the bits' sake
         ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-6),
         ServerCoins(items=30, users=1000, epsilon=0.1, delta=1e-9, insiders=3),
         ServerCoins(items=2, users=10, epsilon=1.0, coins=500),
         PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, insiders=50, dropouts=100),
         PlacedCoins(items=4, users=300, epsilon=1.0, coins=200, dropouts=7, spare_bits=16),
     ]
-    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [{"bodies": []}] * len(kinds)
+    assert answers(*({"published": published(each), "people": []} for each in kinds)) == [
+        {"bodies": []}
+    ] * len(kinds)
 
 
 def changed(text: str, **change) -> str:
@@ -174,7 +190,7 @@ def changed(text: str, **change) -> str:
 
 
 def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
-    """Parameters that the Python client refuses, because a little more is promised than they keep."""
+    """The Python client refuses them too: they promise a little more than they keep."""
     laplace = published(Laplace(items=4, users=30, epsilon=1.0, dropouts=3), minimum=27)
     decoys = published(Decoys(items=4, users=30, epsilon=1.0, delta=1e-6))
     dpds = published(DPDS(items=3, users=100, epsilon=1.0, delta=1e-3, floor=30, dropouts=5))
@@ -182,7 +198,8 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
     coins = published(ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-6))
     placed = published(PlacedCoins(items=4, users=300, epsilon=1.0, delta=1e-6, dropouts=20))
     less = {
-        name: str(int(json.loads(text)[name]) * 999 // 1000) for name, text in (("epsilon", laplace), ("delta", dpds))
+        name: str(int(json.loads(text)[name]) * 999 // 1000)
+        for name, text in (("epsilon", laplace), ("delta", dpds))
     }
     worse = [
         changed(noisy, epsilon=less["epsilon"]),
@@ -197,7 +214,9 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
         changed(dpds, delta=less["delta"]),
         changed(dpds, minimum=json.loads(dpds)["minimum"] - 1),
     ]
-    assert answers(*({"published": each, "people": []} for each in worse)) == [{"refused": "promise"}] * len(worse)
+    assert answers(*({"published": each, "people": []} for each in worse)) == [
+        {"refused": "promise"}
+    ] * len(worse)
     for each in worse:
         with pytest.raises(RefusedError):
             SurveyParameters.parse(each.encode())
@@ -223,24 +242,35 @@ def test_values_that_do_not_follow_are_refused() -> None:
         ],
     }
     wanted = [{"refused": code} for code, texts in bad.items() for _ in texts]
-    assert answers(*({"published": each, "people": []} for texts in bad.values() for each in texts)) == wanted
+    assert (
+        answers(*({"published": each, "people": []} for texts in bad.values() for each in texts))
+        == wanted
+    )
 
 
 def test_estimates_and_intervals_are_those_of_the_library() -> None:
-    """Equal where noise is added; where people are sampled the page's interval is the wider, equal-tailed one."""
+    """Equal for added noise; for sampling the page's interval is the wider, equal-tailed one."""
     noisy = [
         (Laplace(items=3, users=60, epsilon=0.5, dropouts=10), 55, [40, -3, 20]),
         (Laplace(items=3, users=60, epsilon=2.0, dropouts=10), 50, [30, 0, 20]),
         (Decoys(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [120, 130, 95]),
         (ServerLaplace(items=3, users=60, epsilon=0.5, dropouts=10), 52, [40, -5, 20]),
         (ServerCoins(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [100, 120, 95]),
-        (PlacedCoins(items=3, users=200, epsilon=1.0, delta=1e-4, dropouts=10), 195, [120, 130, 95]),
+        (
+            PlacedCoins(items=3, users=200, epsilon=1.0, delta=1e-4, dropouts=10),
+            195,
+            [120, 130, 95],
+        ),
     ]
-    sampled = [(DPDS(items=3, users=300, p=0.5, floor=60, epsilon=1.0, dropouts=15), 290, [70, 40, 30])]
+    sampled = [
+        (DPDS(items=3, users=300, p=0.5, floor=60, epsilon=1.0, dropouts=15), 290, [70, 40, 30])
+    ]
     asked, wanted = [], []
     for mechanism, included, counts in (*noisy, *sampled):
         params = set_up(mechanism, SERVERS, SystemEntropy()).params
-        asked.append({"published": params.published.decode(), "included": included, "counts": counts})
+        asked.append(
+            {"published": params.published.decode(), "included": included, "counts": counts}
+        )
         wanted.append(Result(params.mechanism, np.array(counts), included, {}))
     said = json.loads(in_node(str(HERE / "estimate.mjs"), stdin=json.dumps({"surveys": asked})))
     for rows, result in zip(said, wanted, strict=True):

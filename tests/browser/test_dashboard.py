@@ -1,4 +1,4 @@
-"""The owner's dashboard in a real browser: a survey from the form to the result, and what may go wrong."""
+"""The owner's dashboard in a real browser: from the form to the result, and what can fail."""
 
 import csv
 import io
@@ -14,11 +14,11 @@ from playwright.sync_api import Page, expect
 
 from faircount.core.errors import FaircountError
 from faircount.dashboard.surveys import Surveys
-from faircount.service.owner.advice import Wishes
-from faircount.service.owner.folder import OwnerFile, read_servers
-from faircount.service.owner.survey import Facts, create
+from faircount.owner.advice import SurveyRequirements
+from faircount.owner.folder import OwnerFile, read_servers
+from faircount.owner.survey import SurveyDescription, create
 
-AWAY = {"words": "away", "code": "", "values": {}}
+AWAY = {"message": "away", "code": "", "values": {}}
 
 
 def fill(page: Page, values: dict[str, str]) -> None:
@@ -40,108 +40,164 @@ def waits(page: Page, words: str) -> None:
 def test_a_survey_from_the_form_to_the_result(trial, owner, owner_page) -> None:
     page = owner_page()
     page.get_by_role("button", name="New survey").click()
-    expect(page.get_by_label("Epsilon of all")).to_be_hidden()  # asked for where people have a name
-    fill(page, {"Question": "What do you drink?", "Possible answers": "Tea\nCoffee\nWater", "Who asks": "Tea House"})
-    fill(page, {"How many": "8", "Share of them": "0.5", "Epsilon: how": "40", "Short name": "drinks"})
-    fill(page, {"Name of these people": "guests", "Epsilon of all": "100"})
+    expect(
+        page.get_by_label("Epsilon for all")
+    ).to_be_hidden()  # asked for where people have a name
+    fill(
+        page,
+        {
+            "Question": "What do you drink?",
+            "Possible answers": "Tea\nCoffee\nWater",
+            "Who is asking": "Tea House",
+        },
+    )
+    fill(
+        page,
+        {
+            "Number of people": "8",
+            "Share of them": "0.5",
+            "Epsilon: how": "40",
+            "Short name": "drinks",
+        },
+    )
+    fill(page, {"Name of this group": "guests", "Epsilon for all": "100"})
     expect(page.get_by_text("95\u00a0% error: ±")).to_be_visible()
     expect(page.get_by_text("Mechanism server-laplace.")).to_be_visible()
-    expect(page.get_by_text("Every report is proven to be exactly one vote")).to_be_visible()
-    expect(page.get_by_text("protects next to nothing")).to_be_visible()
-    page.get_by_role("button", name="Create and invite").click()
-    waits(page, "It waits for you.")
+    expect(page.get_by_text("Every response is proven to be exactly one vote")).to_be_visible()
+    expect(page.get_by_text("there is next to no protection")).to_be_visible()
+    page.get_by_role("button", name="Create survey and invitations").click()
+    waits(page, "The survey is ready.")
     page.get_by_role("button", name="Open the survey").click()
-    waits(page, "It waits for people, until")
-    waits(page, "S2 (operator of s2) knows who is invited and waits until S1 (operator of s1) turns to it.")
+    waits(page, "People can answer until")
+    waits(
+        page,
+        "The aggregator knows who is invited and is waiting for the coordinator.",
+    )
     rows = list(csv.DictReader(io.StringIO(saved(page, "Table of invitations (CSV)").decode())))
-    assert saved(page, "To print, with QR codes").count(b"<svg") == len(rows) == 8
+    assert saved(page, "Print version with QR codes").count(b"<svg") == len(rows) == 8
     trial.answers([row["link"] for row in rows[:3]], "Coffee")
     expect(page.get_by_text("3 of 8 people have answered")).to_be_visible()
-    expect(page.get_by_text("4 must, so 1 more are needed.")).to_be_visible()
+    expect(
+        page.get_by_text("At least 4 are needed (the mark on the bar): 1 to go.")
+    ).to_be_visible()
     trial.answers([row["link"] for row in rows[3:5]], "Coffee")
-    left = list(csv.DictReader(io.StringIO(saved(page, "Who has not answered yet (CSV)").decode())))
+    left = list(
+        csv.DictReader(io.StringIO(saved(page, "People who have not answered yet (CSV)").decode()))
+    )
     assert [row["person"] for row in left] == [row["person"] for row in rows[5:]]
     page.get_by_role("button", name="Close now").click()
     page.get_by_role("button", name="No", exact=True).click()
     assert owner.surveys.one("drinks")["status"]["state"] == "submitting"
     page.get_by_role("button", name="Close now").click()
     page.get_by_role("button", name="Yes, close it").click()
-    waits(page, "has turned to S2 (operator of s2) and waits for its answer since")
+    waits(page, "The coordinator has been waiting for the aggregator since")
     trial.settle()
     expect(page.get_by_role("row", name=re.compile("^Coffee"))).to_have_text(
         "Coffee100\u00a0%100 to 100\u00a0%100\u00a0%"
     )
-    expect(page.get_by_text("Reports counted: 5, each proven to be exactly one vote. Refused: 0.")).to_be_visible()
+    expect(
+        page.get_by_text("Responses counted: 5, each proven to be exactly one vote. Rejected: 0.")
+    ).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("^Planned"))).to_contain_text("401e-6")
-    expect(page.get_by_role("row", name=re.compile("^Kept"))).to_contain_text("40")
+    expect(page.get_by_role("row", name=re.compile("^Achieved"))).to_contain_text("40")
     expect(page.get_by_text("Spent: epsilon 40 of 100")).to_be_visible()
     begins = {"CSV": b"item,estimate", "JSON": b"{", "PNG": b"\x89PNG", "SVG": b"<?xml"}
-    assert {kind: saved(page, kind).startswith(each) for kind, each in begins.items()} == dict.fromkeys(begins, True)
+    assert {
+        kind: saved(page, kind).startswith(each) for kind, each in begins.items()
+    } == dict.fromkeys(begins, True)
     page.get_by_role("button", name="Your surveys").click()
-    expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text("Result published5 of 8 answered")
+    expect(page.get_by_role("listitem").filter(has_text="drinks")).to_contain_text(
+        "Result published5 of 8 answered"
+    )
 
 
 def test_the_budget_of_a_population_is_drawn_survey_after_survey(owner, owner_page) -> None:
     for name, epsilon in (("spring", "30"), ("autumn", "45")):
-        links = owner.creates(name, epsilon=epsilon, population="tenants", budget_epsilon="100", budget_delta="1e-3")
+        links = owner.creates(
+            name, epsilon=epsilon, population="tenants", budget_epsilon="100", budget_delta="1e-3"
+        )
         owner.trial.answers(links[:4], "By bus")
         owner.ends(name)
     page = owner_page()
     page.get_by_role("button", name="autumn").click()
     expect(page.get_by_text("Spent: epsilon 75 of 100")).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("^spring"))).to_contain_text(re.compile("3030Spent$"))
-    expect(page.get_by_role("row", name=re.compile("^autumn"))).to_contain_text(re.compile("4575Spent$"))
+    expect(page.get_by_role("row", name=re.compile("^spring"))).to_contain_text(
+        re.compile("3030Spent$")
+    )
+    expect(page.get_by_role("row", name=re.compile("^autumn"))).to_contain_text(
+        re.compile("4575Spent$")
+    )
     steps = page.locator("svg:has(.frame) .bar").evaluate_all(
-        "bars => bars.map((each) => [Number(each.getAttribute('x')), Number(each.getAttribute('width'))])"
+        "bars => bars.map((bar) => ['x', 'width'].map((name) => Number(bar.getAttribute(name))))"
     )
     assert steps == [[0, 0], [0, 30], [0, 30], [30, 45]]
     page.get_by_role("button", name="Your surveys").click()
     page.get_by_role("button", name="New survey").click()
-    fill(page, {"Name of these people": "tenants", "Possible answers": "a\nb"})
-    expect(page.get_by_text("epsilon 100 in all, 75 of it spent, 25 left")).to_be_visible()
+    fill(page, {"Name of this group": "tenants", "Possible answers": "a\nb"})
+    expect(page.get_by_text("epsilon 100 in total, 75 spent, 25 left")).to_be_visible()
 
 
-def test_too_few_refusals_and_a_silent_second_server_are_told(owner, owner_page, monkeypatch) -> None:
+def test_too_few_refusals_and_a_silent_second_server_are_told(
+    owner, owner_page, monkeypatch
+) -> None:
     owner.creates("slow")
     true = Surveys.one
-    second = {"at_s2": {"state": "claimed", "rejections": {"wrong_blobs": 7}}, "budget": None}
+    second = {
+        "aggregator": {"state": "counting", "rejections": {"wrong_shares": 7}},
+        "budget": None,
+    }
 
     def later(self, name):
         found = true(self, name)
         found["too_few"] = {"expected": 3, "minimum": 4}
-        found["status"] |= {"rejections": {"conflict": 2, "late": 1}, "waits_for": "s2", "tries": 5}
-        found["status"] |= {"tries_again_at": found["status"]["since"], "problem": "S2 cannot be reached (refused)"}
+        found["status"] |= {
+            "rejections": {"conflict": 2, "late": 1},
+            "waits_for": "aggregator",
+            "tries": 5,
+        }
+        found["status"] |= {
+            "tries_again_at": found["status"]["since"],
+            "problem": "The aggregator cannot be reached (refused)",
+        }
         return found
 
     page = owner_page()
     page.get_by_role("button", name="slow").click()
-    expect(page.get_by_text("No message was refused.")).to_be_visible()
+    expect(page.get_by_text("No message was rejected.")).to_be_visible()
     monkeypatch.setattr(Surveys, "one", later)
-    monkeypatch.setattr(Surveys, "second", lambda self, name: second)
-    expect(page.get_by_role("alert")).to_contain_text("At this pace only 3 people will have answered")
-    waits(page, "Tried 5 times; the next try is on")
-    waits(page, "S2 cannot be reached (refused)")
+    monkeypatch.setattr(Surveys, "aggregator_status", lambda self, name: second)
+    expect(page.get_by_role("alert")).to_contain_text(
+        "At this pace only 3 people will have answered"
+    )
+    waits(page, "Attempts so far: 5. The next one is on")
+    waits(page, "The aggregator cannot be reached (refused)")
     for words in (
-        "Something else was sent with this invitation before20",
+        "The invitation was used before20",
         "Too late10",
-        "Parts that S1 has not named07",
+        "Shares that do not match the coordinator's list07",
     ):
         expect(page.get_by_role("row").filter(has_text=re.compile(f"^{words}$"))).to_be_visible()
 
 
 def test_a_second_server_that_hangs_holds_up_nothing(trial, owner, owner_page, monkeypatch) -> None:
     links, answered = owner.creates("hanging"), threading.Event()
-    true = Surveys.second
-    monkeypatch.setattr(Surveys, "second", lambda self, name: answered.wait(30) and true(self, name))
+    true = Surveys.aggregator_status
+    monkeypatch.setattr(
+        Surveys, "aggregator_status", lambda self, name: answered.wait(30) and true(self, name)
+    )
     page = owner_page()
     page.get_by_role("button", name="hanging").click()
-    waits(page, "S2 (operator of s2) has not told yet where it stands.")
+    waits(page, "Asking the aggregator for its status")
     trial.answers(links[:1], "By bus")
     expect(page.get_by_text("1 of 8 people have answered")).to_be_visible()
     answered.set()
-    waits(page, "S2 (operator of s2) knows who is invited")
-    monkeypatch.setattr(Surveys, "second", lambda self, name: {"at_s2": {"problem": AWAY}, "budget": None})
-    waits(page, "S2 (operator of s2) does not tell now where it stands:away")
+    waits(page, "The aggregator knows who is invited")
+    monkeypatch.setattr(
+        Surveys,
+        "aggregator_status",
+        lambda self, name: {"aggregator": {"problem": AWAY}, "budget": None},
+    )
+    waits(page, "The aggregator does not tell its status right now:away")
 
 
 def test_a_live_page_leaves_the_keyboard_where_it_is(trial, owner, owner_page) -> None:
@@ -153,7 +209,7 @@ def test_a_live_page_leaves_the_keyboard_where_it_is(trial, owner, owner_page) -
     expect(page.get_by_role("button", name="focus")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
-    extend = page.get_by_role("button", name="One day more")
+    extend = page.get_by_role("button", name="Extend by one day")
     extend.focus()
     trial.answers(links[1:2], "By bus")
     expect(page.get_by_text("2 of 8 people have answered")).to_be_visible()
@@ -173,19 +229,27 @@ def test_a_survey_that_is_ended_says_so(trial, owner, owner_page) -> None:
     page.get_by_role("button", name="stopped").click()
     page.get_by_role("button", name="End without a result").click()
     page.get_by_role("button", name="Yes, end it").click()
-    waits(page, "waits for its answer")
+    waits(page, "waiting for the aggregator")
     trial.settle()
     expect(page.get_by_text("The survey ended without a result. The reason:")).to_be_visible()
-    expect(page.get_by_text("Its owner has ended it.")).to_be_visible()
-    expect(page.get_by_text("No budget is spent.")).to_be_visible()
+    expect(page.get_by_text("The owner of the survey ended it.")).to_be_visible()
+    expect(page.get_by_text("No privacy budget was spent.")).to_be_visible()
 
 
 def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
     page = owner_page()
     page.get_by_role("button", name="New survey").click()
-    fill(page, {"Question": "Why?", "Possible answers": "a\nb", "How many": "2", "Short name": "tiny"})
-    page.get_by_role("button", name="Create and invite").click()
-    expect(page.get_by_role("alert").filter(has_text="ask more people")).to_be_visible()
+    fill(
+        page,
+        {
+            "Question": "Why?",
+            "Possible answers": "a\nb",
+            "Number of people": "2",
+            "Short name": "tiny",
+        },
+    )
+    page.get_by_role("button", name="Create survey and invitations").click()
+    expect(page.get_by_role("alert").filter(has_text="Invite more people")).to_be_visible()
     expect(page.get_by_label("Question")).to_have_value("Why?")
     page.get_by_role("banner").get_by_label("Language").select_option("de")
     expect(page.get_by_label("Frage", exact=True)).to_have_value("Why?")
@@ -193,21 +257,34 @@ def test_a_refusal_leaves_the_form_as_it_is(owner_page) -> None:
 
 def test_invitations_of_a_survey_from_the_command_line_are_made_here(owner) -> None:
     s1, s2 = read_servers(owner.surveys.servers)
-    wishes = Wishes(("a", "b"), 8, 40.0, absent=0.5)
-    create(owner.surveys.folder / "bare", wishes, Facts("Why?"), OwnerFile(s1, s2, s1.address, (40.0, 1e-6)))
+    wishes = SurveyRequirements(("a", "b"), 8, 40.0, dropout=0.5)
+    create(
+        owner.surveys.folder / "bare",
+        wishes,
+        SurveyDescription("Why?"),
+        OwnerFile(s1, s2, s1.address, (40.0, 1e-6)),
+    )
     before = owner.surveys.one("bare")
     assert (before["invited"], before["status"], before["population"]) == (False, None, "")
-    after = owner.surveys.wish("bare", "invite", {})
-    assert (after["invited"], after["status"]["people"], after["status"]["waits_for"]) == (True, 8, "owner")
-    assert owner.surveys.wish("bare", "invite", {})["status"]["people"] == 8  # again: nothing new
+    after = owner.surveys.request("bare", "invite", {})
+    assert (after["invited"], after["status"]["people"], after["status"]["waits_for"]) == (
+        True,
+        8,
+        "owner",
+    )
+    assert (
+        owner.surveys.request("bare", "invite", {})["status"]["people"] == 8
+    )  # again: nothing new
     assert len(owner.surveys.people("bare")) == 8
     with pytest.raises(FaircountError, match="there are 8 invitations, counted from 0"):
         owner.surveys.invitation("bare", "8")
-    with pytest.raises(FaircountError, match="a survey can be told to"):
-        owner.surveys.wish("bare", "vanish", {})
+    with pytest.raises(FaircountError, match="the requests for a survey are"):
+        owner.surveys.request("bare", "vanish", {})
 
 
-def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey(owner, tmp_path) -> None:
+def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey(
+    owner, tmp_path
+) -> None:
     surveys = Surveys(tmp_path, owner.surveys.servers)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "parameters.json").write_bytes(b"{}")
@@ -220,11 +297,17 @@ def test_a_folder_that_is_damaged_or_a_server_that_is_away_hides_no_other_survey
 
 def test_the_command_prints_an_address_that_works(owner, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "faircount", "dashboard", str(tmp_path / "new"), "--port", "0"]
-    running = subprocess.Popen([*command, "--servers", str(owner.surveys.servers)], stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        [*command, "--servers", str(owner.surveys.servers)], stdout=subprocess.PIPE, text=True
+    )
     assert running.stdout is not None
     try:
-        address, _, key = next(line.strip() for line in running.stdout if "http" in line).partition("/#")
-        found = httpx.get(f"{address}/api/surveys", headers={"Authorization": f"Bearer {key}"}, timeout=30)
+        address, _, key = next(line.strip() for line in running.stdout if "http" in line).partition(
+            "/#"
+        )
+        found = httpx.get(
+            f"{address}/api/surveys", headers={"Authorization": f"Bearer {key}"}, timeout=30
+        )
         assert (found.status_code, found.json()) == (200, {"surveys": []})
     finally:
         running.terminate()

@@ -8,7 +8,10 @@ from playwright.sync_api import expect
 
 def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> None:
     demo = subprocess.Popen(
-        [sys.executable, "-m", "faircount", "demo", "--page"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "faircount", "demo", "--page"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert demo.stdin is not None
     assert demo.stdout is not None
@@ -23,8 +26,8 @@ def test_the_demos_link_opens_the_page_and_the_answer_is_counted(visitor) -> Non
         demo.stdin.write("\n")
         demo.stdin.flush()
         assert any("40 people are counted" in line for line in demo.stdout)
-        page.get_by_role("button", name="Was I counted?").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("You were counted")
+        page.get_by_role("button", name="Was my answer counted?").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your answer was counted")
         demo.communicate("\n", timeout=60)
         assert demo.returncode == 0
     finally:

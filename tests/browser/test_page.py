@@ -1,4 +1,4 @@
-"""The participant's page in a real browser, with real servers: what a person does, and what may go wrong."""
+"""The participant's page in a real browser, with real servers: use, and what can fail."""
 
 import json
 import os
@@ -15,11 +15,11 @@ CLIENTS = int(os.environ.get("FAIRCOUNT_CLIENTS", "8"))
 ITEMS = ["Aldmoor", "Brackwater", "Carrow"]
 TITLES = {
     "asked": "Aldmoor Council asks",
-    "sent": "Thank you. Your answer has arrived",
-    "waiting": "Kept on this device, not sent yet",
-    "counted": "You were counted",
-    "uncounted": "You were not counted",
-    "refusal": "Do not answer here",
+    "sent": "Thank you! Your answer has arrived",
+    "waiting": "Saved on this device, not sent yet",
+    "counted": "Your answer was counted",
+    "uncounted": "Your answer was not counted",
+    "refusal": "You cannot answer here",
 }
 
 
@@ -57,7 +57,12 @@ def refused(page: Page) -> str:
 def sent_bodies(page: Page) -> list[bytes]:
     """Collects what the page posts from now on."""
     bodies: list[bytes] = []
-    page.on("request", lambda request: bodies.append(request.post_data_buffer) if request.method == "POST" else None)
+    page.on(
+        "request",
+        lambda request: (
+            bodies.append(request.post_data_buffer) if request.method == "POST" else None
+        ),
+    )
     return bodies
 
 
@@ -78,37 +83,50 @@ def test_browsers_and_python_clients_together_give_the_right_sum(trial, visitor)
     expect(page.get_by_role("row", name=re.compile("Carrow"))).to_contain_text(f"{share} %")
 
 
-# A changed program: what is no vote, with the best proof that the page's own prover finds for it.
+# A malicious client: not a vote, with the best proof that the page's own prover finds for it.
 LIE = """async (code) => {
   const from = (path) => import(`${location.origin}/${path}`);
   const { prove } = await from("client/proof.js");
-  const { prepared } = await from("client/submission.js");
+  const { encodeReport } = await from("client/report.js");
   const { systemRandom } = await from("client/random.js");
   const part = await from("page/participation.js");
   const read = await (await from("client/code.js")).readCode(code);
   const params = await part.invitedParameters(`${location.origin}/`, read);
   const { form } = params.drawn;
-  const row = prove(form, [50, form.q - 49, 0], Array.from(systemRandom(form.degree), (byte) => byte % form.q));
-  const pair = await (await from("client/sealing.js")).freshKeyPair();
-  const made = await prepared(params, read.invitation, row.map(BigInt), systemRandom(16), pair, systemRandom);
-  const { id } = await part.keep(params, read.invitation, made);
+  const blind = Array.from(systemRandom(form.degree), (byte) => byte % form.q);
+  const row = prove(form, [50, form.q - 49, 0], blind);
+  const pair = await (await from("client/encryption.js")).generateKeyPair();
+  const vector = row.map(BigInt);
+  const seed = systemRandom(16);
+  const made = await encodeReport(params, read.invitation, vector, seed, pair, systemRandom);
+  const { id } = await part.storeReport(params, read.invitation, made);
   return (await part.visit(id)).stage;
 }"""
 
 
-def test_a_changed_page_that_votes_fifty_times_is_refused_and_the_others_count(trial, visitor) -> None:
+def test_a_changed_page_that_votes_fifty_times_is_refused_and_the_others_count(
+    trial, visitor
+) -> None:
     links = trial.create(8)
     trial.answers(links[:4], "Carrow")
     answer(visitor(), links[4], "Aldmoor").close()
     context = visitor()
     page = opened(context, trial.address)
-    assert page.evaluate(LIE, links[5].partition("#")[2]) == "sent"  # shares tell S1 nothing, a lie neither
+    assert (
+        page.evaluate(LIE, links[5].partition("#")[2]) == "sent"
+    )  # shares tell the coordinator nothing, a lie neither
     result = trial.close()
     assert [each["count"] for each in result["counts"]] == [1, 0, 4]
-    assert (result["included"], result["validity"]["refused"], result["validity"]["proven"]) == (5, 1, True)
+    assert (result["included"], result["validity"]["refused"], result["validity"]["proven"]) == (
+        5,
+        1,
+        True,
+    )
     page = opened(context, links[5])
     sees(page, "uncounted")
-    expect(page.get_by_text("Answers counted: 5, each proven to be exactly one vote. Refused: 1.")).to_be_visible()
+    expect(
+        page.get_by_text("Answers counted: 5, each proven to be exactly one vote. Rejected: 1.")
+    ).to_be_visible()
 
 
 def test_the_page_says_who_protects_and_that_the_vote_is_proven(trial, visitor) -> None:
@@ -116,23 +134,33 @@ def test_the_page_says_who_protects_and_that_the_vote_is_proven(trial, visitor) 
     page = opened(visitor(), link)
     expect(page.get_by_text("Count & Sons protects you from Aldmoor Council")).to_be_visible()
     expect(page.get_by_text("a proof that it is exactly one vote")).to_be_visible()
-    expect(page.get_by_text("That they add it cannot be seen from here.")).to_be_visible()
+    expect(
+        page.get_by_text("Whether they really add it cannot be checked from here.")
+    ).to_be_visible()
     choose(page, "Carrow")
-    expect(page.get_by_text("Your answer got a proof that it is exactly one vote")).to_be_visible()
+    expect(
+        page.get_by_text("A proof that your answer is exactly one vote was added")
+    ).to_be_visible()
     other = opened(visitor(locale="de"), link)
     expect(other.get_by_text("Count & Sons schützt Sie vor Aldmoor Council")).to_be_visible()
-    expect(other.get_by_text("mit einem Beweis gesendet, dass sie genau eine Stimme ist")).to_be_visible()
+    expect(
+        other.get_by_text("mit einem Beweis gesendet, dass sie genau eine Stimme ist")
+    ).to_be_visible()
     (link, *_) = trial.create(s1_operator="Count & Sons")
     page = opened(visitor(), link)
-    expect(page.get_by_text("but not for Count & Sons, which runs both servers")).to_be_visible()
+    expect(
+        page.get_by_text("It does not hold against Count & Sons, which runs both servers")
+    ).to_be_visible()
 
 
 def test_placed_coins_and_what_is_not_proven_in_words(trial, visitor) -> None:
     placed = PlacedCoins(items=ITEMS, users=200, epsilon=1.0, delta=1e-6, dropouts=20)
     (link, *_) = trial.create(200, mechanism=placed)
     page = opened(visitor(), link)
-    expect(page.get_by_text("The number of fair coins that hide your answer is enough")).to_be_visible()
-    expect(page.get_by_text("even if other participants, up to 1,")).to_be_visible()
+    expect(
+        page.get_by_text("The number of random coins that hide your answer is large enough")
+    ).to_be_visible()
+    expect(page.get_by_text("even if up to 1 other participants")).to_be_visible()
     (link, *_) = trial.create(6, mechanism=Laplace(items=ITEMS, epsilon=50.0, users=6, dropouts=3))
     page = answer(visitor(), link, "Carrow")
     expect(page.get_by_text("proof")).to_have_count(0)
@@ -161,7 +189,9 @@ def test_a_closed_tab_comes_back_with_the_same_bytes(trial, visitor) -> None:
     link_again.goto(link)
     sees(link_again, "sent")
     link_again.wait_for_function("() => document.querySelector('progress') !== null")
-    assert once_more[0] == first[0]  # said again to S1, which may have been restored without it
+    assert (
+        once_more[0] == first[0]
+    )  # said again to the coordinator, which may have been restored without it
     assert trial.status()["users"] == 1
 
 
@@ -218,7 +248,7 @@ def test_an_invitation_used_elsewhere_is_told(trial, visitor) -> None:
     other = opened(visitor(), link)
     choose(other, "Carrow")
     other.get_by_role("button", name="Send").click()
-    expect(other.get_by_text("With this invitation something else was sent before")).to_be_visible()
+    expect(other.get_by_text("This invitation has already been used")).to_be_visible()
 
 
 def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
@@ -237,7 +267,7 @@ def test_the_receipt_proves_what_the_server_signed(trial, visitor) -> None:
 def test_forgetting_leaves_nothing(trial, visitor) -> None:
     (link, *_), context = trial.create(), visitor()
     page = answer(context, link, "Aldmoor")
-    page.get_by_role("button", name="Forget this survey on this device").click()
+    page.get_by_role("button", name="Remove this survey from this device").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Your invitation")
     page.reload()
     expect(page.get_by_role("button", name="Open")).to_be_visible()
@@ -269,7 +299,11 @@ def test_a_code_with_a_mistake(trial, visitor) -> None:
     code = link.partition("#")[2]
     other = "A" if code[60] != "A" else "B"
     page = visitor().new_page()
-    for spoiled, why in ((code[:-1], "code"), (f"7{code[1:]}", "code"), (code[:60] + other + code[61:], "mistyped")):
+    for spoiled, why in (
+        (code[:-1], "code"),
+        (f"7{code[1:]}", "code"),
+        (code[:60] + other + code[61:], "mistyped"),
+    ):
         page.goto(trial.address)
         page.goto(f"{trial.address}/#{spoiled}")
         expect(page.locator("[data-refusal]")).to_have_attribute("data-refusal", why)
@@ -277,8 +311,10 @@ def test_a_code_with_a_mistake(trial, visitor) -> None:
 
 
 def test_noise_and_promise_in_words(trial, visitor) -> None:
-    (link, *_) = trial.create(40, mechanism=Decoys(items=["a", "b"], users=40, epsilon=1.0, delta=1e-6))
+    (link, *_) = trial.create(
+        40, mechanism=Decoys(items=["a", "b"], users=40, epsilon=1.0, delta=1e-6)
+    )
     page = opened(visitor(), link)
     expect(page.get_by_text("at most 73.2 % sure")).to_be_visible()
-    expect(page.get_by_text("In at most 1 / 1,000,000 of all cases")).to_be_visible()
+    expect(page.get_by_text("With a probability of at most 1 in 1,000,000")).to_be_visible()
     expect(page.get_by_text("hardly any protection")).to_have_count(0)

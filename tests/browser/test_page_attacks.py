@@ -1,4 +1,4 @@
-"""The page against servers that lie, mail scanners, hostile words and scripts, and curious storage."""
+"""The page against dishonest servers, mail scanners, hostile text and scripts."""
 
 import json
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from playwright.sync_api import Page, Route, expect
 
+from faircount.client.invitation_codes import read_code
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, Message, decode, encode
-from faircount.protocol.play import set_up
-from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion
-from faircount.service.codes import read_code
+from faircount.protocol.simulator import set_up
+from faircount.protocol.wire.messages import Acknowledgement, FinalStatement, InclusionProof
 
 MECHANISM = Laplace(items=["a", "b"], epsilon=1.0, users=10)
-SENT = "Thank you. Your answer has arrived"
+SENT = "Thank you! Your answer has arrived"
 
 
 def opened(context, link: str) -> Page:
@@ -34,16 +34,18 @@ def send(page: Page, item: str = "Carrow") -> None:
 
 
 def refused(page: Page) -> str:
-    title(page, "Do not answer here")
+    title(page, "You cannot answer here")
     return page.get_by_role("alert").get_attribute("data-refusal")
 
 
 def other_parameters(published: bytes) -> dict[str, bytes]:
-    """What a lying S1 might show instead."""
+    """What a lying coordinator might show instead."""
     plain = json.loads(published)
 
     def changed(**change) -> bytes:
-        return json.dumps({**plain, **change}, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return json.dumps(
+            {**plain, **change}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        ).encode()
 
     own = set_up(MECHANISM, SERVERS, SystemEntropy()).params.published
     return {
@@ -73,13 +75,13 @@ def test_an_acknowledgement_that_nobody_signed_is_not_believed(trial, visitor) -
 
     def forge(route: Route) -> None:
         answer = decode(route.fetch().body())
-        assert isinstance(answer, Accepted)
+        assert isinstance(answer, Acknowledgement)
         route.fulfill(body=encode(replace(answer, signature=bytes(64))))
 
     page.route("**/messages", forge)
     send(page)
     expect(page.get_by_role("alert")).to_contain_text("could not prove")
-    title(page, "Kept on this device, not sent yet")
+    title(page, "Saved on this device, not sent yet")
     page.unroute_all()
     title(page, SENT)
 
@@ -93,31 +95,35 @@ def test_a_result_or_proof_that_is_false_is_not_believed(trial, visitor) -> None
     trial.close()
     for times, spoil in enumerate((_other_result, _nothing_signed), 1):
         _spoil_answers(page, spoil)
-        page.get_by_role("button", name="Was I counted?").click()
-        expect(page.get_by_role("alert")).to_contain_text(f"could not prove ({times} times)")
+        page.get_by_role("button", name="Was my answer counted?").click()
+        expect(page.get_by_role("alert")).to_contain_text(
+            f"could not prove (number of times: {times})"
+        )
         expect(page.get_by_role("table")).to_have_count(0)
         page.unroute_all()
     _spoil_answers(page, _other_path)
-    page.get_by_role("button", name="Was I counted?").click()
-    title(page, "You were not counted")
+    page.get_by_role("button", name="Was my answer counted?").click()
+    title(page, "Your answer was not counted")
 
 
 def _spoil_answers(page: Page, spoil: Callable[[Message], Message]) -> None:
-    page.route("**/messages", lambda route: route.fulfill(body=encode(spoil(decode(route.fetch().body())))))
+    page.route(
+        "**/messages", lambda route: route.fulfill(body=encode(spoil(decode(route.fetch().body()))))
+    )
 
 
-def _other_result(answer: Inclusion) -> Inclusion:
+def _other_result(answer: InclusionProof) -> InclusionProof:
     signed = answer.published
     payload = bytearray(signed.payload)
     payload[130] ^= 1
     return replace(answer, published=replace(signed, payload=bytes(payload)))
 
 
-def _nothing_signed(answer: Inclusion) -> Concluded:
-    return Concluded(replace(answer.published, signature=bytes(64)))
+def _nothing_signed(answer: InclusionProof) -> FinalStatement:
+    return FinalStatement(replace(answer.published, signature=bytes(64)))
 
 
-def _other_path(answer: Inclusion) -> Inclusion:
+def _other_path(answer: InclusionProof) -> InclusionProof:
     return replace(answer, path=(bytes(32), *answer.path[1:]))
 
 
@@ -128,7 +134,7 @@ def test_a_mail_scanner_that_follows_the_link_changes_nothing(trial, visitor) ->
     page.on("request", lambda request: requests.append(request.method))
     page.goto(link)
     page.get_by_role("button", name="Continue").click()  # some even submit forms
-    expect(page.get_by_role("alert")).to_have_text("Choose one answer first.")
+    expect(page.get_by_role("alert")).to_have_text("Please choose an answer first.")
     page.evaluate("document.querySelector('form').requestSubmit()")
     assert set(requests) == {"GET"}
     assert trial.status()["users"] == 0
@@ -137,7 +143,10 @@ def test_a_mail_scanner_that_follows_the_link_changes_nothing(trial, visitor) ->
 def test_nobody_else_is_asked_and_nothing_secret_is_in_an_address(trial, visitor) -> None:
     (link, *_), context = trial.create(), visitor()
     urls, bodies, logged = [], [], []
-    context.on("request", lambda request: (urls.append(request.url), bodies.append(request.post_data_buffer or b"")))
+    context.on(
+        "request",
+        lambda request: (urls.append(request.url), bodies.append(request.post_data_buffer or b"")),
+    )
     context.on("console", lambda message: logged.append(message.text))
     page = opened(context, link)
     send(page, "Brackwater")
@@ -161,9 +170,9 @@ def test_the_device_keeps_neither_answer_nor_token(trial, visitor) -> None:
     assert invitation.access.hex() in kept["opened"]
     assert invitation.token.hex() not in kept["opened"]
     for text in ("stage", invitation.access.hex()):
-        assert text not in kept["stored"]  # sealed
+        assert text not in kept["stored"]  # encrypted
     plain = json.loads(kept["opened"])[0]
-    names = "access acknowledgements body disbelieved id publicKey published server stage user"
+    names = "access acknowledgements id publicKey published report server stage unverified user"
     assert sorted(plain) == names.split()
     assert kept["elsewhere"] == 0
     assert context.cookies() == []
@@ -173,7 +182,7 @@ DUMP = """async () => {
   const store = await import('/page/store.js');
   const open = indexedDB.open('faircount', 1);
   const base = await new Promise((done) => (open.onsuccess = () => done(open.result)));
-  const asked = base.transaction('parts').objectStore('parts').getAll();
+  const asked = base.transaction('participations').objectStore('participations').getAll();
   const rows = await new Promise((done) => (asked.onsuccess = () => done(asked.result)));
   base.close();
   return {
@@ -196,12 +205,17 @@ def test_the_policy_blocks_scripts_and_other_origins(trial, visitor) -> None:
         "eval('1')",
     ):
         assert page.evaluate(TRIED % attack) in ("TypeError", "EvalError"), attack
-    assert page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'blocked')") == "blocked"
+    assert (
+        page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'blocked')")
+        == "blocked"
+    )
     assert page.evaluate(BLOCKED_IMAGE) == "img-src"
     framed = visitor().new_page()
     framed.route(
         "http://other.example/",
-        lambda route: route.fulfill(body=f"<iframe src={trial.address}></iframe>", content_type="text/html"),
+        lambda route: route.fulfill(
+            body=f"<iframe src={trial.address}></iframe>", content_type="text/html"
+        ),
     )
     framed.goto("http://other.example/")
     assert framed.frames[1].evaluate("document.querySelector('main')") is None
@@ -230,12 +244,16 @@ def test_words_of_the_owner_are_only_words(trial, visitor) -> None:
 def test_one_organization_for_both_servers_is_a_warning(trial, visitor) -> None:
     (link, *_) = trial.create(s1_operator="Aldmoor Council", s2_operator="Aldmoor Council")
     page = opened(visitor(), link)
-    expect(page.get_by_text("Both servers are run by Aldmoor Council.")).to_have_class("warning")
+    expect(page.get_by_text("Both servers are run by Aldmoor Council, with nobody")).to_have_class(
+        "warning"
+    )
 
 
 def test_a_browser_without_the_needed_keys_is_told(trial, visitor) -> None:
     (link, *_), context = trial.create(), visitor()
-    context.add_init_script("crypto.subtle.generateKey = () => Promise.reject(new Error('unknown'))")
+    context.add_init_script(
+        "crypto.subtle.generateKey = () => Promise.reject(new Error('unknown'))"
+    )
     assert refused(opened(context, link)) == "browser"
 
 

@@ -1,4 +1,4 @@
-"""How the page looks and reads: axe, keyboard, languages, narrow screens, both directions; screenshots for people."""
+"""How the page looks and reads: axe, keyboard, languages, directions, screenshots."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,9 @@ SHOTS = os.environ.get("FAIRCOUNT_SCREENSHOTS")
 
 def test_every_view_is_accessible(trial, visitor, look_at) -> None:
     mechanism = ServerLaplace(
-        items=["Aldmoor", "Brackwater", "Carrow, at the end of a very long valley"], epsilon=3.0, users=6
+        items=["Aldmoor", "Brackwater", "Carrow, at the end of a very long valley"],
+        epsilon=3.0,
+        users=6,
     )
     links = trial.create(6, mechanism=mechanism)
     trial.answers(links[1:], "Brackwater")
@@ -30,12 +32,12 @@ def test_every_view_is_accessible(trial, visitor, look_at) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
     page.get_by_role("progressbar").wait_for()
     look_at(page, "page-sent")
-    page.get_by_role("button", name="Take my answer back").click()
+    page.get_by_role("button", name="Withdraw my answer").click()
     look_at(page, "page-withdraw")
     page.get_by_role("button", name="No, keep it").click()
     trial.close()
-    page.get_by_role("button", name="Was I counted?").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("You were counted")
+    page.get_by_role("button", name="Was my answer counted?").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your answer was counted")
     look_at(page, "page-result")
     page.goto(f"{trial.address}/#AAAA")
     page.get_by_role("alert").wait_for()

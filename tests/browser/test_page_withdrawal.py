@@ -1,18 +1,18 @@
-"""An answer that is taken back on the page: in time, too late, and at a server that forgot what it signed."""
+"""Withdrawing on the page: in time, too late, and with a server that lost the withdrawal."""
 
 from hashlib import sha256
 
 from playwright.sync_api import Page, Route, expect
 
 from faircount.protocol import encode
-from faircount.protocol.survey.acknowledgement import sign_together, unsigned
+from faircount.protocol.survey.acknowledgement import sign_together, unsigned_acknowledgement
 from faircount.protocol.wire.codec import parse
-from faircount.protocol.wire.messages import Withdraw
+from faircount.protocol.wire.messages import Withdrawal
 
 TITLES = {
-    "sent": "Thank you. Your answer has arrived",
-    "counted": "You were counted",
-    "withdrawn": "Your answer is taken back",
+    "sent": "Thank you! Your answer has arrived",
+    "counted": "Your answer was counted",
+    "withdrawn": "Your answer is withdrawn",
 }
 
 
@@ -30,37 +30,37 @@ def answer(context, link: str, item: str) -> Page:
     return page
 
 
-def test_taken_back_in_time_and_too_late(trial, visitor) -> None:
+def test_withdrawn_in_time_and_too_late(trial, visitor) -> None:
     links = trial.create(6)
     trial.answers(links[:3], "Carrow")
     page = answer(visitor(), links[3], "Aldmoor")
-    page.get_by_role("button", name="Take my answer back").click()
+    page.get_by_role("button", name="Withdraw my answer").click()
     page.get_by_role("button", name="No, keep it").click()
     sees(page, "sent")
-    page.get_by_role("button", name="Take my answer back").click()
-    page.get_by_role("button", name="Yes, take it back").click()
+    page.get_by_role("button", name="Withdraw my answer").click()
+    page.get_by_role("button", name="Yes, withdraw it").click()
     sees(page, "withdrawn")
     late = answer(visitor(), links[4], "Carrow")
     result = trial.close()
     assert [each["count"] for each in result["counts"]] == [0, 0, 4]
-    late.get_by_role("button", name="Take my answer back").click()
-    late.get_by_role("button", name="Yes, take it back").click()
+    late.get_by_role("button", name="Withdraw my answer").click()
+    late.get_by_role("button", name="Yes, withdraw it").click()
     sees(late, "counted")
 
 
-def taken_back_at_a_server_that_forgets(trial, page: Page) -> None:
-    """S1 signs the withdrawal, as before a crash, and is restored from a backup in which the answer still stands."""
+def withdraw_at_a_server_that_forgets(trial, page: Page) -> None:
+    """The coordinator acknowledges the withdrawal and is then restored from an older backup."""
 
     def sign_and_forget(route: Route) -> None:
         body = route.request.post_data_buffer
-        if not isinstance(parse(body), Withdraw):
+        if not isinstance(parse(body), Withdrawal):
             return route.continue_()
-        accepted = unsigned(trial.params[-1].survey, sha256(body).digest())
+        accepted = unsigned_acknowledgement(trial.params[-1].survey, sha256(body).digest())
         return route.fulfill(body=encode(*sign_together(trial.signing_key(), [accepted])))
 
     page.route("**/messages", sign_and_forget)
-    page.get_by_role("button", name="Take my answer back").click()
-    page.get_by_role("button", name="Yes, take it back").click()
+    page.get_by_role("button", name="Withdraw my answer").click()
+    page.get_by_role("button", name="Yes, withdraw it").click()
     sees(page, "withdrawn")
     page.close()
 
@@ -68,7 +68,7 @@ def taken_back_at_a_server_that_forgets(trial, page: Page) -> None:
 def test_a_withdrawal_that_a_restored_server_forgot_is_said_again(trial, visitor) -> None:
     links, context = trial.create(6), visitor()
     trial.answers(links[1:5], "Carrow")
-    taken_back_at_a_server_that_forgets(trial, answer(context, links[0], "Aldmoor"))
+    withdraw_at_a_server_that_forgets(trial, answer(context, links[0], "Aldmoor"))
     page = context.new_page()
     with page.expect_response("**/messages"):
         page.goto(links[0])
@@ -81,10 +81,10 @@ def test_a_withdrawal_that_a_restored_server_forgot_is_said_again(trial, visitor
 def test_an_answer_that_was_counted_after_a_signed_withdrawal_is_told(trial, visitor) -> None:
     links, context = trial.create(6), visitor()
     trial.answers(links[1:5], "Carrow")
-    taken_back_at_a_server_that_forgets(trial, answer(context, links[0], "Aldmoor"))
+    withdraw_at_a_server_that_forgets(trial, answer(context, links[0], "Aldmoor"))
     assert trial.close()["included"] == 5
     page = context.new_page()
     page.goto(links[0])
     sees(page, "counted")
-    expect(page.get_by_text("the server has lost what it signed")).to_be_visible()
+    expect(page.get_by_text("because the server lost your withdrawal")).to_be_visible()
     expect(page.get_by_role("button", name="Save receipt")).to_be_visible()

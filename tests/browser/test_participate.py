@@ -1,4 +1,4 @@
-"""The module for a company's own page: another origin, which S1 must allow."""
+"""The module for a company's own page: another origin, which the coordinator must allow."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from faircount.core.errors import ParameterError
-from faircount.service.coordinator_app import coordinator_app
-from faircount.service.settings import CoordinatorSettings
+from faircount.server.common.settings import CoordinatorSettings
+from faircount.server.coordinator.app import coordinator_app
 
 FOLDER = Path(__file__).parents[2] / "src" / "faircount" / "web"
 TAKE_PART = """async ([server, code, position]) => {
@@ -40,13 +40,18 @@ def take_part(page: Page, server: str, link: str) -> list[str]:
     return page.evaluate(TAKE_PART, [f"{server}/", link, 1])
 
 
-def test_a_companys_page_takes_part_from_an_origin_that_is_allowed(trial, company, company_page) -> None:
+def test_a_companys_page_takes_part_from_an_origin_that_is_allowed(
+    trial, company, company_page
+) -> None:
     (link, *_) = trial.create()
     server = trial.serve(coordinator_app(trial.pair.s1, origins=[company]))
     said = take_part(company_page, server, link)
     assert said == ["Where do you live?", "new", "sent", "sent", "withdrawn"]
-    owners_call = "([url]) => fetch(url, {method: 'POST', headers: {Authorization: 'Bearer x'}}).then(() => 1, () => 0)"
-    assert company_page.evaluate(owners_call, [f"{server}{trial.path}/close"]) == 0  # its scripts make no owner's call
+    owners_call = """([url]) =>
+      fetch(url, {method: 'POST', headers: {Authorization: 'Bearer x'}}).then(() => 1, () => 0)"""
+    assert (
+        company_page.evaluate(owners_call, [f"{server}{trial.path}/close"]) == 0
+    )  # its scripts make no owner's call
 
 
 def test_an_origin_that_is_not_allowed_can_send_nothing(trial, company_page) -> None:

@@ -1,4 +1,4 @@
-"""Both pages as a screen reader reads them: Chromium's accessibility tree from end to end, and what is announced."""
+"""Both pages as a screen reader reads them: the accessibility tree, and announcements."""
 
 import re
 from collections.abc import Iterator
@@ -10,10 +10,29 @@ from playwright.sync_api import Page, expect
 
 # What somebody can use, with the state that a reader must be told besides role and name.
 STATES = {
-    "button": None, "link": None, "textbox": None, "spinbutton": None, "radio": "checked", "checkbox": "checked",
-    "combobox": "value", "DisclosureTriangle": "expanded", "progressbar": "value",
-}  # fmt: skip
-NAMED = {*STATES, "heading", "image", "img", "table", "region", "radiogroup", "group", "dialog", "form", "list"}
+    "button": None,
+    "link": None,
+    "textbox": None,
+    "spinbutton": None,
+    "radio": "checked",
+    "checkbox": "checked",
+    "combobox": "value",
+    "DisclosureTriangle": "expanded",
+    "progressbar": "value",
+}
+NAMED = {
+    *STATES,
+    "heading",
+    "image",
+    "img",
+    "table",
+    "region",
+    "radiogroup",
+    "group",
+    "dialog",
+    "form",
+    "list",
+}
 """Of these a reader says the name."""
 
 MAY_BE_UNNAMED = {"group", "list", "form"}
@@ -29,7 +48,11 @@ class Spoken:
     states: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        said = [f"{name} {value}" for name, value in self.states.items() if name not in ("focusable", "editable")]
+        said = [
+            f"{name} {value}"
+            for name, value in self.states.items()
+            if name not in ("focusable", "editable")
+        ]
         return ", ".join([self.role, self.name, *said])
 
 
@@ -57,8 +80,12 @@ def _text(node: dict[str, Any], key: str) -> str:
 
 
 def complaints(spoken: list[Spoken]) -> list[str]:
-    """What somebody who listens would miss: names, states, headings in their order, the language of the page."""
-    found = [f"no name: {each}" for each in spoken if each.role in NAMED - MAY_BE_UNNAMED and not each.name]
+    """What a listener would miss: names, states, and headings in order."""
+    found = [
+        f"no name: {each}"
+        for each in spoken
+        if each.role in NAMED - MAY_BE_UNNAMED and not each.name
+    ]
     for each in spoken:
         state = STATES.get(each.role)
         if state and each.states.get(state) is None:
@@ -73,10 +100,12 @@ def complaints(spoken: list[Spoken]) -> list[str]:
 LISTEN = """() => {
   const LIVE = "[role=status], [role=alert], [aria-live]";
   const known = new WeakSet(document.querySelectorAll(LIVE));
-  const alertsIn = (node) => [node, ...(node.querySelectorAll?.("*") ?? [])].filter((each) => each.role === "alert");
+  const inside = (node) => [node, ...(node.querySelectorAll?.("*") ?? [])];
+  const alertsIn = (node) => inside(node).filter((child) => child.role === "alert");
+  const elementOf = (node) => (node.nodeType === 1 ? node : node.parentElement);
   window.announced = [];
   new MutationObserver((changes) => {
-    const targets = changes.map(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest(LIVE));
+    const targets = changes.map(({ target }) => elementOf(target)?.closest(LIVE));
     const alerts = changes.flatMap(({ addedNodes }) => [...addedNodes].flatMap(alertsIn));
     const changed = new Set([...targets.filter((each) => known.has(each)), ...alerts]);
     changed.forEach((each) => window.announced.push(each.textContent.trim()));
@@ -86,9 +115,9 @@ LISTEN = """() => {
 
 
 def listen(page: Page) -> None:
-    """Note from now on what changes in a live region that was there before, and every alert that comes.
+    """Record from now on every change in an existing live region, and every new alert.
 
-    A status that is filled in the moment in which it comes is not noted: screen readers say nothing then.
+    A status that appears together with its text is not recorded: screen readers are silent then.
     """
     page.evaluate(LISTEN)
 
@@ -105,11 +134,13 @@ def said(page: Page) -> str:
     """All of it in lines, after nothing is found that is missing."""
     spoken = read(page)
     assert complaints(spoken) == []
-    return "\n".join(str(each) for each in spoken if each.role not in ("InlineTextBox", "none", "generic"))
+    return "\n".join(
+        str(each) for each in spoken if each.role not in ("InlineTextBox", "none", "generic")
+    )
 
 
 def drawings_are_told(page: Page) -> None:
-    """Charts are passed over; every number that one shows stands as text in the row above, or in its own line."""
+    """Screen readers skip charts; every number in one is text in the row above or beside it."""
     told = page.locator("svg.chart").evaluate_all(
         """all => all.map((each) => {
           const row = each.closest("tr")?.previousElementSibling ?? each.closest("li");
@@ -129,25 +160,33 @@ def test_the_page_from_the_question_to_the_result(trial, visitor) -> None:
     words = said(page)
     assert re.search(r"radio, Aldmoor.*checked true", words)
     assert re.search(r"radio, Carrow.*checked false", words)
-    assert "heading, What is promised" in words
+    assert "heading, How your answer is protected" in words
     listen(page)
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Send").wait_for()
     assert "heading, This is what will leave your device" in said(page)
     expect(page.get_by_role("heading", level=1)).to_be_focused()
-    heard(page, "This is what will leave your device")  # focus alone is not told by Orca, where the old one is gone
+    heard(
+        page, "This is what will leave your device"
+    )  # focus alone is not told by Orca, where the old one is gone
     page.get_by_role("button", name="Send").click()
     page.get_by_role("progressbar").wait_for()
     assert re.search(r"progressbar, .*5 of 6.*value", said(page))
-    page.get_by_role("button", name="Was I counted?").click()
+    page.get_by_role("button", name="Was my answer counted?").click()
     heard(page, "There is no result yet.")
-    page.get_by_role("button", name="Take my answer back").click()
-    asked = [each for each in read(page) if each.role in ("dialog", "button")]  # a question hides what is behind it
-    assert [(each.role, bool(each.name)) for each in asked] == [("dialog", True), ("button", True), ("button", True)]
+    page.get_by_role("button", name="Withdraw my answer").click()
+    asked = [
+        each for each in read(page) if each.role in ("dialog", "button")
+    ]  # a question hides what is behind it
+    assert [(each.role, bool(each.name)) for each in asked] == [
+        ("dialog", True),
+        ("button", True),
+        ("button", True),
+    ]
     page.get_by_role("button", name="No, keep it").click()
     trial.close()
-    page.get_by_role("button", name="Was I counted?").click()
-    heard(page, "You were counted")
+    page.get_by_role("button", name="Was my answer counted?").click()
+    heard(page, "Your answer was counted")
     words = said(page)
     assert re.search(r"rowheader, Brackwater", words)
     assert re.search(r"cell, 80\u00a0%", words)
@@ -184,7 +223,7 @@ def test_the_dashboard_from_the_form_to_the_result(trial, owner, owner_page) -> 
     trial.answers(links[:4], "By bus")
     heard(page, "4 of 8 people have answered")
     page.get_by_text("Show one invitation").click()
-    page.get_by_label("Whose").select_option("person 3")
+    page.get_by_label("Person").select_option("person 3")
     heard(page, "It works once")
     assert re.search(r"image, QR code with the link of person 3", said(page))
     owner.ends("spoken")
@@ -199,7 +238,8 @@ SPOILED = {
     "document.querySelector('main button').textContent = ''": "no name: button",
     "document.querySelector('h1').remove()": "not one first heading",
     "document.querySelector('main').append(document.createElement('h4'))": "no name: heading",
-    "document.querySelector('main').append(Object.assign(new Image(), { src: 'icon.svg' }))": "no name: image",
+    "document.querySelector('main').append("
+    "Object.assign(new Image(), { src: 'icon.svg' }))": "no name: image",
 }
 
 

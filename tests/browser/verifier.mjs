@@ -1,10 +1,15 @@
-// What the two servers do with proven reports, written once more for the known answers: the page has only the prover.
+// What the two servers do with proven reports, written once more for the known answers: the page
+// has only the prover.
 
-import { labelled, paramsDigest } from "../../src/faircount/web/client/digests.js";
-import { extensionField, modulus, multiply } from "../../src/faircount/web/client/extension_field.js";
+import { taggedHash, paramsDigest } from "../../src/faircount/web/client/digests.js";
+import {
+  extensionField, modulus, multiply,
+} from "../../src/faircount/web/client/extension_field.js";
 import { expand } from "../../src/faircount/web/client/field.js";
-import { deriveKey } from "../../src/faircount/web/client/sealing.js";
-import { interpolation, minus, plus, vanishing } from "../../src/faircount/web/client/small_field.js";
+import { deriveKey } from "../../src/faircount/web/client/encryption.js";
+import {
+  interpolation, minus, plus, vanishing,
+} from "../../src/faircount/web/client/small_field.js";
 
 /** The field of a case, with what is needed there; its modulus must be the published one. */
 export function fieldOf(q, k, published) {
@@ -21,34 +26,40 @@ export function valueAt(field, polynomial, point) {
   }, new Array(field.k).fill(0));
 }
 
-/** f, the interpolation of the bits plus Z times the blind, at a point; for a share as well, since it is linear. */
+/**
+ * f, the interpolation of the bits plus Z times the blind, at a point; for a share as well, since
+ * it is linear.
+ */
 export function blindedAt(field, bits, blind, point) {
   const z = vanishing(bits.length, field.q);
   const hidden = multiply(field, valueAt(field, z, point), valueAt(field, blind, point));
-  return valueAt(field, interpolation(bits, z, field.q), point).map((each, at) => plus(each, hidden[at], field.q));
+  const interpolated = valueAt(field, interpolation(bits, z, field.q), point);
+  return interpolated.map((value, at) => plus(value, hidden[at], field.q));
 }
 
-/** The point of the survey's one question. */
+/** The point of the survey's one query. */
 export async function pointOf(published, values, q, k) {
-  const key = await deriveKey(values, await paramsDigest(published), await labelled("question"));
+  const key = await deriveKey(values, await paramsDigest(published), await taggedHash("question"));
   for (let tried = 1; ; tried += 1) {
     const found = (await expand(key, BigInt(q), tried * k)).slice(-k).map(Number);
-    if (found.slice(1).some((each) => each !== 0)) return found;
+    if (found.slice(1).some((coefficient) => coefficient !== 0)) return found;
   }
 }
 
-/** A server's answers about its share of a row. */
-export function answersOf(field, one, share, point) {
+/** A server's verifier share for its share of a row. */
+export function verifierShareOf(field, one, share, point) {
   const size = one.items + one.coins;
-  const [bits, blind, h] = [share.slice(0, size), share.slice(size, size + one.degree), share.slice(size + one.degree)];
+  const bits = share.slice(0, size);
+  const blind = share.slice(size, size + one.degree);
+  const h = share.slice(size + one.degree);
   const votes = bits.slice(0, one.items).reduce((sum, bit) => plus(sum, bit, field.q), 0);
   return [...blindedAt(field, bits, blind, point), ...valueAt(field, h, point), votes];
 }
 
-/** Whether both servers' answers together are those of a valid report. */
+/** Whether both verifier shares together are those of a valid report. */
 export function accepts(field, one, first, second, point) {
   const [k, q] = [one.degree, field.q];
-  const whole = first.map((each, at) => plus(each, second[at], q));
+  const whole = first.map((value, at) => plus(value, second[at], q));
   const [f, h] = [whole.slice(0, k), whole.slice(k, 2 * k)];
   const left = multiply(field, f, [minus(f[0], 1, q), ...f.slice(1)]);
   const right = multiply(field, valueAt(field, vanishing(one.items + one.coins, q), point), h);

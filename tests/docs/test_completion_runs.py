@@ -13,7 +13,9 @@ from faircount.protocol.topologies.explicit.completion import tolerable_loss
 from faircount.protocol.wire.messages import Published
 
 
-@pytest.mark.parametrize(("topology", "minimum", "loss"), [(SERVERS, 18, 0.1), (EXPLICIT, 8, 0.15), (MASKED, 10, 0.3)])
+@pytest.mark.parametrize(
+    ("topology", "minimum", "loss"), [(SERVERS, 18, 0.1), (EXPLICIT, 8, 0.15), (MASKED, 10, 0.3)]
+)
 def test_the_model_ends_as_the_protocol_does(topology, minimum, loss) -> None:
     """Of these runs some end and some do not. Up to 64 users everybody is a neighbour: the graph is no matter."""
     ends = []
@@ -40,8 +42,13 @@ class _without_the_graph:  # noqa: N801 - stands in for a generator
 
 @pytest.mark.parametrize("topology", [SERVERS, MASKED])
 def test_a_hundred_users_with_5_percent_loss_finish(topology) -> None:
-    """The whole protocol; the seeds are fixed, so there is no false alarm. docs/protocol-figures.md has others."""
-    assert all(isinstance(played(topology, 100, 70, 0.05, seed), Published) for seed in range(100, 104))
+    """The whole protocol; the seeds are fixed, so there is no false alarm.
+
+    docs/explanation/protocol-figures.md has more of these runs.
+    """
+    assert all(
+        isinstance(played(topology, 100, 70, 0.05, seed), Published) for seed in range(100, 104)
+    )
 
 
 @pytest.mark.parametrize("topology", [SERVERS, MASKED])
@@ -53,7 +60,7 @@ def test_99_percent_finish(topology) -> None:
 def test_explicit_gives_up_in_words() -> None:
     said = played(EXPLICIT, 40, 30, 0.15, 1)
     assert isinstance(said, str)
-    assert "users are left, 30 are needed" in said or "try `masked`" in said
+    assert "participants are left, 30 are needed" in said or "try `masked`" in said
 
 
 @pytest.mark.parametrize(("users", "minimum", "loss"), [(5, 3, 0.3), (10, 6, 0.1), (30, 10, 0.02)])
@@ -85,7 +92,10 @@ def test_known_probabilities() -> None:
 )
 def test_masked_surveys_end_at_least_as_often_as_is_said(users, minimum, loss, insiders) -> None:
     """2,000 runs with a fixed seed; five standard errors. The bound is of use: in these cases it is above 90%."""
-    least, rng = completion(MASKED, users, minimum, loss, insiders=insiders), np.random.default_rng(3)
+    least, rng = (
+        completion(MASKED, users, minimum, loss, insiders=insiders),
+        np.random.default_rng(3),
+    )
     seen = np.mean([completes(MASKED, users, minimum, loss, rng, insiders) for _ in range(2000)])
     assert 0.9 < least <= seen + 5 * np.sqrt(least * (1 - least) / 2000) + 1e-9
 
@@ -99,16 +109,25 @@ def test_masked_promises_nothing_where_too_few_come() -> None:
 def test_the_loss_that_explicit_bears_is_the_largest() -> None:
     for users, minimum in ((5, 3), (100, 70), (1000, 1000), (10**6, 7 * 10**5)):
         loss = tolerable_loss(Attendance(users, minimum, 0.0))
-        assert completion(EXPLICIT, users, minimum, loss) >= 0.99 > completion(EXPLICIT, users, minimum, 1.01 * loss)
+        assert (
+            completion(EXPLICIT, users, minimum, loss)
+            >= 0.99
+            > completion(EXPLICIT, users, minimum, 1.01 * loss)
+        )
 
 
 def test_endings_in_words() -> None:
     said = {each.topology: each for each in endings(800, 560, 0.05)}
     assert "will give up" in said[EXPLICIT].words
-    assert (said[EXPLICIT].chance, said[SERVERS].words) == (pytest.approx(2.25e-13, rel=0.01), "one visit")
+    assert (said[EXPLICIT].chance, said[SERVERS].words) == (
+        pytest.approx(2.25e-13, rel=0.01),
+        "one visit",
+    )
     assert said[MASKED].chance > 0.9999
     assert said[TWO_STAGE].chance is None
-    assert "will give up" not in next(each.words for each in endings(20, 10, 0.001) if each.topology is EXPLICIT)
+    assert "will give up" not in next(
+        each.words for each in endings(20, 10, 0.001) if each.topology is EXPLICIT
+    )
     assert all("dropout" in each.words for each in endings(100, 100, 0.05)[:2])
     assert said[MASKED].to_dict()["kind"] == "at least"
 

@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]  # it ships no type information
 from make_settings import settings_table
 
 from faircount.cli import main
-from faircount.service.settings import AggregatorSettings, CoordinatorSettings
+from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROLES = {"coordinator": CoordinatorSettings, "aggregator": AggregatorSettings}
@@ -52,7 +52,10 @@ def test_systemd_understands_the_unit(role: str, tmp_path: Path) -> None:
     text = (DEPLOY / unit.name).read_text()
     unit.write_text(text.replace("/opt/faircount/bin/faircount", sys.executable))
     done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
-    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (
+        0,
+        [],
+    )
     unit.write_text(unit.read_text().replace("DynamicUser=yes", "DynamicUzer=yes"))
     done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
     assert "DynamicUzer" in done.stderr  # it does look
@@ -74,9 +77,15 @@ def test_the_compose_file_names_names_settings_that_there_are(role: str) -> None
     named = set(re.findall(r"^ +(FAIRCOUNT_\w+):", text, re.MULTILINE))
     assert named
     assert named <= known
-    assert f"{ROLES[role].usual_port}:{ROLES[role].usual_port}" in text
-    volumes = dict(each.split(":") for each in re.findall(r"^ +- (\w+:/\w+)$", text, re.MULTILINE))
-    assert set(volumes) == {"data", "keys", "anchor"}  # apart, so that a backup of one is none of the others
+    assert f"{ROLES[role].default_port}:{ROLES[role].default_port}" in text
+    volumes = dict(
+        volume.split(":") for volume in re.findall(r"^ +- (\w+:/\w+)$", text, re.MULTILINE)
+    )
+    assert set(volumes) == {
+        "data",
+        "keys",
+        "anchor",
+    }  # apart, so that a backup of one is none of the others
 
 
 def test_the_image_installs_what_the_servers_need() -> None:

@@ -1,4 +1,5 @@
-"""The guide and the list of commands: what they show exists, what exists is shown, and a difference is noticed.
+"""The guide and the list of commands: what they show exists, what exists is shown, and a difference
+is noticed.
 
 That both pages are up to date is tested with all others in test_pages.py.
 """
@@ -16,7 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "generate" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -24,22 +25,22 @@ def script(name: str) -> ModuleType:
     return module
 
 
-guide = script("make_guide")
+guide = script("make_analyse_a_table")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_every_command_is_documented(name: str) -> None:
-    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
     section = page.split(f"## faircount {name}\n")[1].split("\n## ")[0]
     command = main.get_command(click.Context(main), name)
     assert command is not None
-    for each in command.params:
-        if isinstance(each, click.Option):
-            assert all(option in section for option in each.opts), each.opts
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert all(option in section for option in parameter.opts), parameter.opts
 
 
 def test_the_guide_shows_every_command_a_newcomer_needs() -> None:
-    page = (DOCS / "guide.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "analyse-a-table.md").read_text(encoding="utf-8")
     for name in ("plan", "run", "privacy", "audit", "costs"):
         assert f"$ faircount {name} " in page
 
@@ -62,7 +63,9 @@ def test_programs_print_into_the_block_below(tmp_path: Path) -> None:
 
 def test_later_blocks_find_the_files_of_earlier_ones(tmp_path: Path) -> None:
     program = "```python\nopen('a.csv', 'w').write('city\\n')\n```\n"
-    made = guide.render(f"{program}\n```console\n$ faircount run a.csv \\\n    --column city\n```\n", tmp_path)
+    made = guide.render(
+        f"{program}\n```console\n$ faircount run a.csv \\\n    --column city\n```\n", tmp_path
+    )
     assert "--column city\nfaircount: give --epsilon" in made
 
 

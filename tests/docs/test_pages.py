@@ -1,5 +1,6 @@
 """Pages that print computed numbers are what their scripts write today."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +9,23 @@ import page
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+GENERATE = DOCS / "generate"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", sorted(each.name for each in DOCS.glob("make_*.py")))
+@pytest.mark.parametrize("script", sorted(path.name for path in GENERATE.glob("make_*.py")))
 def test_the_page_is_up_to_date(script: str) -> None:
-    done = subprocess.run([sys.executable, str(DOCS / script), "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(GENERATE / script), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_a_page_that_differs_is_noticed(monkeypatch, tmp_path, capsys) -> None:
-    monkeypatch.setattr(page, "HERE", tmp_path)
+    monkeypatch.setattr(page, "DOCS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["make_one.py"])
     page.write("one.md", "old\n")
     monkeypatch.setattr(sys, "argv", ["make_one.py", "--check"])
@@ -31,9 +38,13 @@ def test_a_page_that_differs_is_noticed(monkeypatch, tmp_path, capsys) -> None:
     assert (tmp_path / "one.md").read_text() == "old\n"
 
 
-def test_of_costly_lines_some_are_computed_and_the_others_stand_as_they_are(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(page, "HERE", tmp_path)
-    (tmp_path / "one.md").write_text("## first part\n| a | 1 |\n| b | 2 |\n## other part\n| a | 3 |\n")
+def test_of_costly_lines_some_are_computed_and_the_others_stand_as_they_are(
+    monkeypatch, tmp_path
+) -> None:
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    (tmp_path / "one.md").write_text(
+        "## first part\n| a | 1 |\n| b | 2 |\n## other part\n| a | 3 |\n"
+    )
     monkeypatch.setattr(sys, "argv", ["make_one.py", "--check"])
 
     def text(start: str, *, again: bool) -> str:
@@ -47,26 +58,35 @@ def test_of_costly_lines_some_are_computed_and_the_others_stand_as_they_are(monk
 
 
 @pytest.mark.parametrize("covers", ["users", "population"])
-def test_every_mechanism_and_every_n_of_the_coverage_page_is_computed_again_somewhere(covers: str) -> None:
+def test_every_mechanism_and_every_n_of_the_coverage_page_is_computed_again_somewhere(
+    covers: str,
+) -> None:
     import make_coverage
 
     def columns(lines: list[page.Line]) -> list[set[str]]:  # mechanisms, numbers of users
-        return [{each.start.split(" | ")[column] for each in lines} for column in (0, 1)]
+        return [{line.start.split(" | ")[column] for line in lines} for column in (0, 1)]
 
     every = make_coverage.lines(covers)
-    again = [each for each in every if each.again]
+    again = [line for line in every if line.again]
     assert columns(again) == columns(every)
     assert len(again) == len(every) / len(make_coverage.USERS)
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    import re
+LINK = re.compile(r"\]\(([^)#\s]+)")
 
-    root = DOCS.parent
-    broken = []
-    for each_page in [*root.glob("*.md"), *DOCS.rglob("*.md")]:
-        targets = [each for each in re.findall(r"\]\(([^)#\s]+)", each_page.read_text()) if "://" not in each]
-        broken += [
-            f"{each_page.relative_to(root)} -> {each}" for each in targets if not (each_page.parent / each).exists()
-        ]
-    assert not broken
+
+def broken_links(path: Path) -> list[str]:
+    """Targets of a page's links to files that do not exist."""
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+    return [
+        target for target in targets if "://" not in target and not (path.parent / target).exists()
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*DOCS.parent.glob("*.md"), *DOCS.rglob("*.md")],
+    ids=lambda path: str(path.relative_to(DOCS.parent)),
+)
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    assert broken_links(path) == []

@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "explanation" / "paper-map.md").read_text(encoding="utf-8")
 FILE = re.compile(r"`([\w/.-]+\.py)`")
 NAMES = re.compile(r"`([\w/.-]+\.py)` \(((?:`\w[\w.]*`(?:, )?)+)\)")
 
 
 def place(path: str) -> Path:
-    return ROOT / path if path.startswith(("docs/", "tests/")) else ROOT / "src" / "faircount" / path
+    return (
+        ROOT / path if path.startswith(("docs/", "tests/")) else ROOT / "src" / "faircount" / path
+    )
 
 
 def test_every_file_exists() -> None:
@@ -20,9 +22,15 @@ def test_every_file_exists() -> None:
 
 
 def test_every_name_is_in_its_file() -> None:
-    pairs = [(path, name) for path, names in NAMES.findall(TEXT) for name in re.findall(r"`([\w.]+)`", names)]
+    pairs = [
+        (path, name)
+        for path, names in NAMES.findall(TEXT)
+        for name in re.findall(r"`([\w.]+)`", names)
+    ]
     assert len(pairs) > 20
     missing = [
-        (path, name) for path, name in pairs if name.split(".")[-1] not in place(path).read_text(encoding="utf-8")
+        (path, name)
+        for path, name in pairs
+        if name.split(".")[-1] not in place(path).read_text(encoding="utf-8")
     ]
     assert missing == []

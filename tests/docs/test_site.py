@@ -1,12 +1,16 @@
-"""The documentation site: it builds, no link is dead, and no page loads anything from another place."""
+"""The documentation site: it builds, no link is dead, and no page loads anything from another
+place.
+"""
 
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import diagrams
 import pytest
 import site_builder
+from playwright.sync_api import Request, expect, sync_playwright
 
 LOADED = {
     "script": "src",
@@ -17,8 +21,11 @@ LOADED = {
     "video": "src",
     "object": "data",
 }
-PLANTED = '<html><head><script src="//cdn.example/x.js"></script><link href="https://fonts.example/a"></head><body>'
-PLANTED += '<a href="nothing.html">x</a><a href="index.html#nowhere">y</a><style>@import url(http://b.example);</style></body></html>'
+PLANTED = """<html><head><script src="//cdn.example/x.js"></script>
+<link href="https://fonts.example/a"></head><body>
+<a href="nothing.html">x</a><a href="index.html#nowhere">y</a>
+<style>@import url(http://b.example);</style></body></html>
+"""
 
 
 class Page(HTMLParser):
@@ -31,7 +38,7 @@ class Page(HTMLParser):
         self.names: set[str] = set()
         self.feed(text)
         styles = re.findall(r"<style[^>]*>(.*?)</style>", text, re.DOTALL)
-        self.loaded += [each for style in styles for each in addresses(style)]
+        self.loaded += [address for style in styles for address in addresses(style)]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {key: value or "" for key, value in attrs}
@@ -48,22 +55,30 @@ def addresses(style: str) -> list[str]:
 
 def problems(folder: Path) -> list[str]:
     """Dead links, and what is loaded from elsewhere."""
-    pages = {each: Page(each.read_text(encoding="utf-8")) for each in folder.rglob("*.html")}
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
     known, found = {key.resolve(): value.names for key, value in pages.items()}, []
     for path, page in pages.items():
-        found += [f"{path.name} loads {each}" for each in page.loaded if urlsplit(each).netloc]
-        for each in page.links:
-            parts = urlsplit(each)
+        found += [
+            f"{path.name} loads {address}" for address in page.loaded if urlsplit(address).netloc
+        ]
+        for link in page.links:
+            parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
             target = target / "index.html" if target.is_dir() else target
             if parts.netloc or parts.scheme or path.name == "404.html":
                 continue
             if not target.exists():
-                found.append(f"{path.name} -> {each}")
-            elif parts.fragment and target in known and unquote(parts.fragment) not in known[target]:
-                found.append(f"{path.name} -> {each}: no such place")
+                found.append(f"{path.name} -> {link}")
+            elif (
+                parts.fragment and target in known and unquote(parts.fragment) not in known[target]
+            ):
+                found.append(f"{path.name} -> {link}: no such place")
     for style in folder.rglob("*.css"):
-        found += [f"{style.name} loads {each}" for each in addresses(style.read_text()) if urlsplit(each).netloc]
+        found += [
+            f"{style.name} loads {address}"
+            for address in addresses(style.read_text())
+            if urlsplit(address).netloc
+        ]
     return found
 
 
@@ -76,24 +91,104 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_link_is_dead_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert not problems(site)
-    for each in site.rglob("*.html"):  # what the theme would fetch a program for
-        assert not re.search(r'class="[^"]*(mermaid|pyodide|glightbox)', each.read_text(encoding="utf-8"))
+    for path in site.rglob("*.html"):  # what the theme would fetch a program for
+        assert not re.search(
+            r'class="[^"]*(mermaid|pyodide|glightbox)', path.read_text(encoding="utf-8")
+        )
 
 
 def test_every_page_of_the_documentation_is_on_the_site(site: Path) -> None:
-    assert {str(each.relative_to(site)) for each in site.rglob("*.html")} >= {
-        f"{name.removesuffix('.md')}.html" for name in site_builder.pages()
-    }
+    built = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    wanted = {re.sub(r"README\.md$", "index.md", name) for name in site_builder.pages()}
+    assert {name.removesuffix(".md") + ".html" for name in wanted} <= built
     assert "Two commands" in (site / "index.html").read_text(encoding="utf-8")
-    assert (site / "pandas.ipynb").exists()
+    assert (site / "tutorials" / "first-histogram.ipynb").exists()
+    assert (site / "reference" / "openapi-coordinator.json").exists()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """But for decisions and checklists, which have a list of their own."""
+    navigation = Path(site_builder.__file__).with_name("zensical.toml").read_text(encoding="utf-8")
+    listed = set(re.findall(r'"([\w./-]+\.md)"', navigation))
+    assert listed <= set(site_builder.pages())
+    rest = set(site_builder.pages()) - listed
+    assert {name for name in rest if not name.startswith(("adr/", "extending/"))} == set()
+
+
+def found_chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        for folder in ("/usr/bin", "/usr/local/bin", "/snap/bin"):
+            if (path := Path(folder, name)).exists():
+                return str(path)
+    raise AssertionError("the test of the site's search needs Chromium: run make browser")
+
+
+@pytest.mark.slow
+def test_search_works_in_pages_that_are_opened_as_files(site: Path) -> None:
+    addresses: list[str] = []
+
+    def note(request: Request) -> None:
+        addresses.append(request.url)
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=found_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        page.on("request", note)
+        page.goto(
+            (site / "explanation" / "privacy.html").as_uri()
+        )  # not in the site's own folder: paths are relative
+        page.locator(".md-search__button").click()
+        page.keyboard.type("unmask request")
+        result = page.locator("a[href*=glossary]").filter(has_text="unmask share")
+        expect(result).to_be_visible(timeout=30_000)
+        result.click()
+        page.wait_for_url(re.compile(r"glossary\.html"))
+        browser.close()
+    assert addresses
+    assert all(address.startswith(("file:", "blob:")) for address in addresses)
+
+
+def test_diagrams_become_pictures_with_a_title(site: Path) -> None:
+    page = (site / "ARCHITECTURE.html").read_text(encoding="utf-8")
+    pictures = re.findall(r'<img alt="([^"]+)" src="(diagrams/[^"]+)"', page)
+    assert len(pictures) == 3
+    for title, source in pictures:
+        drawn = (site / source).read_text(encoding="utf-8")
+        assert title.replace("&#x27;", "'")[:20] in drawn
+        assert "<polyline" in drawn
+    assert "Coordinator (S1)" in (site / pictures[1][1]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "pie\naccTitle: x\n",
+        "flowchart TD\naccTitle: x\na ==> b\n",
+        "sequenceDiagram\naccTitle: x\nloop often\n",
+        "stateDiagram-v2\naccTitle: x\nstate a {\n",
+        "flowchart TD\na --> b\n",
+    ],
+)
+def test_a_diagram_that_cannot_be_drawn_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match=r"cannot draw|accTitle"):
+        diagrams.draw(source)
 
 
 def test_planted_problems_are_found(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(PLANTED)
     (tmp_path / "a.css").write_text("body { background: url('https://c.example/p.png') }")
     found = " ".join(problems(tmp_path))
-    for each in ("cdn.example", "fonts.example", "b.example", "c.example", "nothing.html", "nowhere"):
-        assert each in found
+    for word in (
+        "cdn.example",
+        "fonts.example",
+        "b.example",
+        "c.example",
+        "nothing.html",
+        "nowhere",
+    ):
+        assert word in found
 
 
 def test_links_follow_the_pages(tmp_path: Path) -> None:
@@ -101,6 +196,6 @@ def test_links_follow_the_pages(tmp_path: Path) -> None:
     places = {(site_builder.ROOT / "README.md").resolve(): "index.md"}
     text = "[home](../../README.md#two) and [code](../../src/x.py) and [far](https://a.example/b)"
     assert (
-        site_builder.moved(text, "adr/x.md", source, places)
+        site_builder.relocate_links(text, "adr/x.md", source, places)
         == "[home](../index.md#two) and code and [far](https://a.example/b)"
     )

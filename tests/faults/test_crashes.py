@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 
-from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Aggregator, Coordinator, known_topologies
+from faircount.protocol import (
+    EXPLICIT,
+    MASKED,
+    SERVERS,
+    TWO_STAGE,
+    Aggregator,
+    Coordinator,
+    MemoryRows,
+    known_topologies,
+)
 from faircount.protocol.roles.stored import decode_state
-from faircount.testing import disk, world
-from faircount.testing.faults import Kind, Mishap, Op, play
-from faircount.testing.watch import Watch
-from faircount.testing.world import Trouble
+from simulation import disk, world
+from simulation.faults import Kind, Mishap, Op, play
+from simulation.watch import Watch
+from simulation.world import Trouble
 
 ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
 ENROLLED = (ROUND, DEADLINE, CONVERSE)
@@ -28,13 +37,13 @@ def carry(mishap: Mishap = Mishap.NONE) -> Op:
 
 def read_otherwise(patch: pytest.MonkeyPatch, server: type[Any], **forgotten: Any) -> None:
     """The stored form of a server lacks these fields."""
-    read = disk.decode_head
+    read = disk.decode_state
 
     def otherwise(kind, *written):
         found = read(kind, *written)
         return replace(found, **forgotten) if kind is server else found
 
-    patch.setattr(disk, "decode_head", otherwise)
+    patch.setattr(disk, "decode_state", otherwise)
 
 
 def s1_forgets_its_attempt(patch: pytest.MonkeyPatch) -> None:
@@ -42,33 +51,48 @@ def s1_forgets_its_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_forgets_its_claim(patch: pytest.MonkeyPatch) -> None:
-    read_otherwise(patch, Aggregator, claim=None, held=None)
+    read_otherwise(patch, Aggregator, manifest=None, held=None)
 
 
 def rows_are_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(disk, "add_row", lambda state, row: None)
+    patch.setattr(disk, "MemoryRows", lambda rows: MemoryRows())
 
 
 def a_device_forgets_what_it_has_drawn(patch: pytest.MonkeyPatch) -> None:
-    def blank(kind, data, sealing):
-        return replace(decode_state(kind, data, sealing), state=None, waiting=())
+    def blank(kind, data, crypto):
+        return replace(decode_state(kind, data, crypto), state=None, waiting=())
 
     patch.setattr(world, "decode_state", blank)
-    patch.setattr(Watch, "came_back", lambda *_: None)  # it would notice at once; what it draws again shows, too
+    patch.setattr(
+        Watch, "came_back", lambda *_: None
+    )  # it would notice at once; what it draws again shows, too
 
 
 CRASHES: dict[str, tuple[Any, tuple[Op, ...], Callable[[pytest.MonkeyPatch], None]]] = {
-    "S1 while users send their sums": (
+    "The coordinator while users send their sums": (
         EXPLICIT,
-        (*SHARED, ROUND, visit(0, Trouble.S1_CRASH_BEFORE), visit(1, Trouble.S1_CRASH_AFTER), DEADLINE, CONVERSE),
+        (
+            *SHARED,
+            ROUND,
+            visit(0, Trouble.S1_CRASH_BEFORE),
+            visit(1, Trouble.S1_CRASH_AFTER),
+            DEADLINE,
+            CONVERSE,
+        ),
         s1_forgets_its_attempt,
     ),
-    "S1 while users enrol": (
+    "The coordinator while users enrol": (
         MASKED,
-        (visit(0, Trouble.S1_CRASH_AFTER), visit(1, Trouble.S1_CRASH_AFTER), ROUND, DEADLINE, CONVERSE),
+        (
+            visit(0, Trouble.S1_CRASH_AFTER),
+            visit(1, Trouble.S1_CRASH_AFTER),
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         rows_are_lost,
     ),
-    "S2 at the claim": (
+    "The aggregator at the claim": (
         MASKED,
         (
             *(*SHARED, ROUND, DEADLINE, carry(Mishap.CRASH_BEFORE), Op(Kind.RETRY)),
@@ -93,7 +117,9 @@ def test_who_crashes_comes_back_and_the_survey_ends_well(name: str, real: bool) 
 
 
 @pytest.mark.parametrize("name", CRASHES)
-def test_a_stored_form_that_loses_something_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_form_that_loses_something_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topology, ops, forgets = CRASHES[name]
     forgets(monkeypatch)
     assert play(topology, ops, seed=1).problems != ()
@@ -102,14 +128,19 @@ def test_a_stored_form_that_loses_something_is_found(name: str, monkeypatch: pyt
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_restores_read_bytes(topology: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both servers go back to before the first user, and to a later time: only bytes come with them."""
-    read, heads = disk.decode_head, list[tuple[str, bytes]]()
+    read, heads = disk.decode_state, list[tuple[str, bytes]]()
 
     def noted(kind, data, *others):
         heads.append((kind.__name__, data))
         return read(kind, data, *others)
 
-    monkeypatch.setattr(disk, "decode_head", noted)
-    back = (Op(Kind.RESTORE_S1, 0, 1), Op(Kind.RESTORE_S1, 3), Op(Kind.RESTORE_S2, 0), Op(Kind.RESTORE_S2, 3))
+    monkeypatch.setattr(disk, "decode_state", noted)
+    back = (
+        Op(Kind.RESTORE_S1, 0, 1),
+        Op(Kind.RESTORE_S1, 3),
+        Op(Kind.RESTORE_S2, 0),
+        Op(Kind.RESTORE_S2, 3),
+    )
     assert play(topology, (*ENROLLED, *back), seed=1).problems == ()
     assert [name for name, _ in heads] == ["Coordinator"] * 2 + ["Aggregator"] * 2
     assert all(type(data) is bytes for _, data in heads)

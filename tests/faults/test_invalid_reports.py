@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from faircount.demo.invalid_reports import INVALID
 from faircount.protocol import SERVERS
 from faircount.protocol.topologies.two_servers import validity
-from faircount.testing.faults import Kind, Op, Outcome, play
-from faircount.testing.invalid_reports import INVALID
+from simulation.faults import Kind, Op, Outcome, play
 
 ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
 
@@ -16,8 +16,8 @@ EVERY_LIE = tuple(Op(Kind.INVALID, user, user) for user in range(1, 4))
 
 PROVEN = {
     "three invalid reports": (*EVERY_LIE, ROUND, DEADLINE, CONVERSE),
-    "S1 is restored to before its claim": (*EVERY_LIE, ROUND, DEADLINE, Op(Kind.RESTORE_S1, -2), CONVERSE),
-    "S1 is restored to before the receipt": (
+    "The coordinator is restored to before its claim": (*EVERY_LIE, ROUND, DEADLINE, Op(Kind.RESTORE_S1, -2), CONVERSE),
+    "The coordinator is restored to before the receipt": (
         *EVERY_LIE, ROUND, DEADLINE, Op(Kind.CARRY), Op(Kind.CARRY), Op(Kind.RESTORE_S1, -2), CONVERSE,
     ),
     "both crash at every message": (*EVERY_LIE, ROUND, DEADLINE, *(Op(Kind.CARRY, 0, 1 + i % 2) for i in range(6))),
@@ -26,12 +26,18 @@ PROVEN = {
 
 
 def everything_is_valid(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(validity.Question, "accepts", lambda asked, first, second: np.ones(len(first), dtype=np.bool_))
+    patch.setattr(
+        validity.Query,
+        "accepts",
+        lambda asked, first, second: np.ones(len(first), dtype=np.bool_),
+    )
 
 
 @pytest.mark.parametrize("name", PROVEN)
 @pytest.mark.parametrize("real", [False, True], ids=["ideal", "real"])
-def test_invalid_reports_are_refused_whatever_fails(name: str, real: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_reports_are_refused_whatever_fails(
+    name: str, real: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert play(SERVERS, PROVEN[name], seed=0, real=real) == Outcome("published", ())
     everything_is_valid(monkeypatch)
     assert play(SERVERS, PROVEN[name], seed=0, real=real).problems  # the planted hole

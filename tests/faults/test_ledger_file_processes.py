@@ -40,7 +40,12 @@ def started(folder: Path, *command: str) -> "subprocess.Popen[str]":
     source = Path(__file__).parents[2] / "src"
     known = {**os.environ, "PYTHONPATH": str(source)}
     return subprocess.Popen(
-        [sys.executable, *command], cwd=folder, env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, *command],
+        cwd=folder,
+        env=known,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -1,6 +1,7 @@
 """Schedules with a name: each was once a failure or shows a rule, and must find the hole that the rule closes."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -8,29 +9,33 @@ import pytest
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ProtocolError
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, Topology
+from faircount.protocol.peers import opening
+from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.roles.aggregator import AggregatorRules
+from faircount.protocol.roles.aggregator import receive as aggregator_receive
+from faircount.protocol.roles.aggregator import rules as aggregator_rules
+from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.roles.anchor import MemoryAnchor
-from faircount.protocol.roles.write_once import Acknowledged
-from faircount.protocol.survey.acknowledgement import unsigned
-from faircount.protocol.survey.states import State
+from faircount.protocol.roles.rows import Acknowledged, StoredRow
+from faircount.protocol.survey.acknowledgement import unsigned_acknowledgement
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
 from faircount.protocol.topologies.explicit import user as explicit_user
-from faircount.protocol.topologies.explicit.messages import Call, SumUpload
+from faircount.protocol.topologies.explicit.messages import SumRequest
 from faircount.protocol.topologies.masked import aggregator as masked_aggregate
 from faircount.protocol.topologies.masked import coordinator as masked
 from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
-from faircount.protocol.topologies.peers import opening, roster
-from faircount.protocol.topologies.peers.self_mask import Round
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.wire.messages import Aborted, Batch
-from faircount.protocol.wire.roster_messages import BadEntries
+from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.messages import ShareBatch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from faircount.testing.faults import Kind, Mishap, Op, play
-from faircount.testing.world import Trouble
+from simulation.faults import Kind, Mishap, Op, play
+from simulation.world import Trouble
 
 ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
 ENROLLED = (ROUND, DEADLINE, CONVERSE)
@@ -55,7 +60,7 @@ def carry(which: int = 0, mishap: Mishap = Mishap.NONE, how: int = 0) -> Op:
 
 
 def forget(backup: int) -> tuple[Op, ...]:
-    """S1 goes back to a backup (after that many steps), and nobody tells it."""
+    """The coordinator goes back to a backup (after that many steps), and nobody tells it."""
     return (Op(Kind.RESTORE_S1, backup, 1),)
 
 
@@ -63,82 +68,92 @@ def forget(backup: int) -> tuple[Op, ...]:
 
 
 def rules(patch: pytest.MonkeyPatch, topology: Topology, **changed: Any) -> None:
-    """S1 follows other rules in this topology."""
-    patch.setitem(vars(topology), "s1", replace(topology.s1, **changed))
+    """The coordinator follows other rules in this topology."""
+    for name, method in changed.items():
+        patch.setattr(topology.coordinator, name, method)
 
 
 def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
-    told = SERVERS.s1.pending
+    told = SERVERS.coordinator.pending
 
-    def eager(s):
-        known = told(s)
-        return (*known, *told(replace(s, receipt=known[0]))) if s.claim and not s.receipt else known
+    def eager(s, rows):
+        known = told(s, rows)
+        return (
+            (*known, *told(replace(s, reservation=known[0]), rows))
+            if s.manifest and not s.reservation
+            else known
+        )
 
     rules(patch, SERVERS, pending=eager)
 
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator, "repeated", lambda s, claim: None)
-    patch.setattr(opening, "repeated", lambda s, claim: None)
+    patch.setattr(aggregator, "repeated", lambda s, manifest: None)
+    patch.setattr(opening, "repeated", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
-    patch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])
+    patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
 
 
 def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
-    def write(s, user, body, *, open_):
-        s.bodies._hashes.pop(user, None)
-        s.bodies.put(user, body)
-        return s, (unsigned(s.params.survey, s.bodies.hash_of(user)),)
+    def write(s, rows, user, body, *, open_):
+        given = sha256(encode(body)).digest()
+        rows.write("first_messages", user, StoredRow(body, given))
+        return s, (unsigned_acknowledgement(s.params.survey, given),)
 
     patch.setattr(coordinator, "write_body", write)
 
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
     def ask(client, device):
-        drawn = servers_user.respond(device.state.params, device.invitation, device.answer, SystemEntropy())
-        return drawn.body if device.waiting else None
+        drawn = servers_user.respond(
+            device.state.params, device.invitation, device.answer, SystemEntropy()
+        )
+        return drawn.report if device.waiting else None
 
-    patch.setattr(servers_user.TwoServersClient, "ask", ask)
+    patch.setattr(servers_user.TwoServersClient, "next_message", ask)
 
 
 def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator, "restored", lambda s: (s, ()))
+    patch.setattr(aggregator_receive, "end_restored", lambda s, rows: (s, ()))
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s))
+    patch.setattr(servers_coordinator, "included_entries", servers_coordinator.iterate_entries)
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
     def info(now, sender):
         return key_info(Purpose.SEED, now.params.survey, 0, sender, S2_INDEX, bytes(32))
 
-    patch.setattr(Round, "seed_info", info)
+    patch.setattr(AttemptContext, "seed_info", info)
 
 
 def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
-    told = explicit_user.answer_call
+    told = explicit_user.answer_sum_request
 
     def answer(sharer, call, entropy):
-        return told(replace(sharer, bodies=(), last=None), call, entropy)
+        return told(replace(sharer, first_messages=(), last=None), call, entropy)
 
-    patch.setitem(explicit_user.ExplicitClient.calls, Call, answer)
+    patch.setitem(explicit_user.ExplicitClient.handlers, SumRequest, answer)
 
 
 def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
-    told = aggregator.give_up
-    patch.setitem(aggregator.FROM_S1, Aborted, lambda s, message: told(s, replace(message, spent=0)))
+    told = AggregatorRules.give_up
+    patch.setattr(
+        AggregatorRules,
+        "give_up",
+        lambda own, s, rows, message: told(own, s, rows, replace(message, spent=0)),
+    )
 
 
 def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
-    def leave_out(s, message, _):
+    def leave_out(s, rows, message, _):
         doubted = set(message.positions)
-        return roster.close_roster(
-            replace(s, roster=tuple(each for i, each in enumerate(s.roster) if i not in doubted))
-        )
+        left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
+        return s.rules.close_roster(replace(s, roster=left), rows)
 
     for topology in (EXPLICIT, MASKED):
-        patch.setitem(topology.s1.s2, BadEntries, leave_out)
+        rules(patch, topology, on_bad_entries=leave_out)
 
 
 def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
@@ -146,29 +161,32 @@ def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
 
 
 def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
-    told = MASKED.s1.pending
+    told = MASKED.coordinator.pending
 
-    def generous(s):
-        known = told(s)
-        if s.state is not State.CLAIMED or s.receipt is None:
+    def generous(s, rows):
+        known = told(s, rows)
+        if s.phase is not Phase.COUNTING or s.reservation is None:
             return known
-        late = [s.uploads[key].blob for key in s.uploads.keys() if key[0] == MaskedSum.tag]  # noqa: SIM118
-        return *known, coordinator.to_s2(s, Batch(s.params.survey, s.claim_hash, tuple(late)))
+        names = [(MaskedSum.tag, s.own.set_digest, j) for j in range(s.n)]
+        late = [rows.uploads[name].encrypted_share for name in names if rows.uploads.get(name)]
+        return *known, coordinator.to_s2(
+            s, ShareBatch(s.params.survey, s.manifest_hash, tuple(late))
+        )
 
-    def keep(s, message):
-        return masked.coordinator.upload(s, message, made_for=message.set_digest, open_=True)
+    def keep(s, rows, message):
+        return masked.coordinator.upload(s, rows, message, made_for=message.set_digest, open_=True)
 
-    rules(patch, MASKED, pending=generous, users={**MASKED.s1.users, MaskedSum: keep})
+    rules(patch, MASKED, pending=generous, take_sum=keep)
 
 
 def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
-    told, split = two_stage_user._bundle, two_stage_user._split
+    told, split = two_stage_user._encrypt_shares, two_stage_user._split
 
     def fresh(user, ballot, slots, attempt, entropy):
         again = replace(user, shares=split(user, ballot, entropy)) if attempt > 1 else user
         return told(again, ballot, slots, attempt, entropy)
 
-    patch.setattr(two_stage_user, "_bundle", fresh)
+    patch.setattr(two_stage_user, "_encrypt_shares", fresh)
 
 
 def damaged_bytes_are_claimed(patch: pytest.MonkeyPatch) -> None:
@@ -176,21 +194,26 @@ def damaged_bytes_are_claimed(patch: pytest.MonkeyPatch) -> None:
 
 
 def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
-    rules(patch, SERVERS, complete=lambda s: True)
+    rules(patch, SERVERS, is_complete=lambda s, rows: True)
 
 
 def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
-    def explicitly(s, message):
-        digest, open_ = explicit_coordinator.current_set(s).set_digest, explicit_coordinator._may_send(s, message)
-        return coordinator.upload(s, message, made_for=digest, open_=open_)
+    def explicitly(s, rows, message):
+        digest, open_ = (
+            explicit_coordinator.current_set(s).set_digest,
+            explicit_coordinator._may_send(s, message),
+        )
+        return coordinator.upload(s, rows, message, made_for=digest, open_=open_)
 
-    def masked_too(s, message):
-        open_ = s.state is State.SUBMITTING and message.index in s.members
-        return coordinator.upload(s, message, made_for=s.own.set_digest, open_=open_)
+    def masked_too(s, rows, message):
+        open_ = s.phase is Phase.SUBMITTING and message.index in s.members
+        return coordinator.upload(s, rows, message, made_for=s.own.set_digest, open_=open_)
 
-    rules(patch, EXPLICIT, users={**EXPLICIT.s1.users, SumUpload: explicitly})
-    rules(patch, MASKED, users={**MASKED.s1.users, MaskedSum: masked_too})
-    patch.setattr(masked, "_sent", lambda s: masked._holding(s, MaskedSum, s.own.set_digest))
+    rules(patch, EXPLICIT, take_sum=explicitly)
+    rules(patch, MASKED, take_sum=masked_too)
+    patch.setattr(
+        masked, "_sent", lambda s, rows: masked._holding(s, rows, MaskedSum, s.own.set_digest)
+    )
 
 
 def nobody_compares_a_users_own_mask_key(patch: pytest.MonkeyPatch) -> None:
@@ -199,7 +222,8 @@ def nobody_compares_a_users_own_mask_key(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator, "FINAL", ())
+    for module in (aggregator_receive, aggregator_rules, aggregator_steps):
+        patch.setattr(module, "FINAL", ())
 
 
 # --- schedules
@@ -233,20 +257,29 @@ NAMED = {
         A_SUM_FOR_A_FORGOTTEN_SET,
         sums_over_any_set_are_taken,
     ),
-    "S1 has another mask key of a user than the user": (
+    "The coordinator has another mask key of a user than the user": (
         MASKED,
         "published",
-        (*ENROLLED, visit(0, Trouble.NONE), visit(0, Trouble.CORRUPTED, FIRST_BYTE_OF_THE_MASK_KEY)),
+        (
+            *ENROLLED,
+            visit(0, Trouble.NONE),
+            visit(0, Trouble.CORRUPTED, FIRST_BYTE_OF_THE_MASK_KEY),
+        ),
         nobody_compares_a_users_own_mask_key,
     ),
-    "blobs wait for the receipt": (SERVERS, "published", (ROUND, DEADLINE), blobs_before_the_receipt),
-    "S1 restored to before its claim makes another one": (
+    "blobs wait for the receipt": (
+        SERVERS,
+        "published",
+        (ROUND, DEADLINE),
+        blobs_before_the_receipt,
+    ),
+    "The coordinator restored to before its claim makes another one": (
         SERVERS,
         "published",
         (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
         any_claim_is_admitted,
     ),
-    "S1 restored to before its claim makes another one, peers": (
+    "The coordinator restored to before its claim makes another one, peers": (
         EXPLICIT,
         "aborted",
         (
@@ -270,13 +303,32 @@ NAMED = {
     "both servers restored after the result": (
         SERVERS,
         "aborted",
-        (without(0), DEADLINE, CONVERSE, Op(Kind.RESTORE_S2, 1), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
+        (
+            without(0),
+            DEADLINE,
+            CONVERSE,
+            Op(Kind.RESTORE_S2, 1),
+            Op(Kind.DROP),
+            *forget(1),
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         s2_goes_on_after_a_restore,
     ),
     "a second device of the same person": (
         SERVERS,
         "published",
-        (ROUND, Op(Kind.SECOND_DEVICE, 2), ROUND, DEADLINE, carry(), Op(Kind.SECOND_DEVICE, 3), ROUND, CONVERSE),
+        (
+            ROUND,
+            Op(Kind.SECOND_DEVICE, 2),
+            ROUND,
+            DEADLINE,
+            carry(),
+            Op(Kind.SECOND_DEVICE, 3),
+            ROUND,
+            CONVERSE,
+        ),
         the_last_write_stands,
     ),
     "a retry after a lost answer": (
@@ -294,16 +346,36 @@ NAMED = {
     "one user is shown another set": (
         EXPLICIT,
         "published",
-        (*SHARED, visit(0, Trouble.TAMPERED, 1), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE, CONVERSE),
+        (
+            *SHARED,
+            visit(0, Trouble.TAMPERED, 1),
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         sums_are_not_bound_to_their_set,
     ),
     "two sets for one attempt": (
         EXPLICIT,
         "aborted",
-        (*ENROLLED, without(0), DEADLINE, ROUND, *forget(4), ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (
+            *ENROLLED,
+            without(0),
+            DEADLINE,
+            ROUND,
+            *forget(4),
+            ROUND,
+            DEADLINE,
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         users_answer_for_every_set,
     ),
-    "blobs were sent and S1 forgot it": (
+    "blobs were sent and the coordinator forgot it": (
         SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
@@ -315,7 +387,7 @@ NAMED = {
         (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, CONVERSE),
         a_roster_of_nobody_is_made_again,
     ),
-    "S2 was restored before the election and its word was lost": (
+    "The aggregator was restored before the election and its word was lost": (
         TWO_STAGE,
         "aborted",
         (*ENROLLED, ROUND, Op(Kind.RESTORE_S2, 4), Op(Kind.DROP, -1)),
@@ -330,25 +402,61 @@ NAMED = {
     "a masked sum comes after the deadline": (
         MASKED,
         "published",
-        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.DELAYED), without(0), DEADLINE, Op(Kind.MAIL), CONVERSE),
+        (
+            *SHARED,
+            visit(0, Trouble.NONE),
+            visit(0, Trouble.DELAYED),
+            without(0),
+            DEADLINE,
+            Op(Kind.MAIL),
+            CONVERSE,
+        ),
         late_sums_are_forwarded,
     ),
     "a masked sum does not open": (
         MASKED,
         "published",
-        (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE),
+        (
+            *SHARED,
+            visit(1, Trouble.NONE),
+            visit(1, Trouble.CORRUPTED, 70),
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         None,
     ),
     "a sum of shares does not open": (
         EXPLICIT,
         "published",
-        (*SHARED, visit(1, Trouble.NONE), visit(1, Trouble.CORRUPTED, 70), ROUND, DEADLINE, CONVERSE, ROUND, DEADLINE),
+        (
+            *SHARED,
+            visit(1, Trouble.NONE),
+            visit(1, Trouble.CORRUPTED, 70),
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+            ROUND,
+            DEADLINE,
+        ),
         None,
     ),
     "an elected user vanishes": (
         TWO_STAGE,
         "published",
-        (*ELECTED, ROUND, DEADLINE, Op(Kind.LOSE, 0), ROUND, DEADLINE, ROUND, DEADLINE, ROUND, DEADLINE, CONVERSE),
+        (
+            *ELECTED,
+            ROUND,
+            DEADLINE,
+            Op(Kind.LOSE, 0),
+            ROUND,
+            DEADLINE,
+            ROUND,
+            DEADLINE,
+            ROUND,
+            DEADLINE,
+            CONVERSE,
+        ),
         shares_are_drawn_again,
     ),
     "a reporter vanishes": (
@@ -357,16 +465,23 @@ NAMED = {
         (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, CONVERSE),
         None,
     ),
-    "S1 crashes at every message": (
+    "The coordinator crashes at every message": (
         MASKED,
         "published",
         (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_AFTER) for _ in range(8))),
         None,
     ),
-    "S2 crashes at every message": (
+    "The aggregator crashes at every message": (
         EXPLICIT,
         "published",
-        (*SHARED, ROUND, DEADLINE, *(carry(0, Mishap.CRASH_BEFORE) for _ in range(3)), Op(Kind.RETRY), CONVERSE),
+        (
+            *SHARED,
+            ROUND,
+            DEADLINE,
+            *(carry(0, Mishap.CRASH_BEFORE) for _ in range(3)),
+            Op(Kind.RETRY),
+            CONVERSE,
+        ),
         None,
     ),
     "everything is said twice and changed once": (
@@ -392,7 +507,16 @@ NAMED = {
     "a stored mask key is damaged": (
         MASKED,
         "published",
-        (*SHARED, visit(0, Trouble.NONE), visit(0, Trouble.NONE), Op(Kind.ROT, 8, 7), ROUND, DEADLINE, ROUND, DEADLINE),
+        (
+            *SHARED,
+            visit(0, Trouble.NONE),
+            visit(0, Trouble.NONE),
+            Op(Kind.ROT, 8, 7),
+            ROUND,
+            DEADLINE,
+            ROUND,
+            DEADLINE,
+        ),
         None,
     ),
     "a stored indicator is damaged": (

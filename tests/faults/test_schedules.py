@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from faircount.protocol import EXPLICIT, SERVERS, Topology, known_topologies
 from faircount.protocol.roles import aggregator
+from faircount.protocol.roles.aggregator import receive as aggregator_receive
+from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import messages
-from faircount.testing.faults import Kind, Op, Outcome, play
-from faircount.testing.world import Trouble
+from simulation.faults import Kind, Op, Outcome, play
+from simulation.world import Trouble
 
 TOPOLOGIES = known_topologies()
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
@@ -50,11 +52,16 @@ def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
     """Faults that need each other: memory lost without notice, bodies that come late, users shown something else."""
 
     def forgotten(back: int, missing: int, later: int) -> list[Op]:
-        again = [Op(Kind.ROUND, 0, missing), Op(Kind.DEADLINE), Op(Kind.ROUND, 0, later), Op(Kind.DEADLINE)]
+        again = [
+            Op(Kind.ROUND, 0, missing),
+            Op(Kind.DEADLINE),
+            Op(Kind.ROUND, 0, later),
+            Op(Kind.DEADLINE),
+        ]
         return [Op(Kind.RESTORE_S1, -back, 1), *again, Op(Kind.CONVERSE)]
 
     def remembered(back: int, missing: int, old: int) -> list[Op]:
-        """The same, but S1 asks what stands, another set forms, and something from before comes again."""
+        """The same, but the coordinator asks what stands, another set forms, and something from before comes again."""
         again = [
             Op(Kind.ROUND, 0, missing),
             Op(Kind.DEADLINE),
@@ -74,7 +81,9 @@ def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
     )
 
 
-STEPS = st.lists(st.builds(Op, st.just(Kind.CARRY), st.integers(0, 3), st.integers(0, 63)), max_size=5)
+STEPS = st.lists(
+    st.builds(Op, st.just(Kind.CARRY), st.integers(0, 3), st.integers(0, 63)), max_size=5
+)
 FEW_KINDS = st.lists(st.sampled_from(Kind), min_size=1, max_size=6)
 
 
@@ -103,14 +112,22 @@ def schedules(draw: st.DrawFn) -> Made:
         if kind is Kind.CONVERSE and draw(st.booleans()):
             ops += draw(STEPS)
         else:
-            ops.append(Op(kind, 0, draw(away(users)) if kind is Kind.ROUND else draw(st.integers(0, 1))))
-    return users, draw(st.integers(0, 1)), draw(st.integers(0, 9)) == 9, draw(st.sampled_from((1, 2, 3, 4096))), ops
+            ops.append(
+                Op(kind, 0, draw(away(users)) if kind is Kind.ROUND else draw(st.integers(0, 1)))
+            )
+    return (
+        users,
+        draw(st.integers(0, 1)),
+        draw(st.integers(0, 9)) == 9,
+        draw(st.sampled_from((1, 2, 3, 4096))),
+        ops,
+    )
 
 
 def outcome(topology: Topology, made: Made) -> Outcome:
     users, seed, real, lines, ops = made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "LINES", lines)
+        patch.setattr(messages, "REPORTS_PER_PART", lines)
         return play(topology, ops, users, seed, real=real)
 
 
@@ -118,7 +135,9 @@ def outcome(topology: Topology, made: Made) -> Outcome:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
 def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part: int) -> None:
-    @seed((SEED * PARTS + part) * len(TOPOLOGIES) + TOPOLOGIES.index(topology))  # nothing is played twice
+    @seed(
+        (SEED * PARTS + part) * len(TOPOLOGIES) + TOPOLOGIES.index(topology)
+    )  # nothing is played twice
     @UNHURRIED
     @given(schedules())
     def holds(made: Made) -> None:
@@ -143,19 +162,29 @@ def test_a_schedule_is_repeatable() -> None:
 
 
 HOLES = {
-    "any claim is admitted": (SERVERS, (aggregator, "repeated", lambda s, claim: None)),
+    "any claim is admitted": (SERVERS, [aggregator], "repeated", lambda s, manifest: None),
     "every share is added": (
         SERVERS,
-        (servers_coordinator, "included_entries", lambda s: servers_coordinator.entries_of(s)),
+        [servers_coordinator],
+        "included_entries",
+        servers_coordinator.iterate_entries,
     ),
-    "S2 goes on after a restore": (EXPLICIT, (aggregator, "restored", lambda s: (s, ()))),
+    "The aggregator goes on after a restore": (
+        EXPLICIT,
+        [aggregator_receive],
+        "end_restored",
+        lambda s, rows: (s, ()),
+    ),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOLES)
 def test_random_schedules_find_a_planted_hole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    topology, hole = HOLES[name]
-    monkeypatch.setattr(*hole)
-    monkeypatch.setattr(aggregator, "advance", lambda state, *path: (state, *path)[-1])  # it would stop the hole
+    topology, modules, function, hole = HOLES[name]
+    for module in modules:
+        monkeypatch.setattr(module, function, hole)
+    monkeypatch.setattr(
+        aggregator_steps, "advance", lambda state, *path: (state, *path)[-1]
+    )  # it would stop the hole
     assert find(schedules(), lambda made: outcome(topology, made).problems != (), settings=SEARCH)

@@ -1,6 +1,6 @@
-"""Sweeps whose processes are killed: they finish, or go on later, with the same numbers.
+"""Sweeps whose processes are killed finish, or continue later, with the same numbers.
 
-Every process started here is stopped by its own number.
+Every process started here is stopped by its own process id.
 """
 
 import importlib
@@ -17,12 +17,14 @@ import pytest
 from distributed import Client
 
 from faircount.core.errors import FaircountError
-from faircount.sweep import engines
-from faircount.sweep.blocks import BLOCK_RUNS
-from faircount.sweep.sweep import sweep
+from faircount.reproduction.sweep import engines
+from faircount.reproduction.sweep.blocks import BLOCK_RUNS
+from faircount.reproduction.sweep.sweep import sweep
 
 SOURCE = Path(__file__).parents[2] / "src"
-PATIENCE = 60  # seconds that anything here may take before the test fails
+
+# How long anything here may take before the test fails.
+TIMEOUT_SECONDS = 60
 
 # A task that takes a moment for every block, and leaves a file named after the process that did it.
 TASKS = """
@@ -47,13 +49,13 @@ def suicidal(point, rng, runs):
 SCRIPT = """
 import sys
 from slow_tasks import slow
-from faircount.sweep.sweep import sweep
+from faircount.reproduction.sweep.sweep import sweep
 
 if __name__ == "__main__":
-    points = [{"epsilon": each} for each in range(5)]
+    points = [{"epsilon": epsilon} for epsilon in range(5)]
     sweep(slow, points, runs=4000, seed=3, workers=int(sys.argv[1]), resume=sys.argv[2])
 """
-POINTS = [{"epsilon": each} for each in range(5)]
+POINTS = [{"epsilon": epsilon} for epsilon in range(5)]
 RUNS = 4 * BLOCK_RUNS
 
 
@@ -73,26 +75,27 @@ def tasks(tmp_path, monkeypatch):
 
 @pytest.fixture
 def expected(tasks):
-    return numbers(sweep(tasks.slow, POINTS, runs=RUNS, seed=3, workers=1))
+    return bits(sweep(tasks.slow, POINTS, runs=RUNS, seed=3, workers=1))
 
 
-def numbers(rows):
-    return [(row.point, row.runs, row.values["draw"].tobytes()) for row in rows]
+def bits(results):
+    """Points and numbers of a sweep, to compare them to the last bit."""
+    return [(result.point, result.values["draw"].tobytes()) for result in results]
 
 
 def workers_seen(folder):
-    return {int(each.name) for each in folder.iterdir()} - {os.getpid()}
+    return {int(path.name) for path in folder.iterdir()} - {os.getpid()}
 
 
 def eventually(condition, what):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < end, f"waited {PATIENCE} s for {what}"
+        assert time.monotonic() < end, f"waited {TIMEOUT_SECONDS} s for {what}"
         time.sleep(0.05)
 
 
 def is_gone(pid):
-    """Ended, or ended and only waiting to be collected."""
+    """Whether a process has ended; a zombie has, although its parent did not collect it yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -106,7 +109,7 @@ def is_gone(pid):
 
 @contextmanager
 def process(*command, cwd):
-    """A process of ours, ended by its number whatever happens."""
+    """A process of this test, killed by its id whatever happens."""
     slow = os.environ | {"SWEEP_PAUSE": "0.15"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started = subprocess.Popen([sys.executable, *command], cwd=cwd, env=slow, **quiet)
@@ -114,28 +117,38 @@ def process(*command, cwd):
         yield started
     finally:
         started.kill()
-        started.wait(PATIENCE)
+        started.wait(TIMEOUT_SECONDS)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_sweep_goes_on_with_the_same_numbers(tasks, expected, tmp_path, workers):
+def test_a_killed_sweep_continues_with_the_same_results(tasks, expected, tmp_path, workers):
     kept = tmp_path / "kept.sweep"
     with process("script.py", str(workers), str(kept), cwd=tmp_path) as running:
         eventually(lambda: kept.exists() and kept.read_bytes().count(b"\n") > 4, "the first blocks")
         os.kill(running.pid, signal.SIGKILL)
-        running.wait(PATIENCE)
+        running.wait(TIMEOUT_SECONDS)
     finished = kept.read_bytes().count(b"\n") - 1
     assert 4 <= finished < 20
     orphans = workers_seen(tmp_path / "pids")
     assert len(orphans) == workers
     eventually(lambda: all(map(is_gone, orphans)), "the pool's processes to end after their parent")
-    done = []
-    resumed = sweep(tasks.slow, POINTS, runs=RUNS, seed=3, progress=lambda *each: done.append(each), resume=kept)
-    assert numbers(resumed) == expected
-    assert len(done) == 20
+    reported = []
+    resumed = sweep(
+        tasks.slow,
+        POINTS,
+        runs=RUNS,
+        seed=3,
+        progress=lambda *work: reported.append(work),
+        resume=kept,
+    )
+    assert bits(resumed) == expected
+    # Every block was reported once, whether it was read or computed.
+    assert len(reported) == 20
 
 
-def test_a_killed_worker_of_the_pool_is_an_error_that_can_be_resumed(tasks, expected, tmp_path, monkeypatch):
+def test_a_killed_worker_of_the_pool_is_an_error_that_can_be_resumed(
+    tasks, expected, tmp_path, monkeypatch
+):
     kept = tmp_path / "kept.sweep"
     monkeypatch.setenv("SWEEP_KILL", "yes")
     monkeypatch.setenv("SWEEP_PAUSE", "0.1")
@@ -144,12 +157,16 @@ def test_a_killed_worker_of_the_pool_is_an_error_that_can_be_resumed(tasks, expe
     assert kept.read_bytes().count(b"\n") > 4
     monkeypatch.setenv("SWEEP_KILL", "no")
     monkeypatch.setenv("SWEEP_PAUSE", "0")
-    assert numbers(sweep(tasks.suicidal, POINTS, runs=RUNS, seed=3, workers=2, resume=kept)) == expected
+    resumed = sweep(tasks.suicidal, POINTS, runs=RUNS, seed=3, workers=2, resume=kept)
+    assert bits(resumed) == expected
 
 
 @contextmanager
 def cluster(folder):
-    """A scheduler and two workers, each a process of its own without a nanny, on the loopback interface."""
+    """A scheduler and two workers on the loopback interface.
+
+    The workers have no nanny process, which would start a killed one again.
+    """
     where = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(where)]
     member = ["-m", "distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny"]
@@ -158,7 +175,7 @@ def cluster(folder):
         address = json.loads(where.read_text())["address"]
         with process(*member, cwd=folder) as first, process(*member, cwd=folder) as second:
             with Client(address, set_as_default=False) as client:
-                client.wait_for_workers(2, timeout=PATIENCE)
+                client.wait_for_workers(2, timeout=TIMEOUT_SECONDS)
             yield address, [first.pid, second.pid]
 
 
@@ -172,15 +189,23 @@ def test_a_killed_dask_worker_changes_nothing(tasks, expected, tmp_path):
                 os.kill(pids[0], signal.SIGKILL)
                 killed.append(done / total)
 
-        rows = sweep(tasks.slow, POINTS, runs=RUNS, seed=3, engine="dask", scheduler=address, progress=kill_one)
+        results = sweep(
+            tasks.slow,
+            POINTS,
+            runs=RUNS,
+            seed=3,
+            engine="dask",
+            scheduler=address,
+            progress=kill_one,
+        )
         assert is_gone(pids[0])
         assert not is_gone(pids[1])
     assert len(killed) == 1
     assert killed[0] < 1
-    assert numbers(rows) == expected
+    assert bits(results) == expected
 
 
 def test_a_scheduler_that_is_not_there_is_named(tasks, monkeypatch):
-    monkeypatch.setattr(engines, "ANSWERING", 1)
+    monkeypatch.setattr(engines, "SCHEDULER_TIMEOUT", 1)
     with pytest.raises(FaircountError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         sweep(tasks.slow, POINTS, runs=RUNS, seed=3, engine="dask", scheduler="tcp://127.0.0.1:1")

@@ -1,1 +1,1 @@
-"""The checks that `tests/mutants.py` removes one after the other, and the tests that must notice."""
+"""Security checks that `tests/mutants.py` disables one by one, and the tests that must notice."""

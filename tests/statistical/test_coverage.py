@@ -1,6 +1,6 @@
 """Every interval at every n: coverage by enumeration, and width against an oracle.
 
-The numbers are those of docs/coverage.md, of which `tests/docs/test_pages.py` computes a part again, and
+The numbers are those of docs/explanation/coverage.md, of which `tests/docs/test_pages.py` computes a part again, and
 `make coverage` all of it.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "coverage.md"
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,20 @@ def test_every_interval_covers(rows: list[Line]) -> None:
     exact = [row for row in rows if not row.words[0].startswith("PM")]
     assert min(row.numbers[0] for row in exact) >= 0.95
     assert {row.words[1] for row in rows} == {"50", "300", "1000", "5000"}
-    assert len(rows) == 2 * 4 * (14 + 3 + 4)  # covers, n, mechanisms for frequencies, ratios, mechanisms for means
+    assert len(rows) == 2 * 4 * (
+        14 + 3 + 4
+    )  # covers, n, mechanisms for frequencies, ratios, mechanisms for means
 
 
 def test_coverage_is_not_bought_with_width(rows: list[Line]) -> None:
     """Within 10% of an oracle that knows the variance from n = 1000 on; 3% at n = 5000, but for Laplace's steps."""
     frequency = [row for row in rows if not row.words[0].startswith(("PM", "Duchi"))]
     assert max(row.numbers[3] for row in frequency if int(row.words[1]) >= 1000) < 1.10
-    smooth = [row for row in frequency if row.words[1] == "5000" and not row.words[0].startswith("Laplace")]
+    smooth = [
+        row
+        for row in frequency
+        if row.words[1] == "5000" and not row.words[0].startswith("Laplace")
+    ]
     assert max(row.numbers[3] for row in smooth) < 1.03
 
 

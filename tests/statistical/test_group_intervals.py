@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import faircount as fc
-from faircount.analysis.groups import GroupedHistogram, combined
+from faircount.analysis.groups import GroupedHistogram, combine_groups
 from faircount.analysis.histogram import Histogram
 from faircount.mechanisms.base import FrequencyMechanism
 
@@ -44,14 +44,17 @@ def drawn(mechanism: FrequencyMechanism, held: np.ndarray, rng: np.random.Genera
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "weights"), [*((each, "total") for each in ("laplace", "decoys", "dpds", "oue")), ("laplace", "uwa")]
+    ("name", "weights"),
+    [*((each, "total") for each in ("laplace", "decoys", "dpds", "oue")), ("laplace", "uwa")],
 )
 def test_intervals_of_groups_hold(name: str, weights: str) -> None:
     rng, misses, short = np.random.default_rng(12), 0, 0
     truth = HELD / HELD.sum()
     for _ in range(SPLITS):
         parts = zip(("a", "b", "c"), (0.3, 1.0, 2.0), split(rng), strict=True)
-        result = combined({g: drawn(MECHANISMS[name](eps, 4), held, rng) for g, eps, held in parts}, weights)
+        result = combine_groups(
+            {g: drawn(MECHANISMS[name](eps, 4), held, rng) for g, eps, held in parts}, weights
+        )
         found = result.interval()
         misses += int((~found.contains(truth)).sum())
         half = found.width / 4  # planted error: intervals of half the width
@@ -78,8 +81,11 @@ def test_the_example_with_a_rare_item_holds_item_by_item_and_at_once() -> None:
     held, runs = np.array([300, 88, 12]), 60
 
     def run(rng: np.random.Generator) -> GroupedHistogram:
-        made = {name: drawn(MECHANISMS["dpds"](eps, 3), held, rng) for name, eps in (("a", 0.5), ("b", 0.6))}
-        return combined(made, "total")
+        made = {
+            name: drawn(MECHANISMS["dpds"](eps, 3), held, rng)
+            for name, eps in (("a", 0.5), ("b", 0.6))
+        }
+        return combine_groups(made, "total")
 
     assert misses(run, held / 400, runs).max() <= binom.isf(ALMOST_SURE, runs, 0.05)
 
@@ -94,7 +100,9 @@ def test_tiny_groups_single_holders_and_levels_far_apart(name: str, weights: str
     def run(rng: np.random.Generator) -> GroupedHistogram:
         few = rng.multivariate_hypergeometric(held, 8)
         parts = {"few": (2.0, few), "many": (0.2, held - few)}
-        made = {g: drawn(MECHANISMS[name](epsilon, 2), own, rng) for g, (epsilon, own) in parts.items()}
-        return combined(made, weights)
+        made = {
+            g: drawn(MECHANISMS[name](epsilon, 2), own, rng) for g, (epsilon, own) in parts.items()
+        }
+        return combine_groups(made, weights)
 
     assert misses(run, held / 120, runs).max() <= binom.isf(ALMOST_SURE, runs, 0.05)

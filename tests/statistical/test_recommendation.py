@@ -44,10 +44,14 @@ def population(users: int, items: int, floor: int) -> NDArray[np.int64]:
     return held
 
 
-def squared_errors(mechanism: FrequencyMechanism, held: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+def squared_errors(
+    mechanism: FrequencyMechanism, held: NDArray[np.int64], rng: np.random.Generator
+) -> Floats:
     """Squared error per item, averaged over the items, of every run."""
     truth = held / held.sum()
-    runs = [mechanism.estimate(mechanism.draw(held, rng), int(held.sum())) - truth for _ in range(RUNS)]
+    runs = [
+        mechanism.estimate(mechanism.draw(held, rng), int(held.sum())) - truth for _ in range(RUNS)
+    ]
     return np.asarray((np.array(runs) ** 2).mean(axis=1))
 
 
@@ -60,7 +64,10 @@ def differs(measured: Floats, planned: float) -> bool:
 def beaten(best: Floats, other: Floats) -> bool:
     """Whether the other's error is measurably below the best one's, by more than counts as equal."""
     gap = best.mean() - TIE_FACTOR**2 * other.mean()
-    return bool(gap > SURE * math.hypot(best.std(ddof=1), TIE_FACTOR**2 * other.std(ddof=1)) / math.sqrt(RUNS))
+    return bool(
+        gap
+        > SURE * math.hypot(best.std(ddof=1), TIE_FACTOR**2 * other.std(ddof=1)) / math.sqrt(RUNS)
+    )
 
 
 def measured(made: Plan, seed: int) -> dict[str, Floats]:

@@ -1,7 +1,7 @@
-"""Copies of both servers' databases and the way back from them, as `docs/operations.md` says for each kind.
+"""Copies of both servers' databases and how to restore them, as in `docs/operations.md`.
 
-SQLite has `faircount backup` and `faircount restore FILE`. PostgreSQL has tools of its own, `pg_dump` and `pg_restore`,
-and after them `faircount restore` without a file.
+SQLite has `faircount backup` and `faircount restore FILE`. PostgreSQL has tools of its own,
+`pg_dump` and `pg_restore`, which are followed by `faircount restore` without a file.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from typing import Any
 
 from in_process import server_in
 
-from faircount.service.restore import Restored, back_up, put_back, restored_s1, restored_s2
+from faircount.server.restore import Restored, back_up, put_back, restored_s1, restored_s2
 
 ROLES = {"s1": "coordinator", "s2": "aggregator"}
 
 
 @dataclass(frozen=True)
 class Copies(ABC):
-    """The databases of S1 and S2, whose other folders are `folder`/s1 and `folder`/s2."""
+    """The databases of both servers, whose other files are in `folder`/s1 and `folder`/s2."""
 
     folder: Path
     urls: tuple[str, str]
@@ -35,67 +35,72 @@ class Copies(ABC):
         """Copy a database while its server runs."""
 
     @abstractmethod
-    def put(self, name: str, source: Path) -> None:
-        """Put a copy in the place of a database whose server was stopped."""
+    def replace(self, name: str, source: Path) -> None:
+        """Replace the database of a stopped server by a copy."""
 
-    def restored(self, name: str, source: Path) -> Restored:
-        """All that `faircount restore` does, while the servers are stopped."""
-        self.put(name, source)
+    def restore(self, name: str, source: Path) -> Restored:
+        """Do all that `faircount restore` does, while the servers are stopped."""
+        self.replace(name, source)
+        finish = restored_s1 if name == "s1" else restored_s2
 
-        async def mend() -> Restored:
+        async def work() -> Restored:
             server = await server_in(self.folder / name, self.url(name), name)
             try:
-                return await (restored_s1 if name == "s1" else restored_s2)(server)
+                return await finish(server)
             finally:
                 await server.database.close()
 
-        return asyncio.run(mend())
+        return asyncio.run(work())
 
-    def written(self, name: str, statement: str, *values: object) -> list[Any]:
-        """Lines of an answer, or nothing of a change, in the database of a server that is stopped."""
+    def execute(self, name: str, statement: str, *values: object) -> list[Any]:
+        """Execute SQL in the database of a stopped server; the rows, if there are any."""
 
         async def work() -> list[Any]:
             server = await server_in(self.folder / name, self.url(name), name)
             async with server.database.write() as tx:
-                found = list(await tx.all(statement, *values))
+                rows = list(await tx.fetch_all(statement, *values))
             await server.database.close()
-            return found
+            return rows
 
         return asyncio.run(work())
 
 
 class SqliteCopies(Copies):
-    """Files."""
+    """Copies of SQLite files."""
 
     def copy(self, name: str, target: Path) -> None:
-        """`faircount backup`."""
+        """Run `faircount backup`."""
         back_up(self.url(name), target)
 
-    def put(self, name: str, source: Path) -> None:
-        """`faircount restore` with a file."""
+    def replace(self, name: str, source: Path) -> None:
+        """Run `faircount restore` with a file."""
         put_back(self.url(name), source, ROLES[name])
 
 
 @dataclass(frozen=True)
 class PostgresqlCopies(Copies):
-    """Databases of one server."""
+    """Copies of databases in a PostgreSQL server, made with its `programs`."""
 
     programs: Path
 
     def copy(self, name: str, target: Path) -> None:
-        """`pg_dump`."""
+        """Run `pg_dump`."""
         self._run("pg_dump", "--format=custom", f"--file={target}", self.url(name))
+        # `faircount backup` writes copies that others cannot read; `pg_dump` does not.
         target.chmod(0o600)
 
-    def put(self, name: str, source: Path) -> None:
-        """`pg_restore`."""
-        self._run("pg_restore", "--clean", "--if-exists", "--single-transaction", f"--dbname={self.url(name)}", source)
+    def replace(self, name: str, source: Path) -> None:
+        """Run `pg_restore`."""
+        options = ("--clean", "--if-exists", "--single-transaction", f"--dbname={self.url(name)}")
+        self._run("pg_restore", *options, source)
 
     def _run(self, program: str, *arguments: str | Path) -> None:
         subprocess.run([self.programs / program, *arguments], check=True)
 
 
 def copies_on(kind: str, folder: Path, fresh: Callable[[], str], server: Any) -> Copies:
-    """Both databases, empty, on this kind; the server is that of PostgreSQL."""
-    urls = fresh(), fresh()
-    return SqliteCopies(folder, urls) if kind == "sqlite" else PostgresqlCopies(folder, urls, Path(server().bin_path))
+    """Two empty databases of this kind; `server` starts PostgreSQL if it is needed."""
+    urls = (fresh(), fresh())
+    if kind == "sqlite":
+        return SqliteCopies(folder, urls)
+    return PostgresqlCopies(folder, urls, Path(server().bin_path))

@@ -1,6 +1,7 @@
-"""Programs of ours that start at once, for drills that kill many: forked from a process that has loaded what they need.
+"""Programs that start at once, for tests that kill many of them.
 
-They are processes like any other, and are killed like any other; only the second that Python takes to load is saved.
+They are forked from a process that has loaded their modules already. They are processes like any
+other, and are killed like any other; only the second is saved that Python takes to load them.
 """
 
 import os
@@ -19,34 +20,43 @@ from faircount.protocol.topologies.two_servers import messages
 _CONTEXT = get_context("forkserver")
 
 
-def load_first(modules: Sequence[str]) -> None:
-    """What the process loads from which all others are forked; to be said before the first one is started."""
+def preload(modules: Sequence[str]) -> None:
+    """Choose the modules to load once; to be called before the first program is started."""
     _CONTEXT.set_forkserver_preload(list(modules))
 
 
 @dataclass(frozen=True)
 class Forked:
-    """A running `python -m ARGUMENTS`; all that it says goes to a file."""
+    """A running `python -m ARGUMENTS`; all its output goes to a file."""
 
     arguments: tuple[str, ...]
     log: Path
-    lines: int
+    reports_per_part: int
     running: ForkServerProcess
 
     @classmethod
-    def start(cls, arguments: Sequence[str], log: Path, lines: int = messages.LINES) -> "Forked":
-        """Start it; it ends with us, also if we are killed. A server has claims in parts of so many lines."""
-        log.touch(0o600)
-        running = _CONTEXT.Process(target=_run, args=(tuple(arguments), str(log), lines))
-        running.start()
-        return cls(tuple(arguments), log, lines, running)
+    def start(
+        cls,
+        arguments: Sequence[str],
+        log: Path,
+        reports_per_part: int = messages.REPORTS_PER_PART,
+    ) -> "Forked":
+        """Start it. It ends with us, also if we are killed.
 
-    def again(self) -> "Forked":
-        """The same program, started anew."""
-        return Forked.start(self.arguments, self.log, self.lines)
+        Few reports in one part give even a small survey a batch manifest of several parts.
+        """
+        log.touch(0o600)
+        values = (tuple(arguments), str(log), reports_per_part)
+        running = _CONTEXT.Process(target=_run, args=values)
+        running.start()
+        return cls(tuple(arguments), log, reports_per_part, running)
+
+    def start_again(self) -> "Forked":
+        """Start the same program once more."""
+        return Forked.start(self.arguments, self.log, self.reports_per_part)
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it runs."""
         return self.running.is_alive()
 
@@ -56,13 +66,14 @@ class Forked:
         self.running.join()
 
 
-def _run(arguments: tuple[str, ...], log: str, lines: int) -> None:
-    """What a forked process does."""
-    messages.LINES = lines
+def _run(arguments: tuple[str, ...], log: str, reports_per_part: int) -> None:
+    """The work of a forked process."""
+    messages.REPORTS_PER_PART = reports_per_part
     threading.Thread(target=_end_with_parent, daemon=True).start()
     target = os.open(log, os.O_WRONLY | os.O_APPEND)
-    for said in (1, 2):
-        os.dup2(target, said)
+    # Standard output and standard error of the process, also for code that does not use sys.
+    os.dup2(target, 1)
+    os.dup2(target, 2)
     sys.argv = list(arguments)
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 

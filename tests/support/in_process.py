@@ -1,4 +1,4 @@
-"""Both servers in one process, without sockets: for tests, and to look how the calls fit together."""
+"""Both servers in one process, without sockets: for tests, and to see how calls fit together."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -6,24 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from starlette.applications import Starlette
 
-from faircount.service.aggregator import AggregatorService
-from faircount.service.aggregator_app import aggregator_app
-from faircount.service.clock import Clock, now
-from faircount.service.coordinator import CoordinatorService
-from faircount.service.coordinator_app import coordinator_app
-from faircount.service.outbox import Scheduler
-from faircount.service.s2_link import S2Link
-from faircount.service.server import Server
-from faircount.service.tokens import Scope, add_token, fresh_token
+from faircount.server.aggregator.app import aggregator_app
+from faircount.server.aggregator.service import AggregatorService
+from faircount.server.common.base import Server
+from faircount.server.common.clock import Clock, now
+from faircount.server.common.tokens import Scope, add_token, fresh_token
+from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.app import coordinator_app
+from faircount.server.coordinator.outbox import Scheduler
+from faircount.server.coordinator.service import CoordinatorService
 from faircount.storage.anchor import FolderAnchor
 from faircount.storage.database import connect
 from faircount.storage.keys import KeyFolder
 
+ROLES = {"s1": "coordinator", "s2": "aggregator"}
+
 
 @dataclass(frozen=True)
 class Pair:
-    """Both servers, a client of each with its owner's token, and S1's scheduler: its `once` does what is due."""
+    """Both servers, and a client of each with its owner's token.
+
+    The coordinator's scheduler does not run by itself: `scheduler.once` does what is due.
+    """
 
     s1: CoordinatorService
     s2: AggregatorService
@@ -40,37 +46,46 @@ async def in_process(
     databases: tuple[str, str] | None = None,
     tokens: tuple[str, str] | None = None,
 ) -> AsyncIterator[Pair]:
-    """Both servers with all they keep in a folder; the databases are files there unless their URLs are given.
+    """Run both servers with their files in a folder.
 
-    `tokens` are those of the owner at S1 and S2; fresh ones unless given.
+    databases: URLs of both databases; by default files in the folder
+    tokens: the owner's tokens at the coordinator and the aggregator; by default fresh ones
     """
-    urls = databases or tuple(f"sqlite:///{folder / name}.sqlite" for name in ("s1", "s2"))
-    servers = [await server_in(folder / name, url, name, clock) for name, url in zip(("s1", "s2"), urls, strict=True)]
-    tokens = tokens or (fresh_token(), fresh_token())
-    for server, token in zip(servers, tokens, strict=True):
-        async with server.database.write() as tx:
-            await add_token(tx, token, Scope.OWNER)
-    s1, s2 = CoordinatorService.of(servers[0]), AggregatorService.of(servers[1])
+    if databases is None:
+        databases = (f"sqlite:///{folder}/s1.sqlite", f"sqlite:///{folder}/s2.sqlite")
+    if tokens is None:
+        tokens = (fresh_token(), fresh_token())
+    first = await server_in(folder / "s1", databases[0], "s1", clock)
+    second = await server_in(folder / "s2", databases[1], "s2", clock)
+    await _add_owner(first, tokens[0])
+    await _add_owner(second, tokens[1])
+    s1 = CoordinatorService.of(first)
+    s2 = AggregatorService.of(second)
     async with AsyncExitStack() as stack:
-        apps = coordinator_app(s1), aggregator_app(s2)
-        to_s1, to_s2 = [
-            await stack.enter_async_context(
-                httpx.AsyncClient(
-                    transport=httpx.ASGITransport(app),
-                    base_url=f"http://{name}",
-                    headers={"Authorization": f"Bearer {token}"},
-                )
-            )
-            for app, name, token in zip(apps, ("s1", "s2"), tokens, strict=True)
-        ]
-        yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, S2Link(to_s2, clock)), tokens)
-    for server in servers:
-        await server.database.close()
+        to_s1 = await stack.enter_async_context(_client_of(coordinator_app(s1), "s1", tokens[0]))
+        to_s2 = await stack.enter_async_context(_client_of(aggregator_app(s2), "s2", tokens[1]))
+        yield Pair(s1, s2, to_s1, to_s2, Scheduler(s1, AggregatorLink(to_s2, clock)), tokens)
+    await first.database.close()
+    await second.database.close()
 
 
 async def server_in(folder: Path, url: str, role: str, clock: Clock = now) -> Server:
-    """The surroundings of one of them, s1 or s2, in a folder."""
+    """The environment of one server, s1 or s2: its database, keys, anchor and clock."""
     folder.mkdir(parents=True, exist_ok=True)
-    database = await connect(url, {"s1": "coordinator", "s2": "aggregator"}[role])
-    keys, anchor = KeyFolder(folder / "keys"), FolderAnchor(folder / "anchor")
+    database = await connect(url, ROLES[role])
+    keys = KeyFolder(folder / "keys")
+    anchor = FolderAnchor(folder / "anchor")
     return Server(database, keys, anchor, clock, operator=f"operator of {role}")
+
+
+async def _add_owner(server: Server, token: str) -> None:
+    async with server.database.write() as tx:
+        await add_token(tx, token, Scope.OWNER)
+
+
+def _client_of(app: Starlette, name: str, token: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app),
+        base_url=f"http://{name}",
+        headers={"Authorization": f"Bearer {token}"},
+    )

@@ -1,7 +1,7 @@
-"""A small survey over HTTP from its set-up to its answers: for tests, trials and load tests, not for real people.
+"""A small survey over HTTP from its set-up to its reports, for tests and load tests.
 
-One process plays the owner and all devices here, so it holds every secret. A real owner uses `faircount survey`, a real
-person `faircount answer`.
+One process plays the owner and all clients here, so it holds every secret. A real owner uses
+`faircount survey`, a real participant `faircount answer`.
 """
 
 from dataclasses import dataclass
@@ -12,42 +12,60 @@ import httpx
 from faircount.core.entropy import Entropy
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.base import FrequencyMechanism
-from faircount.protocol import Device, Invitation, Keys, Message, SurveyParameters, Topology, encode, propose
-from faircount.protocol.roles.limits import decode_answer
-from faircount.protocol.wire.messages import Rejected
-from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol import (
+    ClientState,
+    Invitation,
+    Keys,
+    Message,
+    SurveyParameters,
+    Topology,
+    encode,
+    propose,
+)
+from faircount.protocol.roles.limits import decode_response
+from faircount.protocol.wire.crypto import StandardCrypto
+from faircount.protocol.wire.messages import Rejection
 
-PART = 5000
-"""People in one part of a list."""
+INVITATIONS_PER_CALL = 5000
 
+# More than any test spends.
 BUDGET = {"epsilon": 1000.0, "delta": 0.9}
 
 
 @dataclass(frozen=True)
 class TrialSurvey:
-    """A survey that both servers know, and the invitations of its people."""
+    """A survey that both servers know, and its invitations."""
 
     params: SurveyParameters
     invitations: tuple[Invitation, ...]
 
     @property
     def path(self) -> str:
-        """Where it is, at either server."""
+        """The path of the survey at either server."""
         return f"/v1/surveys/{self.params.survey.hex()}"
 
 
-def done(answer: httpx.Response) -> httpx.Response:
-    """An answer that must be a success."""
+def require_success(answer: httpx.Response) -> httpx.Response:
+    """The answer, which must be a success."""
     if answer.status_code >= 300:
-        raise FaircountError(f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text}")
+        request = answer.request
+        raise FaircountError(
+            f"{request.method} {request.url.path}: {answer.status_code} {answer.text}"
+        )
     return answer
 
 
-async def offered(to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient) -> Keys:
-    """Keys of both servers for one survey."""
-    first, second = [done(await each.post("/v1/offers")).json() for each in (to_s1, to_s2)]
-    named = (first["signing_key"], second["signing_key"], second["box_key"], first["commitment"], second["commitment"])
-    return Keys(*(bytes.fromhex(each) for each in named))
+async def fetch_survey_keys(to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient) -> Keys:
+    """Ask both servers for the keys of one survey."""
+    first = require_success(await to_s1.post("/v1/survey-keys")).json()
+    second = require_success(await to_s2.post("/v1/survey-keys")).json()
+    return Keys(
+        s1=bytes.fromhex(first["signing_key"]),
+        s2=bytes.fromhex(second["signing_key"]),
+        box=bytes.fromhex(second["box_key"]),
+        s1_commitment=bytes.fromhex(first["commitment"]),
+        s2_commitment=bytes.fromhex(second["commitment"]),
+    )
 
 
 async def set_up(
@@ -58,53 +76,80 @@ async def set_up(
     entropy: Entropy,
     **terms: Any,
 ) -> TrialSurvey:
-    """Offers, parameters, budget, people: a survey that is ready to be opened; both clients carry the owner's token."""
-    keys = await offered(to_s1, to_s2)
-    params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **{"population": "trial", **terms})
-    made = TrialSurvey(params, tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max)))
+    """Register a survey and its invitations; both clients carry the owner's token.
+
+    The survey is not open yet.
+    """
+    keys = await fetch_survey_keys(to_s1, to_s2)
+    params = propose(
+        mechanism,
+        keys,
+        survey=entropy.bytes(16),
+        topology=topology,
+        **{"population": "trial", **terms},
+    )
+    invitations = [Invitation.issue(params.digest, entropy) for _ in range(params.n_max)]
+    survey = TrialSurvey(params, tuple(invitations))
+    # A test that names its population sets the budget itself.
     if params.population == "trial":
-        done(await to_s2.put("/v1/populations/trial", json=BUDGET))
+        require_success(await to_s2.put("/v1/populations/trial", json=BUDGET))
     for server in (to_s2, to_s1):
-        done(await server.put(made.path, content=params.published))
-    await tell_people(to_s1, to_s2, made)
-    return made
+        require_success(await server.put(survey.path, content=params.published))
+    await register_invitations(to_s1, to_s2, survey)
+    return survey
 
 
-async def tell_people(to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient, made: TrialSurvey) -> None:
-    """The list of people, in parts: access values to S1, user ids and sealing keys to S2."""
-    for part, start in enumerate(range(0, len(made.invitations), PART)):
-        some = made.invitations[start : start + PART]
-        guests = b"".join(each.user + each.sealing_key for each in some)
-        done(await to_s2.put(f"{made.path}/guests/{part}", content=guests))
-        done(await to_s1.put(f"{made.path}/invited/{part}", content=b"".join(each.access for each in some)))
+async def register_invitations(
+    to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient, survey: TrialSurvey
+) -> None:
+    """Register access values at the coordinator, user ids and MAC keys at the aggregator."""
+    starts = range(0, len(survey.invitations), INVITATIONS_PER_CALL)
+    for part, start in enumerate(starts):
+        invitations = survey.invitations[start : start + INVITATIONS_PER_CALL]
+        guests = b"".join(
+            invitation.user + invitation.enrolment_mac_key for invitation in invitations
+        )
+        require_success(await to_s2.put(f"{survey.path}/invited/{part}", content=guests))
+        access = b"".join(invitation.access for invitation in invitations)
+        require_success(await to_s1.put(f"{survey.path}/invited/{part}", content=access))
 
 
-def begun(survey: TrialSurvey, at: int, answer: int, entropy: Entropy) -> Device:
-    """A person's device with its answer drawn."""
-    blank = Device(survey.invitations[at], answer)
-    return survey.params.topology.client.begin(survey.params, blank, RealSealing(), entropy)
+def begin_client(survey: TrialSurvey, place: int, answer: int, entropy: Entropy) -> ClientState:
+    """The client of an invitation, with its report drawn."""
+    blank = ClientState(survey.invitations[place], answer)
+    return survey.params.topology.client.start(survey.params, blank, StandardCrypto(), entropy)
 
 
-async def told(to_s1: httpx.AsyncClient, survey: TrialSurvey, message: Message) -> Message:
-    """S1's answer to a message; a problem is a `Rejected` again."""
+async def send_message(to_s1: httpx.AsyncClient, survey: TrialSurvey, message: Message) -> Message:
+    """The coordinator's reply; a problem document becomes a `Rejection` again."""
     answer = await to_s1.post(f"{survey.path}/messages", content=encode(message))
     if answer.status_code == 200:
-        return decode_answer(answer.content)
+        return decode_response(answer.content)
     reason = answer.json().get("reason")
     if reason is None:
-        raise FaircountError(f"S1 answered {answer.status_code}: {answer.text[:200]}")
-    return Rejected(reason, answer.json()["detail"].encode())
+        raise FaircountError(f"The coordinator answered {answer.status_code}: {answer.text[:200]}")
+    return Rejection(reason, answer.json()["detail"].encode())
 
 
-async def visited(to_s1: httpx.AsyncClient, survey: TrialSurvey, device: Device, entropy: Entropy) -> Device:
-    """The device after it has said one thing and heard the answer."""
-    client = survey.params.topology.client
-    asked = client.ask(device)
-    return device if asked is None else client.hear(device, asked, await told(to_s1, survey, asked), entropy)
+async def visit_once(
+    to_s1: httpx.AsyncClient, survey: TrialSurvey, client: ClientState, entropy: Entropy
+) -> ClientState:
+    """Send one pending message; the client after the reply."""
+    role = survey.params.topology.client
+    message = role.next_message(client)
+    if message is None:
+        return client
+    return role.handle_response(
+        client, message, await send_message(to_s1, survey, message), entropy
+    )
 
 
-async def inquired(to_s1: httpx.AsyncClient, survey: TrialSurvey, device: Device, entropy: Entropy) -> Device:
-    """The device after it has asked how the survey ended."""
-    client = survey.params.topology.client
-    asked = client.inquire(device)
-    return client.hear(device, asked, await told(to_s1, survey, asked), entropy)
+async def ask_for_outcome(
+    to_s1: httpx.AsyncClient, survey: TrialSurvey, client: ClientState, entropy: Entropy
+) -> ClientState:
+    """Ask how the survey ended; the client after the reply."""
+    role = survey.params.topology.client
+    message = role.outcome_request(client)
+    return role.handle_response(
+        client, message, await send_message(to_s1, survey, message), entropy
+    )

@@ -9,7 +9,17 @@ import faircount
 
 HELP = "from click.testing import CliRunner; from faircount.cli import main; CliRunner().invoke(main, ['--help'])"
 STARTED_LATE = ("scipy", "matplotlib", "pandas", "dask")
-HEAVY = ("scipy", "matplotlib", "dp_accounting", "pandas", "pyarrow", "dask", "httpx", "starlette", "sqlalchemy")
+HEAVY = (
+    "scipy",
+    "matplotlib",
+    "dp_accounting",
+    "pandas",
+    "pyarrow",
+    "dask",
+    "httpx",
+    "starlette",
+    "sqlalchemy",
+)
 
 
 def test_every_public_name_is_there() -> None:
@@ -22,7 +32,7 @@ def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
         "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "TSS", "TSSPrime",
-        "audit", "compose", "connect", "costs", "histogram", "plan", "privacy", "register", "run", "statement",
+        "audit", "compose", "connect", "histogram", "plan", "privacy", "register", "run",
     }  # fmt: skip
 
 
@@ -33,20 +43,18 @@ for each in pkgutil.walk_packages(fc.__path__, "faircount."):
     if not each.name.endswith("__main__"):
         importlib.import_module(each.name)
 from faircount.protocol import Invitation
-from faircount.service.codes import Code
+from faircount.client.invitation_codes import Code
 code = Code(bytes(16), Invitation(bytes(32), bytes(32))).text
 answers, made = ["a", "b", "a", "c"] * 10, fc.Laplace(items=["a", "b", "c"], epsilon=1.0)
 calls = {
     "audit": lambda: fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1)),
     "compose": lambda: fc.compose(made.bind(40), made.bind(40), epsilon=2.0),
     "connect": lambda: fc.connect("https://count.example.org/#" + code),
-    "costs": lambda: fc.costs(users=10, items=4),
     "histogram": lambda: fc.histogram(answers, domain=["a", "b", "c"], epsilon=1.0, anyway=True),
     "plan": lambda: fc.plan(users=100, items=3, epsilon=1.0, delta=1e-6),
     "privacy": lambda: fc.privacy("laplace", epsilon=1.0),
     "register": lambda: fc.register(type("Own", (fc.Laplace,), {"name": "own"})),
     "run": lambda: fc.run(answers, made, entropy=fc.SeededStream(1)),
-    "statement": lambda: fc.statement("laplace", epsilon=1.0),
 }
 functions = {name for name in fc.__all__ if name[0].islower()}
 assert functions == set(calls), functions ^ set(calls)
@@ -59,7 +67,9 @@ for name in set(fc.__all__) - functions:
 
 def test_no_package_hides_a_public_name() -> None:
     """Every submodule is imported, then every public name is called."""
-    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -72,9 +82,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     ("code", "unwanted"),
     [
         ("import faircount", (*HEAVY, "numpy")),
-        ("import faircount; faircount.Laplace; faircount.run; faircount.DPDS; faircount.audit", HEAVY),
+        (
+            "import faircount; faircount.Laplace; faircount.run; faircount.DPDS; faircount.audit",
+            HEAVY,
+        ),
         (HELP, (*HEAVY, "numpy")),
-        ("import faircount.service.client, faircount.service.coordinator, faircount.service.aggregator", STARTED_LATE),
+        (
+            "import faircount.client.participation, faircount.server.coordinator.service, faircount.server.aggregator.service",
+            STARTED_LATE,
+        ),
     ],
     ids=["import", "mechanisms", "help", "service"],
 )

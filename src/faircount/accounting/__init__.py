@@ -1,1 +1,1 @@
-"""Exact privacy: guarantees as values, divergences, composition, and the paper's theorems beside them."""
+"""Exact privacy accounting: guarantees, divergences, composition, the paper's theorems."""

@@ -1,9 +1,10 @@
-"""Several releases to the same users: how their privacy losses add up.
+"""Composition: how the privacy losses of several releases to the same users add up.
 
-Losses of independent coordinates add, so the law of the total loss is a convolution (privacy loss distributions,
-carried out by dp_accounting). Each loss is put on a grid by splitting its probability between the two neighbouring
-grid points such that both P and Q keep their mass ("connect the dots", Doroshenko et al. 2022): merging the two
-parts gives the original outcome back, so the gridded pair is never more private, and its excess is of second order.
+Losses of independent coordinates add, so the law of the total loss is a convolution (privacy loss
+distributions, carried out by dp_accounting). A loss is put on a grid by splitting its probability
+between the two neighbouring grid points such that both P and Q keep their mass ("connect the dots",
+Doroshenko et al. 2022): merging the two parts gives the original outcome back, so the gridded pair
+is never more private, and its excess is of second order.
 
 Valid for a series whose parameters do not depend on earlier results; otherwise use `sum_epsilons`.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from faircount.accounting.conditions import MEMBERSHIP, AssumptionCode, joint_condition
 from faircount.accounting.divergence import (
     LARGEST_EPSILON,
     LossPair,
@@ -32,28 +34,46 @@ from faircount.accounting.guarantee import Guarantee
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.core.search import smallest_within
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import fraction, integer, positive, probability, real
+from faircount.core.validation import (
+    check_epsilon,
+    check_fraction,
+    check_integer,
+    check_positive,
+    check_probability,
+    check_real,
+)
 
 STEP = 1e-4
-"""Grid of the privacy losses."""
+"""Distance of the grid points of the privacy losses."""
 
-_CELLS = 2 * 10**5  # of that grid: where losses are very large it is coarser, which only raises delta
-_HIDDEN = 1e-20  # outcomes that P has with less than this in total are counted as fully revealing
-_TRUNCATED = 1e-15  # the same for the tails of a repeated composition (dp_accounting adds it to delta)
-_FFT_ERROR = 1e-15  # per composed coordinate, added to delta
-_MOST_RESPONSES = 10**7  # randomized responses whose losses are enumerated
-_MOST_PARTLY_INFORMED = 10**5  # the same where a response may say nothing: their leads are found one by one
+# Most points of that grid: where losses are very large it is coarser, which only raises delta.
+_CELLS = 2 * 10**5
+
+# Outcomes that P has with less than this in total are counted as fully revealing.
+_HIDDEN = 1e-20
+
+# The same for the tails of a repeated composition; dp_accounting adds it to delta.
+_TRUNCATED = 1e-15
+
+# Rounding error of a convolution by FFT, added to delta per composed coordinate.
+_FFT_ERROR = 1e-15
+
+# The losses of this many randomized responses are enumerated. Where a response may be uninformed,
+# the law of their leads is computed by a loop in Python, and fewer are allowed.
+_MOST_RESPONSES = 10**7
+_MOST_PARTLY_INFORMED = 10**5
+
 _MOST_RELEASES = 10**4
 _LARGEST_FLOOR = 10**7
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What one release tells about one user, at worst: independent coordinates, and how far off they are.
+    """What one release tells about one user, at worst.
 
-    `distance` is the total variation distance of either law from the one that is really drawn: it costs
-    (1 + e^epsilon) times that, at any total epsilon.
+    pairs:    independent coordinates of the release
+    distance: total variation distance of either law from the one that is really drawn; it costs
+              (1 + e^epsilon) times that, at any total epsilon
     """
 
     pairs: tuple[LossPair, ...]
@@ -61,7 +81,7 @@ class Losses:
 
 
 def grid_step(epsilons: Iterable[float]) -> float:
-    """The grid for releases of these epsilons."""
+    """Return the distance of the grid points for releases of these epsilons."""
     return max(STEP, math.fsum(epsilons) / _CELLS)
 
 
@@ -72,91 +92,142 @@ def compose(
     delta: float | None = None,
     step: float = STEP,
 ) -> float:
-    """The delta at `epsilon`, or the epsilon at `delta`, of all releases together, rounded up.
+    """Return the delta at `epsilon`, or the epsilon at `delta`, of all releases together.
 
-    Each release is the list of its independent coordinates (replace-one: two); equal ones are composed at once. The
-    worse of both directions counts: all coordinates as given, or all swapped.
+    It is rounded up. A release is the list of its independent coordinates (replace-one: two).
     """
-    pairs = Counter(pair for release in releases for pair in release)
-    swapped = Counter({pair.swapped(): count for pair, count in pairs.items()})
+    # Equal coordinates are counted and composed at once, by repeated squaring.
+    pairs: Counter[LossPair] = Counter()
+    for release in releases:
+        pairs.update(release)
+    # Neighbours have no order, so the worse direction counts: all coordinates as given, or all of
+    # them swapped.
+    swapped = Counter({pair.swap(): count for pair, count in pairs.items()})
     directions = [pairs] if pairs == swapped else [pairs, swapped]
-    curves = [_delta_curve(each, positive("step", step)) for each in directions]
-    return _answer(lambda eps: max(curve(eps) for curve in curves), epsilon, delta)
+    curves = [_delta_curve(direction, check_positive("step", step)) for direction in directions]
+
+    def delta_at(eps: float) -> float:
+        return max(curve(eps) for curve in curves)
+
+    return _evaluate(delta_at, epsilon, delta)
 
 
-def _answer(delta_at: Callable[[float], float], epsilon: float | None, delta: float | None) -> float:
+def _evaluate(
+    delta_at: Callable[[float], float], epsilon: float | None, delta: float | None
+) -> float:
+    """Return the delta at `epsilon` or the epsilon at `delta`, whichever is not given."""
     if (epsilon is None) == (delta is None):
         raise ParameterError("give epsilon or delta, one of them: the other one is computed")
-    return delta_at(checked_epsilon(epsilon)) if delta is None else epsilon_for(delta_at, delta)
+    if delta is None:
+        return delta_at(check_epsilon(epsilon))
+    return epsilon_for(delta_at, delta)
 
 
 def _delta_curve(pairs: Counter[LossPair], step: float) -> Callable[[float], float]:
-    """epsilon -> delta of the product of the pairs, each taken `count` times."""
+    """Return epsilon -> delta of the product of all pairs, with their multiplicities."""
     if not pairs:
         return lambda _: 0.0
-    parts = [_distribution(pair, step) for pair in pairs]
-    powers = [
-        part.self_compose(count, _TRUNCATED) if count > 1 else part
-        for part, count in zip(parts, pairs.values(), strict=True)
-    ]
-    whole = reduce(lambda left, right: left.compose(right), powers)
+    powers = []
+    for pair, count in pairs.items():
+        power = _gridded_losses(pair, step)
+        if count > 1:
+            power = power.self_compose(count, _TRUNCATED)
+        powers.append(power)
+    total = reduce(lambda left, right: left.compose(right), powers)
     error = _FFT_ERROR * sum(pairs.values())
-    return lambda eps: min(1.0, delta_bound(float(whole.get_delta_for_epsilon(eps))) + error)
+
+    def delta_at(eps: float) -> float:
+        return min(1.0, delta_bound(float(total.get_delta_for_epsilon(eps))) + error)
+
+    return delta_at
 
 
-def _distribution(pair: LossPair, step: float) -> Any:
-    """The privacy loss of P against Q on the grid, as dp_accounting's dense mass function."""
+def _gridded_losses(pair: LossPair, step: float) -> Any:
+    """Return the privacy loss of P against Q on the grid, as dp_accounting's mass function."""
     from dp_accounting.pld.pld_pmf import DensePLDPmf
 
     mass, loss = pair.losses()
     order = np.argsort(loss)
-    mass, loss = mass[order], loss[order]
-    seen = np.cumsum(mass[::-1])[::-1] > _HIDDEN
-    seen &= np.isfinite(loss)
-    revealed, mass, loss = float(mass[~seen].sum()), mass[seen], loss[seen]
+    mass = mass[order]
+    loss = loss[order]
+
+    # The largest losses, together less likely than _HIDDEN, are counted as infinite.
+    is_kept = np.cumsum(mass[::-1])[::-1] > _HIDDEN
+    is_kept &= np.isfinite(loss)
+    infinite_mass = float(mass[~is_kept].sum())
+    mass = mass[is_kept]
+    loss = loss[is_kept]
     if mass.size == 0:
-        return DensePLDPmf(step, 0, np.zeros(1), 1 - 1e-16, True)  # its self-composition cannot take 1
-    least = loss[np.searchsorted(np.cumsum(mass), _HIDDEN)]  # far below: raised to here, which only raises delta
+        # Everything is revealed. dp_accounting cannot compose an infinite mass of exactly 1.
+        return DensePLDPmf(step, 0, np.zeros(1), 1 - 1e-16, True)
+
+    # The smallest losses, together less likely than _HIDDEN, are raised to the next one: this
+    # keeps the grid short and only raises delta.
+    least = loss[np.searchsorted(np.cumsum(mass), _HIDDEN)]
     loss = np.maximum(loss, least)
+
+    # Connect the dots: a share of the mass goes to the upper grid point, such that the mass of Q,
+    # e^-loss times that of P, is kept as well. Written with expm1, because a loss may lie so close
+    # to its grid point that the difference of two exponentials would have no digits.
     cell = np.floor(loss / step)
-    upper = mass * np.clip(np.expm1(loss - cell * step) / math.expm1(step) * np.exp((cell + 1) * step - loss), 0.0, 1.0)
+    share = np.expm1(loss - cell * step) / math.expm1(step) * np.exp((cell + 1) * step - loss)
+    upper = mass * np.clip(share, 0.0, 1.0)
     index = (cell - cell.min()).astype(np.int64)
-    probabilities = np.bincount(index, mass - upper, index.max() + 2) + np.bincount(index + 1, upper, index.max() + 2)
-    return DensePLDPmf(step, int(cell.min()), probabilities, revealed, True)
+    size = index.max() + 2
+    probabilities = np.bincount(index, mass - upper, size) + np.bincount(index + 1, upper, size)
+    return DensePLDPmf(step, int(cell.min()), probabilities, infinite_mass, True)
 
 
 def compose_randomized_response(
-    each: float, count: int, *, epsilon: float | None = None, delta: float | None = None, informed: float = 1.0
+    response_epsilon: float,
+    count: int,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    informed: float = 1.0,
 ) -> float:
-    """`count` independent randomized responses of `each` epsilon: the exact delta at `epsilon`, or epsilon at `delta`.
+    """Return the exact delta at `epsilon`, or epsilon at `delta`, of randomized responses.
 
-    A Laplace release for epsilon_0 is two of them with epsilon_0 / 2 under replace-one, one under zero-out. A response
-    is `informed` with this probability; otherwise it is equally likely for both answers, as most reports of GRR are.
+    There are `count` independent ones of `response_epsilon`. A Laplace release for epsilon_0 is two
+    of them with epsilon_0 / 2 under replace-one, one under zero-out. A response is `informed` with
+    this probability; otherwise it is equally likely for both answers, as most reports of GRR are.
     """
-    loss, times = positive("each", each), integer("count", count, least=1, most=_MOST_RESPONSES)
-    share = probability("informed", informed)
-    log_mass = log_binomial(times, 1 / (1 + math.exp(-loss))) if share == 1 else _log_lead(loss, share, times)
-    losses = loss * (np.arange(log_mass.size) if share < 1 else 2 * np.arange(times + 1) - times)
-    most, error = Fraction(loss) * times, 4e-16 * loss * times  # of the largest loss in floating point
+    loss = check_positive("response_epsilon", response_epsilon)
+    times = check_integer("count", count, least=1, most=_MOST_RESPONSES)
+    share = check_probability("informed", informed)
+    if share == 1:
+        log_mass = log_binomial(times, 1 / (1 + math.exp(-loss)))
+        losses = loss * (2 * np.arange(times + 1) - times)
+    else:
+        log_mass = _log_lead(loss, share, times)
+        losses = loss * np.arange(log_mass.size)
+    # From the largest possible loss on, delta is exactly 0. That comparison is made in fractions:
+    # in doubles, count times epsilon may come out on the wrong side of the total.
+    largest_loss = Fraction(loss) * times
+    error = 4e-16 * loss * times  # of the largest loss in floating point
 
     def delta_at(eps: float) -> float:
-        if Fraction(eps) >= most:
+        if Fraction(eps) >= largest_loss:
             return 0.0
         gaps = np.minimum(eps - error - losses, 0.0)  # a loss below epsilon gains nothing
         return delta_bound(float((np.exp(log_mass) * -np.expm1(gaps)).sum()))
 
-    return _answer(delta_at, epsilon, delta)
+    return _evaluate(delta_at, epsilon, delta)
 
 
 def _log_lead(loss: float, informed: float, count: int) -> Floats:
-    """Log probabilities that responses for the true answer lead by 0..count over those for the other one.
+    """Return log probabilities that the true answer leads the other one by 0..count responses.
 
-    Coefficients p_k of (a + b x + c x^2)^n, k = n - lead: a (k+1) p_(k+1) = b (n-k) p_k + c (2n-k+1) p_(k-1), whose
-    terms are positive, so that nothing cancels; carried on as ratios of neighbours, which do not underflow.
+    They are the coefficients p_k of (a + b x + c x^2)^n, with k = n - lead, which satisfy
+    a (k+1) p_(k+1) = b (n-k) p_k + c (2n-k+1) p_(k-1).
     """
-    n = integer("count", count, most=_MOST_PARTLY_INFORMED)
-    other, silent = math.exp(-loss), (1 - informed) / informed * (1 + math.exp(-loss))  # c / a and b / a
-    ratios, ratio = [], math.inf
+    n = check_integer("count", count, most=_MOST_PARTLY_INFORMED)
+    other = math.exp(-loss)  # c / a
+    silent = (1 - informed) / informed * (1 + math.exp(-loss))  # b / a
+    # All terms are positive, so nothing cancels. The recurrence is carried on as the ratio of
+    # neighbours: the coefficients themselves would underflow.
+    ratio = math.inf
+    ratios = []
     for k in range(n):
         ratio = (silent * (n - k) + other * (2 * n - k + 1) / ratio) / (k + 1)
         ratios.append(ratio)
@@ -166,125 +237,169 @@ def _log_lead(loss: float, informed: float, count: int) -> Floats:
 
 @lru_cache(64)
 def laplace_epsilon_for_releases(epsilon: float, delta: float, releases: int) -> float:
-    """The largest epsilon of each of `releases` Laplace releases that together are (epsilon, delta)-private.
+    """Return the largest epsilon of a Laplace release when `releases` of them share a budget.
 
-    delta = 0 gives epsilon / releases.
+    Together they are (epsilon, delta)-private. delta = 0 gives epsilon / releases.
     """
-    total, count = positive("epsilon", epsilon), integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
+    total = check_positive("epsilon", epsilon)
+    count = check_integer("releases", releases, least=1, most=_MOST_RESPONSES // 2)
     if delta == 0:
         return total / count
-    limit = fraction("delta", delta)
-    return largest_within(
-        lambda each: compose_randomized_response(each / 2, 2 * count, epsilon=total), limit, 2 * total + 2
-    )
+    limit = check_fraction("delta", delta)
+
+    def delta_of(release_epsilon: float) -> float:
+        return compose_randomized_response(release_epsilon / 2, 2 * count, epsilon=total)
+
+    return largest_within(delta_of, limit, 2 * total + 2)
 
 
 @lru_cache(64)
-def decoys_for_releases(epsilon: float, delta: float, releases: int, step: float = STEP) -> int:
-    """The smallest number of fair coins per item so that `releases` releases together are (epsilon, delta)-private."""
-    count, limit = integer("releases", releases, least=1, most=_MOST_RELEASES), fraction("delta", delta)
-    epsilon = positive("epsilon", epsilon)
+def decoys_for_releases(epsilon: float, delta: float, releases: int) -> int:
+    """Return the smallest number of fair coins per item with which all releases are private.
+
+    All `releases` together are (epsilon, delta)-private.
+    """
+    count = check_integer("releases", releases, least=1, most=_MOST_RELEASES)
+    limit = check_fraction("delta", delta)
+    epsilon = check_positive("epsilon", epsilon)
     single = decoys_needed(epsilon, limit)
     if count == 1:
         return single
-
-    @cache
-    def delta_of(coins: float) -> float:  # the noise is symmetric, so up and down have the same loss
-        pair = shift_pair(binomial_window(math.ceil(coins), 0.5)[1])
-        return _delta_curve(Counter({pair: 2 * count}), step)(epsilon)
-
-    low, high = float(single - 1), float(single * count)  # variances add up almost exactly: just below `high` is usual
     if limit < 4 * _FFT_ERROR * count:
         raise RefusedError(
             f"delta = {limit:g} is too small to account for {count} releases together: "
             f"ask for {4 * _FFT_ERROR * count:g} or more"
         )
+
+    @cache
+    def delta_of(coins: float) -> float:
+        # The noise is symmetric, so a count that goes up has the same loss as one that goes down.
+        pair = shift_pair(binomial_window(math.ceil(coins), 0.5)[1])
+        return _delta_curve(Counter({pair: 2 * count}), STEP)(epsilon)
+
+    # Variances add up almost exactly, so the result usually lies just below `single` times `count`.
+    # An evaluation takes long, and this bracket saves most of them.
+    low = float(single - 1)
+    high = float(single * count)
     while delta_of(high) > limit:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     near = 0.9 * high
-    low, high = (low, near) if delta_of(near) <= limit else (near, high)
+    if delta_of(near) <= limit:
+        high = near
+    else:
+        low = near
     return math.ceil(smallest_within(delta_of, limit, low, high, 0.25 / high))
 
 
 @lru_cache(64)
 def sampling_probability_for_releases(
-    floor: int, epsilon: float, delta: float, releases: int, step: float = 5 * STEP
+    floor: int, epsilon: float, delta: float, releases: int
 ) -> float:
-    """The largest sampling probability with which `releases` releases together are (epsilon, delta)-private.
+    """Return the largest sampling probability with which all releases together are private.
 
-    The floor holds in every release. Replace-one; rounded down (the coarser grid costs about 1e-5 of p).
+    The floor holds in every release. Replace-one; rounded down (the coarser grid costs about 1e-5
+    of p).
     """
-    k, count = integer("floor", floor), integer("releases", releases, least=1, most=_MOST_RELEASES)
+    k = check_integer("floor", floor)
+    count = check_integer("releases", releases, least=1, most=_MOST_RELEASES)
     k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only lowers p
-    limit, eps = fraction("delta", delta), checked_epsilon(epsilon)
-    if k == 0:  # exposed unless missed every time; the factor rounds down
+    limit = check_fraction("delta", delta)
+    eps = check_epsilon(epsilon)
+    if k == 0:
+        # A user is exposed unless missed every time: 1 - (1 - p)^count <= delta. The last factor
+        # rounds down.
         return -math.expm1(math.log1p(-limit) / count) * (1 - 1e-15)
 
     def delta_of(rarity: float) -> float:
         pair = sampling_pair(k, math.exp(-rarity))
-        return _delta_curve(Counter({pair: count, pair.swapped(): count}), step)(eps)
+        return _delta_curve(Counter({pair: count, pair.swap(): count}), 5 * STEP)(eps)
 
-    least, most = sampling_probability(k, eps / count, limit / count), sampling_probability(k, eps, limit)
+    # Splitting the budget evenly is safe, and spending all of it in one release is the most that
+    # any series can do: the result lies between.
+    least = sampling_probability(k, eps / count, limit / count)
+    most = sampling_probability(k, eps, limit)
     if count == 1:
         return most
     return math.exp(-smallest_within(delta_of, limit, -math.log(most), -math.log(least), 1e-9))
 
 
 def sampling_pair(floor: int, p: float) -> LossPair:
-    """One sampled count with floor + 1 holders against floor; a replace-one release is this pair and its swap."""
+    """Return one sampled count with floor + 1 holders against floor.
+
+    A replace-one release is this pair and its swap.
+    """
     first, log_p = binomial_window(floor + 1, p)
-    missing = floor + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
-    with np.errstate(divide="ignore"):  # all of them sampled is impossible for `floor` holders
-        return LossPair(log_p, log_p + np.log(missing / ((floor + 1) * (1 - p))))
+    missed = floor + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
+    # All floor + 1 of them sampled is impossible with `floor` holders: a logarithm of 0.
+    with np.errstate(divide="ignore"):
+        return LossPair(log_p, log_p + np.log(missed / ((floor + 1) * (1 - p))))
 
 
 def randomized_response(epsilon: float, informed: float = 1.0) -> LossPair:
-    """The truth or its opposite with odds e^epsilon, and with probability 1 - `informed` nothing at all."""
-    likely, rest = math.log(informed) - math.log1p(math.exp(-epsilon)), 1 - informed
-    log_p = np.array([likely, likely - epsilon, math.log(rest) if rest > 0 else -math.inf])
+    """Return the truth or its opposite with odds e^epsilon against each other.
+
+    With probability 1 - `informed` the response says nothing at all.
+    """
+    likely = math.log(informed) - math.log1p(math.exp(-epsilon))
+    uninformed = 1 - informed
+    log_uninformed = math.log(uninformed) if uninformed > 0 else -math.inf
+    log_p = np.array([likely, likely - epsilon, log_uninformed])
     return LossPair(log_p, log_p[[1, 0, 2]])
 
 
 def dominating_pair(epsilon: float, delta: float) -> LossPair:
-    """The pair that dominates every (epsilon, delta) mechanism (Kairouz, Oh and Viswanath 2015).
-
-    In logarithms: 1 - delta - (1 - delta) / (1 + e^-epsilon) has no digit left from an epsilon of 36 on.
-    """
-    loss = checked_epsilon(epsilon)
+    """Return the pair that dominates every (epsilon, delta) mechanism (Kairouz et al. 2015)."""
+    loss = check_epsilon(epsilon)
     if loss > LARGEST_EPSILON:
-        raise RefusedError(f"an epsilon of {loss:g} is not composed: beyond {LARGEST_EPSILON:g} epsilons only add up")
-    with np.errstate(divide="ignore"):  # a delta of 0 or 1 leaves outcomes that never happen
-        rest = np.log1p(-real("delta", delta))
+        raise RefusedError(
+            f"an epsilon of {loss:g} is not composed: "
+            f"beyond {LARGEST_EPSILON:g} epsilons only add up"
+        )
+    # In logarithms: 1 - delta - (1 - delta) / (1 + e^-epsilon) has no digit left from an epsilon of
+    # 36 on. A delta of 0 or 1 leaves outcomes that never happen.
+    with np.errstate(divide="ignore"):
+        rest = np.log1p(-check_real("delta", delta))
         likely = rest - math.log1p(math.exp(-loss))
         log_p = np.array([np.log(delta), likely, likely - loss, -np.inf])
     return LossPair(log_p, log_p[::-1].copy())
 
 
 def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """Releases to the same users whose parameters may depend on earlier results: epsilons and deltas add up."""
-    delta = min(1.0, sum(each.delta for each in guarantees))
-    return replace(_alike(guarantees), epsilon=sum(each.epsilon for each in guarantees), delta=delta)
+    """Return the guarantee of releases whose parameters may depend on earlier results.
+
+    They go to the same users: epsilons and deltas add up.
+    """
+    epsilon = sum(guarantee.epsilon for guarantee in guarantees)
+    delta = min(1.0, sum(guarantee.delta for guarantee in guarantees))
+    return replace(_combine_claims(guarantees), epsilon=epsilon, delta=delta)
 
 
-MEMBERSHIP = "it is public which group a user is in"
+def compose_parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return the guarantee of releases to disjoint groups with public, fixed membership.
+
+    Nobody is in two groups, so the weakest guarantee counts.
+    """
+    combined = _combine_claims(guarantees)
+    groups = AssumptionCode.PUBLIC_GROUPS, AssumptionCode.PUBLIC_GROUPS_BY
+    says_so = combined.condition is not None and combined.condition.has(*groups)
+    if len(guarantees) > 1 and not says_so:
+        combined = replace(combined, condition=joint_condition((combined.condition, MEMBERSHIP)))
+    epsilon = max(guarantee.epsilon for guarantee in guarantees)
+    delta = max(guarantee.delta for guarantee in guarantees)
+    return replace(combined, epsilon=epsilon, delta=delta)
 
 
-def parallel(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """Releases to disjoint groups with public, fixed membership: nobody is in two, so the weakest one counts."""
-    alike = _alike(guarantees)
-    if len(guarantees) > 1 and MEMBERSHIP not in (alike.condition or ""):
-        public = MEMBERSHIP if alike.condition is None else f"{alike.condition} and {MEMBERSHIP}"
-        alike = replace(alike, condition=public)
-    epsilon = max(each.epsilon for each in guarantees)
-    return replace(alike, epsilon=epsilon, delta=max(each.delta for each in guarantees))
-
-
-def _alike(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """The first one under all conditions, for one relation and adversary; one that does not hold leaves none of all."""
+def _combine_claims(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return the first guarantee under the conditions of all; one void guarantee voids all."""
     if not guarantees:
         raise ParameterError("give at least one guarantee")
-    if len({each.relation for each in guarantees}) > 1 or len({each.adversary for each in guarantees}) > 1:
-        raise ParameterError("guarantees combine only for one relation and one adversary: state them alike first")
-    conditions = dict.fromkeys(each.condition for each in guarantees if each.condition is not None)
-    void = next((each.void for each in guarantees if each.void is not None), None)
-    return replace(guarantees[0], condition=" and ".join(conditions) or None, void=void)
+    relations = {guarantee.relation for guarantee in guarantees}
+    adversaries = {guarantee.adversary for guarantee in guarantees}
+    if len(relations) > 1 or len(adversaries) > 1:
+        raise ParameterError(
+            "guarantees combine only for one relation and one adversary: state them alike first"
+        )
+    condition = joint_condition(guarantee.condition for guarantee in guarantees)
+    void = next((guarantee.void for guarantee in guarantees if guarantee.void is not None), None)
+    return replace(guarantees[0], condition=condition, void=void)

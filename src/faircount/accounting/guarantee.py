@@ -1,140 +1,238 @@
-"""A privacy guarantee as a value: how much, between which data sets, against whom, on which condition."""
+"""A privacy guarantee as a value.
 
+A guarantee says how much privacy may be lost (epsilon and delta), between which data sets (the
+relation), against whom (the adversary), and under which condition. Relation, adversary and
+condition are codes with parameters: they can be compared and translated, and the English sentences
+are generated from them.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
+from typing import Any
 
+from faircount.accounting.conditions import Condition, in_english
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import integer, real
+from faircount.core.validation import check_epsilon, check_integer, check_real
 
 
 class Relation(StrEnum):
     """Which pairs of data sets are neighbours."""
 
-    REPLACE_ONE = "replace-one"  # one user's item is another one; the roster is public
-    ZERO_OUT = "zero-out"  # one user's response is the zero vector
+    # One user has another item; who takes part is public.
+    REPLACE_ONE = "replace-one"
+    # The response of one user is the zero vector.
+    ZERO_OUT = "zero-out"
 
     @classmethod
     def of(cls, value: str) -> "Relation":
-        """A relation, or its name; a name that is none must not pass for the other one."""
+        """Return a relation given as such or by its name."""
+        # An unknown name is an error: code that tests for one relation must not treat a misspelt
+        # name as the other, weaker one.
         try:
             return cls(value)
         except ValueError:
             raise ParameterError(f"relation must be one of {', '.join(cls)}") from None
 
 
-PARTICIPANTS = "participants"
+class AdversaryCode(StrEnum):
+    """Who the adversary is, which determines what it sees."""
+
+    READER = "reader"
+    # A number of colluding participants, given together with the code.
+    PARTICIPANTS = "participants"
+    S1 = "s1"
+    S2 = "s2"
+    # One server together with any number of participants.
+    S1_AND_PARTICIPANTS = "s1_participants"
+    S2_AND_PARTICIPANTS = "s2_participants"
+    GROUP_INSIDERS = "group_insiders"
+    COLLECTOR = "collector"
+
+
+_ANY_NUMBER = "with any number of participants"
+_DESCRIPTIONS: Mapping[AdversaryCode, str] = {
+    AdversaryCode.READER: "a reader of the published result",
+    AdversaryCode.PARTICIPANTS: "participants reading the result",
+    AdversaryCode.S1: "the coordinator (S1), reading the result",
+    AdversaryCode.S2: "the aggregator (S2), reading the result",
+    AdversaryCode.S1_AND_PARTICIPANTS: f"the coordinator (S1), {_ANY_NUMBER}, reading the result",
+    AdversaryCode.S2_AND_PARTICIPANTS: f"the aggregator (S2), {_ANY_NUMBER}, reading the result",
+    AdversaryCode.GROUP_INSIDERS: "the insiders of each group reading the result",
+    AdversaryCode.COLLECTOR: "anybody who sees the participant's own report",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """Who is looking. Everybody also reads the published result."""
+    """An adversary: a code and a number of colluding participants. All of them read the result."""
 
-    who: str
+    code: AdversaryCode
     insiders: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "insiders", integer("insiders", self.insiders))
+        try:
+            object.__setattr__(self, "code", AdversaryCode(self.code))
+        except ValueError:
+            names = ", ".join(AdversaryCode)
+            raise ParameterError(f"an adversary must be one of {names}") from None
+        object.__setattr__(self, "insiders", check_integer("insiders", self.insiders))
 
     def __str__(self) -> str:
         if not self.insiders:
-            return self.who
-        users = f"{self.insiders} colluding participant{'s' if self.insiders > 1 else ''}"
-        return f"{users} reading the result" if self.who == PARTICIPANTS else f"{self.who}, with {users}"
+            return _DESCRIPTIONS[self.code]
+        plural = "s" if self.insiders > 1 else ""
+        colluding = f"{self.insiders} colluding participant{plural}"
+        if self.code is AdversaryCode.PARTICIPANTS:
+            return f"{colluding} reading the result"
+        return f"{_DESCRIPTIONS[self.code]}, with {colluding}"
 
 
-OUTSIDER = Adversary("a reader of the published result")
-S1 = Adversary("S1, the coordinator, reading the result")
-S2 = Adversary("S2, the aggregator, reading the result")
-COLLECTOR = Adversary("anybody who sees the user's own report")
+OUTSIDER = Adversary(AdversaryCode.READER)
+S1 = Adversary(AdversaryCode.S1)
+S2 = Adversary(AdversaryCode.S2)
+COLLECTOR = Adversary(AdversaryCode.COLLECTOR)
 
 
 def insiders(count: int) -> Adversary:
-    """`count` users who pool what they know; 0 is an outsider."""
-    return Adversary(PARTICIPANTS, count) if integer("insiders", count) else OUTSIDER
+    """Return `count` users who pool what they know; 0 is an outsider."""
+    return (
+        Adversary(AdversaryCode.PARTICIPANTS, count)
+        if check_integer("insiders", count)
+        else OUTSIDER
+    )
 
 
-def known(adversary: object) -> Adversary:
-    """An adversary about whom mechanisms can say something; a name made up by hand has no view to account for."""
+def check_adversary(adversary: object) -> Adversary:
+    """Return an adversary for whom all mechanisms can compute a guarantee; raise for others."""
     if not isinstance(adversary, Adversary):
         raise ParameterError("adversary must be OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
+    # Combinations such as a server with insiders have views that only some mechanisms account for.
     if adversary not in (OUTSIDER, S1, S2, COLLECTOR, insiders(adversary.insiders)):
         raise RefusedError(
-            "guarantees are computed against OUTSIDER, S1, S2, COLLECTOR or insiders(number), alone: what "
-            f"{adversary.who!r} sees is not known"
+            "guarantees are computed against OUTSIDER, S1, S2, COLLECTOR or insiders(number), "
+            f"alone: the view of {str(adversary)!r} is not known"
         )
     return adversary
 
 
-SEEDED = "the randomness was seeded, so that anybody can repeat it"
-"""Why the guarantee of a simulation is void."""
+class Void(StrEnum):
+    """Why a guarantee does not hold at all."""
 
-GENERATOR = "nobody can tell the output of AES-256-CTR from random bits"
-"""What every guarantee supposes: all noise and all shares come from that generator, keyed by the operating system.
+    # The result is a simulation.
+    SEEDED = "seeded"
 
-A key has 32 bytes, or is made of a seed with 16 (`sharing.keys.SEED_BYTES`)."""
+    @property
+    def sentence(self) -> str:
+        """The reason in English."""
+        return _VOID_SENTENCES[self]
 
+
+_VOID_SENTENCES: Mapping[Void, str] = {
+    Void.SEEDED: "the randomness was seeded, so that anybody can repeat it",
+}
+
+# Every guarantee assumes this, because all noise and all shares come from that generator. Its keys
+# come from the operating system: 32 bytes, or 16 bytes of seed (`sharing.keys.SEED_BYTES`).
+GENERATOR_ASSUMPTION = "nobody can tell the output of AES-256-CTR from random bits"
+
+# Smaller deltas are not stated in digits: how well the generator satisfies the assumption is not
+# known to that precision.
 SMALLEST_STATED = 1e-30
-"""A delta below this is not stated in digits: what `GENERATOR` supposes is not known to so many."""
 
 
-def delta_in_words(delta: float, digits: int = 3) -> str:
-    """A delta as it is printed: rounded up, and below 1e-30 only said to be below."""
-    return f"below {SMALLEST_STATED:g}" if 0 < delta < SMALLEST_STATED else rounded_up(delta, digits)
+def format_delta(delta: float, digits: int = 3) -> str:
+    """Format a delta for printing: rounded up, and "below 1e-30" for all smaller ones."""
+    if 0 < delta < SMALLEST_STATED:
+        return f"below {SMALLEST_STATED:g}"
+    return format_rounded_up(delta, digits)
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """(epsilon, delta) differential privacy, with everything the claim depends on.
+    """(epsilon, delta) differential privacy, with everything that the claim depends on.
 
-    epsilon: privacy loss: the odds between two answers of a user change by at most a factor e^epsilon
+    epsilon: privacy loss; the odds between two answers change by at most a factor e^epsilon
     delta: probability with which more than epsilon may be lost
     relation: which data sets are neighbours
-    adversary: who is looking; everybody also reads the published result
-    condition: what must hold for the claim not to be empty; None where it holds for any data
-    void: why it does not hold at all, as after a simulation; None where it does
+    adversary: from whom it protects; every adversary also reads the published result
+    condition: what must be true for the guarantee to hold; None if it holds for any data
+    void: why it does not hold at all, as after a simulation; None if it holds
+
+    >>> promised = fc.Laplace(items=3, users=100, epsilon=1.0).guarantee()
+    >>> str(promised.relation), promised.condition
+    ('replace-one', None)
     """
 
     epsilon: float
     delta: float
     relation: Relation
     adversary: Adversary
-    condition: str | None = None
-    void: str | None = None
+    condition: Condition | None = None
+    void: Void | None = None
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon)
-        if not 0 <= real("delta", self.delta) <= 1:
+        check_epsilon(self.epsilon)
+        if not 0 <= check_real("delta", self.delta) <= 1:
             raise ParameterError(f"delta must lie in [0, 1], not {self.delta:g}")
         object.__setattr__(self, "relation", Relation.of(self.relation))
         if not isinstance(self.adversary, Adversary):
-            raise ParameterError("adversary must be an Adversary: OUTSIDER, S1, S2, COLLECTOR or insiders(number)")
+            raise ParameterError(
+                "adversary must be an Adversary: OUTSIDER, S1, S2, COLLECTOR or insiders(number)"
+            )
+        # A sentence instead of a value could be neither compared nor translated.
+        if not isinstance(self.condition, Condition | None):
+            raise ParameterError("condition must be a Condition (accounting.conditions) or None")
+        if self.void is not None:
+            object.__setattr__(self, "void", Void(self.void))
+
+    @property
+    def codes(self) -> dict[str, Any]:
+        """Adversary, condition and void as codes, for a page that translates them."""
+        return {
+            "against": str(self.adversary.code),
+            "insiders": self.adversary.insiders,
+            "condition": [] if self.condition is None else self.condition.to_list(),
+            "void": None if self.void is None else str(self.void),
+        }
 
     def to_dict(self) -> dict[str, float | str | bool | None]:
-        """Plain values, for JSON."""
-        words = {"relation": str(self.relation), "adversary": str(self.adversary), "condition": self.condition}
-        holds = {"holds": self.void is None, "void": self.void, "supposes": GENERATOR}
-        return {"epsilon": self.epsilon, "delta": self.delta, **words, **holds}
+        """Return plain values for JSON."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": str(self.relation),
+            "adversary": str(self.adversary),
+            "condition": in_english(self.condition),
+            "holds": self.void is None,
+            "void": None if self.void is None else self.void.sentence,
+            "supposes": GENERATOR_ASSUMPTION,
+        }
 
     def __str__(self) -> str:
-        numbers = f"{rounded_up(self.epsilon, 4)}, {delta_in_words(self.delta)}"
+        numbers = f"{format_rounded_up(self.epsilon, 4)}, {format_delta(self.delta)}"
         claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"
         needs = "for any data" if self.condition is None else f"provided that {self.condition}"
-        return f"{self.reservation}{claim}, {needs}{self.supposition}"
+        return f"{self.void_prefix}{claim}, {needs}{self.assumption_suffix}"
 
     @property
-    def reservation(self) -> str:
-        """What stands before a guarantee that does not hold; nothing before others."""
-        return "" if self.void is None else f"does not hold, because {self.void}; otherwise it would be "
+    def void_prefix(self) -> str:
+        """Text in front of a guarantee that does not hold; empty for all others."""
+        if self.void is None:
+            return ""
+        return f"does not hold, because {self.void.sentence}; otherwise it would be "
 
     @property
-    def supposition(self) -> str:
-        """What stands after a guarantee whose delta is too small for digits; nothing after others."""
-        return f", supposing that {GENERATOR}" if 0 < self.delta < SMALLEST_STATED else ""
+    def assumption_suffix(self) -> str:
+        """Text after a guarantee whose delta is too small for digits; empty for all others."""
+        if 0 < self.delta < SMALLEST_STATED:
+            return f", assuming that {GENERATOR_ASSUMPTION}"
+        return ""
 
 
-def rounded_up(value: float, digits: int) -> str:
-    """A number to so many digits, never below it: what is printed must hold as well."""
+def format_rounded_up(value: float, digits: int) -> str:
+    """Format a number with this many digits, rounded up: the printed number must hold as well."""
+    # `repr` is the shortest decimal that reads back as the same float, so 0.1 is not rounded up.
     shortest = Decimal(repr(float(value)))
     return f"{float(Context(prec=digits, rounding=ROUND_CEILING).plus(shortest)):.{digits}g}"

@@ -1,12 +1,15 @@
-"""What S1 learns in two-stage sampling (TSS, TSS'): from the reported sets A_i alone, and together with the result.
+"""What the coordinator (S1) learns in two-stage sampling (TSS, TSS').
 
-An active user (probability p) draws a set of M of the N items in which its own item is `gamma` times likelier to be;
-an inactive one draws uniformly. gamma = 1 is the paper's chi_U, gamma > 1 its chi_A. With alpha = M/N and
-Z = alpha gamma + 1 - alpha, the set of a holder of item j is, against the uniform law, likelier by the factor
+It knows the reported sets A_i, alone or together with the published result. An active user
+(probability p) draws a set of M of the N items in which its own item is `gamma` times likelier to
+be; an inactive one draws uniformly. gamma = 1 is the paper's chi_U, gamma > 1 its chi_A. With
+alpha = M/N and Z = alpha gamma + 1 - alpha, the set of a holder of item j is, against the uniform
+law, likelier by the factor
 
     L_in = 1 - p + p gamma/Z   if j is in it,        L_out = 1 - p + p/Z   if not,
 
-so j is in it with probability alpha L_in, and then its bit is 1 with probability p1 = p gamma / (Z L_in).
+so j is in it with probability alpha L_in, and then its bit is 1 with probability
+p1 = p gamma / (Z L_in).
 """
 
 import math
@@ -21,21 +24,28 @@ from faircount.accounting.exact import sampling_probability
 from faircount.accounting.guarantee import Relation
 from faircount.core.arrays import Floats
 from faircount.core.errors import ParameterError
-from faircount.core.search import last_real
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import integer, probability, real
+from faircount.core.search import last_float
+from faircount.core.validation import check_epsilon, check_integer, check_probability, check_real
 
 LARGEST_GAMMA = 1e15
-"""Beyond, floating point would not tell a set without the own item from an impossible one."""
+"""Beyond, doubles would not tell a set without the user's own item from an impossible one."""
 
+# A larger floor is taken for this one: a smaller crowd hides less, so this only raises delta.
 _LARGEST_FLOOR = 10**6
-_TAIL = 1e-25  # mass that a window may leave out; what is left out is added to delta
-_ROWS = 256  # crowd sizes told apart; more of them are rounded down in steps, which only raises delta
+
+# Mass that a window may leave out; what is left out is added to delta.
+_TAIL = 1e-25
+
+# Crowd sizes that are told apart. More of them are rounded down in steps, which only raises delta.
+_ROWS = 256
+
+# e^epsilon overflows beyond; a delta at a larger epsilon is bounded by that at this one.
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
-class _Reporting:
-    """The factors of the module's docstring."""
+class _SetLaw:
+    """The factors of the module's docstring: alpha, L_in, L_out and p1."""
 
     alpha: float
     inside: float
@@ -43,46 +53,58 @@ class _Reporting:
     bit: float
 
     @classmethod
-    def of(cls, p: float, alpha: float, gamma: float) -> "_Reporting":
-        p, gamma = probability("p", p), real("gamma", gamma)
+    def of(cls, p: float, alpha: float, gamma: float) -> "_SetLaw":
+        p = check_probability("p", p)
+        gamma = check_real("gamma", gamma)
         if not 1 <= gamma <= LARGEST_GAMMA:
-            raise ParameterError(f"gamma must lie between 1 (uniform reporting) and {LARGEST_GAMMA:g}, not {gamma:g}")
+            raise ParameterError(
+                f"gamma must lie between 1 (uniform reporting) and {LARGEST_GAMMA:g}, not {gamma:g}"
+            )
         scale = alpha * gamma + 1 - alpha
         inside = 1 - p + p * gamma / scale
         return cls(alpha, inside, 1 - p + p / scale, min(1.0, p * gamma / (scale * inside)))
 
     @property
-    def ratio(self) -> float:
+    def log_ratio(self) -> float:
         """ln(L_in / L_out)."""
         return math.log(self.inside / self.outside)
 
 
-def s1_epsilon(p: float, alpha: float, gamma: float) -> float:
-    """Pure epsilon against S1 from the reported sets alone, tight: ln(L_in / L_out). 0 for uniform reporting."""
-    share = probability("alpha", alpha)
-    return 0.0 if share == 1 else _Reporting.of(p, share, gamma).ratio
+def coordinator_epsilon(p: float, alpha: float, gamma: float) -> float:
+    """Return the pure epsilon against the coordinator from the reported sets alone.
+
+    It is ln(L_in / L_out), which is tight; 0 for uniform reporting.
+    """
+    share = check_probability("alpha", alpha)
+    if share == 1:
+        return 0.0
+    return _SetLaw.of(p, share, gamma).log_ratio
 
 
-def s1_epsilon_paper(gamma: float) -> float:
-    """The paper's value for the same, ln(gamma): an upper bound."""
-    if real("gamma", gamma) < 1:
-        raise ParameterError(f"gamma must be at least 1 (1 is uniform reporting), not {float(gamma):g}")
+def coordinator_epsilon_paper(gamma: float) -> float:
+    """Return the paper's value for the same, ln(gamma): an upper bound."""
+    if check_real("gamma", gamma) < 1:
+        raise ParameterError(
+            f"gamma must be at least 1 (1 is uniform reporting), not {float(gamma):g}"
+        )
     return math.log(gamma)
 
 
 def sets_delta(items: int, reported: int, p: float, gamma: float, epsilon: float) -> float:
-    """delta, replace-one, against whoever learns a user's set A and nothing else of it; 0 for uniform reporting.
+    """Return the replace-one delta against whoever learns a user's set A and nothing else of it.
 
-    It bounds what anybody can know of a user who indicated and then vanished: its bits are in no sum.
+    0 for uniform reporting. It bounds what anybody can know of a user who reported a set and then
+    dropped out: its bits are in no sum.
     """
-    N, eps = integer("items", items, least=2), min(checked_epsilon(epsilon), 700.0)
-    M = integer("reported", reported, least=1, most=N)
-    law = _Reporting.of(p, M / N, gamma)
-    one = M * (N - M) / (N * (N - 1))  # sets with the one item and without the other
-    return max(0.0, one * (law.inside - math.exp(eps) * law.outside))
+    N = check_integer("items", items, least=2)
+    eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
+    M = check_integer("reported", reported, least=1, most=N)
+    law = _SetLaw.of(p, M / N, gamma)
+    only_one = M * (N - M) / (N * (N - 1))  # sets with the one item and without the other
+    return max(0.0, only_one * (law.inside - math.exp(eps) * law.outside))
 
 
-def s1_delta(
+def coordinator_delta(
     items: int,
     reported: int,
     p: float,
@@ -92,71 +114,91 @@ def s1_delta(
     relation: Relation = Relation.REPLACE_ONE,
     lost: int = 0,
 ) -> float:
-    """delta against S1 who knows every reported set AND reads the result; every item has `floor` other holders.
+    """Return delta against a coordinator who knows every reported set AND reads the result.
 
-    S1 sees item j's crowd shrink to the K ~ Bin(floor, alpha L_in) other holders that report it, so (K, count) is one
-    observed coordinate. Exact up to 256 plausible crowd sizes (floors of some hundreds); beyond, an upper bound that
-    rounds crowds down. The user's own set holds both of its two items, one of them, or none.
+    Every item has `floor` other holders. The coordinator sees item j's crowd shrink to the
+    K ~ Bin(floor, alpha L_in) other holders that report it, so (K, count) is one observed
+    coordinate. Exact up to 256 plausible crowd sizes (floors of some hundreds); beyond, an upper
+    bound that rounds crowds down. The user's own set holds both of its two items, one of them, or
+    none.
 
-    `lost` others may be missing from the sum, and S1 may have chosen them by their sets: K - lost hide the user, far
-    fewer than Bin(floor - lost, alpha L_in). If its set holds both items each crowd loses all of them, which only
-    raises delta: S1 has to share them out between the two.
+    `lost` others may be missing from the sum, and the coordinator may have chosen them by their
+    sets: K - lost hide the user, far fewer than Bin(floor - lost, alpha L_in). If its set holds
+    both items, either crowd loses all of them, which only raises delta: the coordinator has to
+    share them out between the two.
     """
-    N, k, eps = integer("items", items, least=2), integer("floor", floor), min(checked_epsilon(epsilon), 700.0)
-    k = min(k, _LARGEST_FLOOR)  # a smaller crowd hides less, so this only raises delta
-    M = integer("reported", reported, least=1, most=N)
-    law = _Reporting.of(p, M / N, gamma)
-    crowd = _crowd_pair(k, law, integer("lost", lost))
-    replaced = Relation.of(relation) is Relation.REPLACE_ONE
-    value = _replaced(N, M, law, crowd, eps) if replaced else _zeroed(law, crowd, eps)
+    N = check_integer("items", items, least=2)
+    k = min(check_integer("floor", floor), _LARGEST_FLOOR)
+    eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
+    M = check_integer("reported", reported, least=1, most=N)
+    law = _SetLaw.of(p, M / N, gamma)
+    crowd = _crowd_pair(k, law, check_integer("lost", lost))
+    if Relation.of(relation) is Relation.REPLACE_ONE:
+        value = _replace_one_delta(N, M, law, crowd, eps)
+    else:
+        value = _zero_out_delta(law, crowd, eps)
+    # At most eight tails of P were cut: two of a crowd's law and two of a count's, for up to two
+    # items. What is missing from Q only raises delta.
     return delta_bound(value + 8 * _TAIL)
 
 
-def _replaced(N: int, M: int, law: _Reporting, crowd: LossPair, eps: float) -> float:
-    """The user holds item 1 or item 2: set with both (count 1 up, 2 down), with item 1 only, with item 2 only."""
+def _replace_one_delta(N: int, M: int, law: _SetLaw, crowd: LossPair, eps: float) -> float:
+    """Return delta when the user holds item 1 or item 2."""
     both = M * (M - 1) / (N * (N - 1))
-    one = M / N - both
-    value = both * law.inside * hockey_stick((crowd, crowd.swapped()), eps) if both else 0.0
-    if one > 0 and M < N:
-        value += one * law.inside * hockey_stick((crowd,), eps - law.ratio)
-        value += one * law.outside * hockey_stick((crowd.swapped(),), eps + law.ratio)
+    only_one = M / N - both
+    value = 0.0
+    if both:
+        # A set with both items: count 1 goes up and count 2 down.
+        value = both * law.inside * hockey_stick((crowd, crowd.swap()), eps)
+    if only_one > 0 and M < N:
+        # A set with item 1 only, or with item 2 only: the set itself favours one of the two, and
+        # only the count of the item that is in it tells more.
+        value += only_one * law.inside * hockey_stick((crowd,), eps - law.log_ratio)
+        value += only_one * law.outside * hockey_stick((crowd.swap(),), eps + law.log_ratio)
     return value
 
 
-def _zeroed(law: _Reporting, crowd: LossPair, eps: float) -> float:
-    """The user holds item 1, or responds with zero and reports a uniform set; the larger of both directions."""
-    shift, rest = math.log(law.inside), 1 - law.alpha
-    seen = law.alpha * law.inside * hockey_stick((crowd,), eps - shift)
-    missed = law.alpha * hockey_stick((crowd.swapped(),), eps + shift)
-    return max(seen, missed + rest * max(0.0, 1 - math.exp(eps) * law.outside))
+def _zero_out_delta(law: _SetLaw, crowd: LossPair, eps: float) -> float:
+    """Return delta when the user holds item 1, or responds with zero and reports a uniform set."""
+    shift = math.log(law.inside)
+    with_user = law.alpha * law.inside * hockey_stick((crowd,), eps - shift)
+    without_user = law.alpha * hockey_stick((crowd.swap(),), eps + shift)
+    # A set without the item is likelier without the user, and no count tells more about it.
+    without_user += (1 - law.alpha) * max(0.0, 1 - math.exp(eps) * law.outside)
+    return max(with_user, without_user)
 
 
-def _crowd_pair(k: int, law: _Reporting, lost: int) -> LossPair:
-    """(K, count) with the user among those who report the item, all but `lost` of K others, and without the user."""
+def _crowd_pair(k: int, law: _SetLaw, lost: int) -> LossPair:
+    """Return the laws of (K, count) with and without a user whose set holds the item.
+
+    All but `lost` of the K others who report it are counted.
+    """
     first, log_crowd = binomial_window(k, min(1.0, law.alpha * law.inside))
-    kept = _core(log_crowd)
-    first, log_crowd = first + kept.start, log_crowd[kept]
+    core = _core(log_crowd)
+    first += core.start
+    log_crowd = log_crowd[core]
     width = -(-log_crowd.size // _ROWS)
-    with_user, without = [], []
+    with_user = []
+    without_user = []
     for start in range(0, log_crowd.size, width):
         weight = math.log(float(np.exp(log_crowd[start : start + width]).sum()))
         log_p, log_q = _count_laws(max(0, first + start - lost), law.bit)
         with_user.append(weight + log_p)
-        without.append(weight + log_q)
-    return LossPair(np.concatenate(with_user), np.concatenate(without))
+        without_user.append(weight + log_q)
+    return LossPair(np.concatenate(with_user), np.concatenate(without_user))
 
 
 def _count_laws(others: int, bit: float) -> tuple[Floats, Floats]:
-    """Log laws of Bin(K + 1, p1) and Bin(K, p1)."""
+    """Return log probabilities of Bin(K + 1, p1) and Bin(K, p1)."""
     if bit == 1:
         return np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
     pair = sampling_pair(others, bit)
-    kept = _core(np.maximum(pair.log_p, pair.log_q))
-    return pair.log_p[kept], pair.log_q[kept]
+    core = _core(np.maximum(pair.log_p, pair.log_q))
+    return pair.log_p[core], pair.log_q[core]
 
 
 def _core(log_mass: Floats) -> slice:
-    """The part of a law that leaves out at most _TAIL on each side."""
+    """Return the part of a law that leaves out at most _TAIL on either side."""
     mass = np.exp(log_mass)
     low = int(np.searchsorted(np.cumsum(mass), _TAIL))
     return slice(low, mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), _TAIL)))
@@ -166,19 +208,27 @@ def _core(log_mass: Floats) -> slice:
 def uniform_probability(
     items: int, reported: int, floor: int, lost: int, crowd: int, epsilon: float, delta: float
 ) -> float:
-    """A p for uniform sets at which S1 (no participant: the whole floor hides a user) and the insiders meet a budget.
+    """Return a p for uniform sets with which coordinator and insiders both stay within a budget.
 
-    S1 may leave out `lost` users; the insiders leave a `crowd` of the floor. Within 0.5% of the largest, on the safe
-    side: S1's view is the slowest to account.
+    The coordinator is no participant, so that the whole floor hides a user from it, but it may
+    leave out `lost` users; the insiders leave a `crowd` of the floor. Within 0.5% of the largest
+    such p, on the safe side: the coordinator's view is the slowest to account for.
     """
     most = sampling_probability(crowd, epsilon, delta)
 
-    def sound(p: float) -> bool:
-        return s1_delta(items, reported, p, 1.0, floor, epsilon, Relation.REPLACE_ONE, lost) <= delta
+    def is_private(p: float) -> bool:
+        found = coordinator_delta(
+            items, reported, p, 1.0, floor, epsilon, Relation.REPLACE_ONE, lost
+        )
+        return found <= delta
 
-    if sound(most):
+    if is_private(most):
         return most
     safe = most
-    while not sound(safe):
-        most, safe = safe, safe / 2
-    return math.exp(last_real(lambda log_p: sound(math.exp(log_p)), math.log(safe), math.log(most), math.log(1.005)))
+    while not is_private(safe):
+        most = safe
+        safe = safe / 2
+    log_p = last_float(
+        lambda log_p: is_private(math.exp(log_p)), math.log(safe), math.log(most), math.log(1.005)
+    )
+    return math.exp(log_p)

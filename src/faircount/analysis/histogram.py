@@ -1,6 +1,9 @@
-"""A private histogram of one column: every row acts as a user of the full protocol, with real shares.
+"""Estimate a private histogram of one column of a table.
 
-result = histogram("answers.csv", "city", epsilon=1.0, domain=["Aldmoor", "Brackwater", "Carrow"])
+    result = histogram("answers.csv", "city", epsilon=1.0, domain=["Aldmoor", "Brackwater"])
+
+Every row acts as a user of the full protocol, and secret shares are really made. Cells become
+answers in `prepare`, the mechanism is planned in `terms`, and `run` draws the noise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,62 +11,61 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from faircount.accounting.composition import MEMBERSHIP
+from faircount.accounting.conditions import AssumptionCode, Condition, assume, joint_condition
 from faircount.accounting.guarantee import Guarantee
 from faircount.analysis.groups import (
     WEIGHTS,
     GroupedHistogram,
-    check_groups_hide,
+    check_groups_are_mixed,
     check_groups_public,
-    combined,
-    levels_of,
+    combine_groups,
+    split_by_level,
 )
 from faircount.analysis.prepare import Prepared, Rules, prepare
 from faircount.analysis.read import columns
-from faircount.analysis.run import charging, run
-from faircount.analysis.terms import AUTO, Planned, Terms, worthwhile
-from faircount.core.arrays import Ints
+from faircount.analysis.run import charge, run
+from faircount.analysis.terms import AUTO, PlannedSurvey, Terms, check_worthwhile
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
 
+# Called with the number of users done and the number of all users.
 Progress = Callable[[int, int], None]
-"""Told how many users of how many are done."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Result):
-    """A result that remembers how its rows were treated; what that assumes is part of its guarantee.
+    """A result of a table, whose guarantee includes what the treatment of its rows assumes.
 
     mechanism, aggregate, included, facts: as in `Result`
-    notes:   what a reader must know, one sentence each
-    assumed: what the guarantee depends on because of how rows were treated
-    asked:   the epsilon and delta that were asked for
+    notes:       what a reader must know, one sentence each
+    assumptions: conditions of the guarantee that follow from how rows were treated
+    asked:       the epsilon and delta that were asked for
     """
 
     notes: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    assumptions: tuple[Condition, ...] = ()
     asked: tuple[float | None, float | None] = (None, None)
 
     @property
     def requested(self) -> dict[str, float | None]:
         """The budget that was asked for; the guarantee says what is really spent."""
-        return dict(zip(("epsilon", "delta"), self.asked, strict=True))
+        epsilon, delta = self.asked
+        return {"epsilon": epsilon, "delta": delta}
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """One guarantee per adversary, the weakest first, each with everything that it depends on."""
-        return tuple(under(each, self.assumed) for each in super().guarantees)
+        """One guarantee per adversary, the weakest first, each with all its conditions."""
+        return tuple(add_conditions(stated, self.assumptions) for stated in super().guarantees)
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**super().to_dict(level, covers=covers), "notes": list(self.notes)}
 
 
-def under(guarantee: Guarantee, assumed: Sequence[str]) -> Guarantee:
+def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Guarantee:
     """The guarantee with further conditions."""
-    said = [each for each in (guarantee.condition, *assumed) if each is not None]
-    return replace(guarantee, condition=" and ".join(said) or None)
+    return replace(guarantee, condition=joint_condition((guarantee.condition, *assumptions)))
 
 
 def histogram(
@@ -92,111 +94,162 @@ def histogram(
     entropy: Entropy | None = None,
     progress: Progress | None = None,
 ) -> Histogram | GroupedHistogram:
-    """Private frequencies of the items in a column of a table; every row acts as a user.
+    """Estimate privately how often each item occurs in a column; every row acts as a user.
 
-    table: a path of a CSV file (also .gz) or Parquet file, "-" for standard input, a data frame, an Arrow table, a
-        mapping of lists; or the answers themselves, as a Series, list or array
-    column: the column that holds the answers; not needed where the answers themselves are given
+    table: the path of a CSV file (also .gz) or Parquet file, "-" for standard input, a data frame,
+        an Arrow table, a mapping of lists; or the answers themselves, as a Series, list or array
+    column: the column that holds the answers; not needed if the answers themselves are given
     epsilon: privacy loss of the release; with `groups` a mapping from level to epsilon
-    delta: probability with which more than epsilon may be lost
-    domain: the public list of items: labels, a number of items, a path or "@FILE" with one item a line, or a
-        categorical column or dtype, whose categories then are public
+    delta: probability that the privacy loss exceeds epsilon
+    domain: the public list of items: labels, a number of items, a path or "@FILE" with one item a
+        line, or a categorical column or dtype, whose categories then are public
     domain_from_data: take the list from the answers; the guarantee does not cover it
     mechanism: a name, or "auto" for the one that `plan` recommends
-    floor: other holders that every item has for sure, known without looking at the answers
-    colluding: share of the users who may pool what they know; at least one user always is such an insider
-    user: the column that tells people apart; the first row of each person counts
-    missing, outside: what becomes of rows without an answer, or with one that is not on the list: "refuse", "drop",
-        or "other" for the item named by `other`
+    floor: minimum number of other people known to choose each item, without looking at the answers
+    colluding: share of the users who may collude; at least one user always counts as an insider
+    user: the column that identifies people; only the first row of each person counts
+    missing, outside: what to do with rows without an answer, or with one that is not on the list:
+        "refuse", "drop", or "other" for the item named by `other`
     other: the item of the list that such answers count as
     missing_spellings: texts that count as no answer, besides None, blank text, NaN, NaT and NA
-    encoding: of a CSV file; UTF-8 if not given
-    groups: a column of privacy levels, each run on its own; levels are epsilons, or `epsilon` maps them
+    encoding: of a CSV file; UTF-8 by default
+    groups: a column of privacy levels, each surveyed on its own; levels are epsilons, or `epsilon`
+        maps them
     public_groups: declare that it is public who is in which group, which is not protected
-    weights: how groups are put together: "total", "vwa" or "uwa"
-    anyway: run it although the error would swamp the answers
-    ledger, population: a budget, by its file (see `LedgerFile`) and whose it is: charged before anything is drawn, or
-        the run is refused
+    weights: how groups are combined: "total", "vwa" or "uwa"
+    anyway: run even if the error exceeds the average frequency
+    ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
+        it is charged before noise is drawn, and if it does not suffice the run is refused
     entropy: randomness other than the operating system's, for simulations only
-    progress: told how many users of how many are done
+    progress: called with the number of users done and the number of all users
+    returns: estimates with intervals and the guarantee
+
+    >>> answers = ["yes"] * 260 + ["no"] * 140
+    >>> result = fc.histogram(answers, domain=["yes", "no"], epsilon=1.0)
+    >>> result.items
+    ('yes', 'no')
+    >>> result.guarantee.epsilon
+    1.0
     """
+    # Before the table is read: the refusal must not depend on the answers.
     if groups is not None:
         check_groups_public(column, groups, public_groups)
-    names = [column, *(each for each in (user, groups) if each is not None)]
+    names = [column]
+    if user is not None:
+        names.append(user)
+    if groups is not None:
+        names.append(groups)
     cells = dict(zip(names, columns(table, names, encoding), strict=True))
-    held = prepare(
+    prepared = prepare(
         cells[column],
         items=domain,
         from_data=domain_from_data,
         users=None if user is None else cells[user],
         rules=Rules(missing, outside, other, tuple(missing_spellings)),
     )
-    terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
+    make_terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
+    items = len(prepared.domain)
     source = SystemEntropy() if entropy is None else entropy
-    count, charge = len(held.domain), partial(charging, ledger, population, source, label=f"{column}: frequencies")
-    if groups is not None:
-        if weights not in WEIGHTS:
-            raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
-        levels = levels_of([cells[groups][row] for row in held.kept], _by_level(epsilon))
-        check_groups_hide(groups, held.positions, [members for _, members in levels.values()])
-        public = replace(held, assumed=(*held.assumed, f"{MEMBERSHIP} (column {groups!r})"))
-        surveys = {level: _planned_level(level, terms(each), held, who) for level, (each, who) in levels.items()}
-        warnings = worthwhile(list(surveys.values()), count, anyway)
-        with charge([each.mechanism for each in surveys.values()]):
-            return _grouped(public, surveys, weights, warnings, source, progress)
-    if epsilon is None or isinstance(epsilon, Mapping):
-        raise ParameterError("give epsilon, one number; several of them need groups=, the column that tells which")
-    ready = terms(epsilon).planned(held.positions, count)
-    warnings = worthwhile([ready], count, anyway)
-    with charge([ready.mechanism]):
-        return _one(held, ready, warnings, source, _counting(progress, 0, held.positions.size))
+    # Whatever can be refused is refused before the `with`, which charges the budget. The label is
+    # what readers of the ledger see: it names the column and no answer.
+    charged = partial(charge, ledger, population, source, label=f"{column}: frequencies")
+
+    if groups is None:
+        if epsilon is None or isinstance(epsilon, Mapping):
+            raise ParameterError(
+                "give epsilon, one number; several of them need groups=, the column that tells "
+                "which applies"
+            )
+        survey = make_terms(epsilon).plan(prepared.positions, items)
+        warnings = check_worthwhile([survey], items, anyway)
+        with charged([survey.mechanism]):
+            return _run_survey(prepared, survey, warnings, source, progress)
+
+    if weights not in WEIGHTS:
+        raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
+    levels = [cells[groups][row] for row in prepared.kept.tolist()]
+    surveys = _plan_groups(prepared, groups, levels, epsilon, make_terms)
+    warnings = check_worthwhile(list(surveys.values()), items, anyway)
+    # Sizes of groups are published exactly, so the guarantee holds only if they are public anyway.
+    membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=groups)
+    prepared = replace(prepared, assumptions=(*prepared.assumptions, membership))
+    with charged([survey.mechanism for survey in surveys.values()]):
+        return _run_groups(prepared, surveys, weights, warnings, source, progress)
 
 
-def _by_level(epsilon: float | Mapping[object, float] | None) -> Mapping[object, float] | None:
-    if epsilon is None or isinstance(epsilon, Mapping):
-        return epsilon
-    raise ParameterError("with groups each level has its own epsilon: leave epsilon out, or map levels to numbers")
+def _plan_groups(
+    prepared: Prepared,
+    column: str,
+    levels: Sequence[object],
+    epsilon: float | Mapping[object, float] | None,
+    make_terms: Callable[[float], Terms],
+) -> dict[str, PlannedSurvey]:
+    """Plan one survey for every privacy level."""
+    if epsilon is not None and not isinstance(epsilon, Mapping):
+        raise ParameterError(
+            "with groups each level has its own epsilon: leave epsilon out, or map levels to "
+            "numbers"
+        )
+    members_of = split_by_level(levels, epsilon)
+    # After rows were left out, because the groups that remain are the ones that are published.
+    check_groups_are_mixed(
+        column, prepared.positions, [members for _, members in members_of.values()]
+    )
+    surveys = {}
+    for level, (level_epsilon, members) in members_of.items():
+        try:
+            surveys[level] = make_terms(level_epsilon).plan(
+                prepared.positions[members], len(prepared.domain)
+            )
+        except FaircountError as problem:
+            raise RefusedError(
+                f"privacy level {level!r}: {problem}; merge it with another level"
+            ) from problem
+    return surveys
 
 
-def _grouped(
-    held: Prepared,
-    surveys: Mapping[str, Planned],
+def _run_groups(
+    prepared: Prepared,
+    surveys: Mapping[str, PlannedSurvey],
     weights: str,
     warnings: tuple[str, ...],
     entropy: Entropy,
     progress: Progress | None,
 ) -> GroupedHistogram:
-    """One survey per level, put together."""
-    parts, done = {}, 0
+    """Run one survey per level and combine the results."""
+    results = {}
+    notes = [*prepared.notes, *warnings]
+    done = 0
     for level, survey in surveys.items():
-        parts[level] = _one(held, survey, (), entropy, _counting(progress, done, held.positions.size))
+        results[level] = _run_survey(prepared, survey, (), entropy, progress, done)
         done += survey.users
-    own = {level: surveys[level].terms.cautions(part) for level, part in parts.items()}
-    against = (f"privacy level {level!r}: {each}" for level, words in own.items() for each in words)
-    return combined(parts, weights, (*held.notes, *warnings, *against))
+        cautions = survey.terms.cautions(results[level])
+        notes += [f"privacy level {level!r}: {caution}" for caution in cautions]
+    return combine_groups(results, weights, tuple(notes))
 
 
-def _planned_level(level: str, terms: Terms, held: Prepared, members: Ints) -> Planned:
-    try:
-        return terms.planned(held.positions[members], len(held.domain))
-    except FaircountError as problem:
-        raise RefusedError(f"privacy level {level!r}: {problem}; merge it with another level") from problem
-
-
-def _one(
-    held: Prepared,
-    ready: Planned,
+def _run_survey(
+    prepared: Prepared,
+    survey: PlannedSurvey,
     warnings: tuple[str, ...],
     entropy: Entropy,
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
+    done_before: int = 0,
 ) -> Histogram:
-    """One survey of these users. Encoded answers go in; the labels are put back on what comes out."""
-    result = run(ready.positions, ready.mechanism, entropy=entropy, progress=progress)
-    labelled = replace(result.mechanism, items=held.domain)
-    budget = (ready.terms.epsilon, ready.terms.delta)
-    found = Histogram(labelled, result.aggregate, result.included, result.facts, assumed=held.assumed, asked=budget)
-    return replace(found, notes=(*held.notes, *warnings, *ready.terms.cautions(found)))
+    """Run the survey of one group, of which `done_before` users of other groups are done."""
 
+    def report(users: int) -> None:
+        if progress is not None:
+            progress(done_before + users, prepared.positions.size)
 
-def _counting(progress: Progress | None, before: int, total: int) -> Callable[[int], None] | None:
-    return None if progress is None else lambda users: progress(before + users, total)
+    # The mechanism runs on positions; the labels of the items are attached to its result.
+    result = run(survey.positions, survey.mechanism, entropy=entropy, progress=report)
+    made = Histogram(
+        replace(result.mechanism, items=prepared.domain),
+        result.aggregate,
+        result.included,
+        result.facts,
+        assumptions=prepared.assumptions,
+        asked=(survey.terms.epsilon, survey.terms.delta),
+    )
+    return replace(made, notes=(*prepared.notes, *warnings, *survey.terms.cautions(made)))

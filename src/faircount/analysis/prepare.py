@@ -1,20 +1,21 @@
-"""From raw cells to one item per user, by rules that are stated with the result and part of its guarantee.
+"""Turn the raw cells of a table into one item per user.
 
-    one user      the first row of a user counts, further ones are left out; without a user column every row is a user,
-                  and that each row is another person becomes a condition of the guarantee
-    missing       None, blank text, NaN, NaT, NA, and the spellings that were named: refused, or left out, or counted as
-                  the item named by `other`; any other text, "NA" and "null" too, is an answer
-    outside       not on the public list: refused, or left out, or counted as the item named by `other`
-    comparing     as text: blanks around it do not count, Unicode in composed form, upper and lower case differ
+    one user    Only the first row of a user counts. Without a user column every row is a user, and
+                the guarantee then holds on condition that every row is another person.
+    missing     None, blank text, NaN, NaT, NA, and the spellings that the analyst names. Such rows
+                are refused, left out, or counted as the item named by `other`. All other text is
+                an answer, "NA" and "null" included.
+    outside     Answers that are not on the public list are refused, left out, or counted as the
+                item named by `other`.
 
-Leaving users out by what they answered shows in the number of users, which is published; so it becomes a condition of
-the guarantee, and so does a list of items that was taken from the answers themselves. What is noted for the reader
-names the rules and never how many rows they met: such a number is an exact count of answers. A refusal, which only
-the analyst sees, does say the number.
+The number of users is published, so leaving users out because of their answers leaks something
+about those answers: that becomes a condition of the guarantee. So does a list of items that was
+taken from the answers. The notes that accompany a result name these rules, but never how many rows
+a rule affected, which would be an exact count of answers. An error does give that number, because
+only the analyst sees it.
 """
 
 import os
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,24 +23,41 @@ from typing import Any
 
 import numpy as np
 
-from faircount.analysis.hints import hints
+from faircount.accounting.conditions import ROWS_ARE_PEOPLE, AssumptionCode, Condition, assume
+from faircount.analysis.cells import ONE_VALUE_PER_CELL, explain_mismatches, is_missing, text_of
 from faircount.core.arrays import Ints
 from faircount.core.domain import Domain
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
 
-ROWS_ARE_PEOPLE = "each row is another person"
-"""What a guarantee per person needs where no column tells people apart."""
+_PUBLIC = {
+    "missing": assume(AssumptionCode.PUBLIC_MISSING),
+    "outside": assume(AssumptionCode.PUBLIC_OUTSIDE),
+}
+"""What leaving such rows out shows, by the kind of row."""
 
-REFUSE, DROP, OTHER = RULES = ("refuse", "drop", "other")
+REFUSE = "refuse"
+DROP = "drop"
+OTHER = "other"
+RULES = (REFUSE, DROP, OTHER)
 
+MISSING_CODE = -1
+OUTSIDE_CODE = -2
 
-KINDS = {"missing": (-1, "no answer"), "outside": (-2, "an answer outside the list")}
-"""Code of a row without an item of the list, and what that is called."""
+# The two kinds of rows without an item of the list: their code and a description.
+KINDS = {
+    "missing": (MISSING_CODE, "no answer"),
+    "outside": (OUTSIDE_CODE, "an answer outside the list"),
+}
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What to do with rows that have no item of the list; `spellings` are texts that count as no answer."""
+    """How to treat rows that have no item of the list.
+
+    missing, outside: "refuse", "drop" or "other"
+    other:            the item that such rows count as
+    spellings:        texts that count as no answer
+    """
 
     missing: str = REFUSE
     outside: str = REFUSE
@@ -48,130 +66,97 @@ class Rules:
 
     def __post_init__(self) -> None:
         for kind in KINDS:
-            if getattr(self, kind) not in RULES:
-                raise ParameterError(f"{kind} must be one of {', '.join(RULES)}, not {getattr(self, kind)!r}")
+            rule = getattr(self, kind)
+            if rule not in RULES:
+                raise ParameterError(f"{kind} must be one of {', '.join(RULES)}, not {rule!r}")
         if OTHER in (self.missing, self.outside) and self.other is None:
             raise ParameterError(
-                "to count such answers as an item of the list, name it: --other ITEM (other= in Python)"
+                "to count such answers as an item of the list, name the item: --other ITEM "
+                "(other= in Python)"
             )
 
-    def applied(self, codes: Ints, domain: Domain, cells: Sequence[object]) -> Ints:
-        """The codes of the cells after the rules; those that stay negative are left out."""
-        for kind, (code, what) in KINDS.items():
-            rule, met = getattr(self, kind), np.flatnonzero(codes == code)
-            if met.size and rule == REFUSE:
-                why = hints([cells[row] for row in met.tolist()], domain, text_of) if kind == "outside" else ""
-                raise AnswerError(_refusal(met.size, codes.size, kind, what, why))
+    def apply(self, codes: Ints, domain: Domain, cells: Sequence[object]) -> Ints:
+        """Codes of the cells under these rules; rows whose code stays negative are left out."""
+        for kind, (code, description) in KINDS.items():
+            rule = getattr(self, kind)
+            rows = np.flatnonzero(codes == code)
+            if rows.size and rule == REFUSE:
+                message = f"{rows.size:,} of {codes.size:,} users have {description}. "
+                if kind == "outside":
+                    message += explain_mismatches([cells[row] for row in rows.tolist()], domain)
+                raise AnswerError(message + _ADVICE[kind])
             if rule == OTHER:
-                codes = np.where(codes == code, _place(self.other, domain), codes)
+                codes = np.where(codes == code, self._position_of_other(domain), codes)
         return codes
 
-    def checked(self, domain: Domain) -> tuple[str, ...]:
-        """The spellings as they are compared; an item of the list cannot count as no answer."""
-        texts = tuple(text_of(each) for each in self.spellings)
-        if {text_of(each) for each in domain.labels} & set(texts):
-            raise ParameterError("a spelling that counts as missing is an item of the list: leave one of them out")
+    def _position_of_other(self, domain: Domain) -> int:
+        wanted = text_of(self.other)
+        for position, label in enumerate(domain.labels):
+            if text_of(label) == wanted:
+                return position
+        raise ParameterError(
+            f"the item {self.other!r} that such answers count as is not on the list: add it"
+        )
+
+    def missing_texts(self, domain: Domain) -> list[str]:
+        """The spellings that count as no answer, as texts; none of them may be an item."""
+        items = {text_of(label) for label in domain.labels}
+        texts = [text_of(spelling) for spelling in self.spellings]
+        # Otherwise an answer on the list would be left out or counted as another one.
+        if items.intersection(texts):
+            raise ParameterError(
+                "a spelling that counts as missing is an item of the list: remove one of the two"
+            )
         return texts
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, the same whatever the answers are."""
-        words = {DROP: "are left out", OTHER: f"count as {self.other}"}
-        rules = [(getattr(self, kind), what) for kind, (_, what) in KINDS.items()]
-        return tuple(f"users with {what} {words[rule]}" for rule, what in rules if rule != REFUSE)
+        """Sentences for the reader of a result; they do not depend on the answers."""
+        effects = {DROP: "are left out", OTHER: f"count as {self.other}"}
+        sentences = []
+        for kind, (_, description) in KINDS.items():
+            rule = getattr(self, kind)
+            if rule != REFUSE:
+                sentences.append(f"users with {description} {effects[rule]}")
+        return tuple(sentences)
 
     @property
-    def assumed(self) -> tuple[str, ...]:
-        """What the guarantee depends on where users are left out for their answer."""
-        return tuple(f"it is public who has {what}" for kind, (_, what) in KINDS.items() if getattr(self, kind) == DROP)
+    def assumptions(self) -> tuple[Condition, ...]:
+        """Conditions of the guarantee where users are left out because of their answer."""
+        return tuple(
+            condition for kind, condition in _PUBLIC.items() if getattr(self, kind) == DROP
+        )
+
+
+_DROPPING = (
+    "--{kind} drop leaves them out; the published number of users then shows how many they are, "
+    "and the guarantee says so. (In Python: {kind}='other', other=..., or {kind}='drop'.)"
+)
+
+_ADVICE = {
+    "missing": "Count them as an item of the list: --missing other --other ITEM. "
+    + _DROPPING.format(kind="missing"),
+    "outside": "Add those answers to the list, or count them as one of its items: --other ITEM. "
+    + _DROPPING.format(kind="outside"),
+}
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Encoded answers, one per user, in the rows `kept`; what was done, and what the guarantee now assumes."""
+    """Encoded answers, one per user.
+
+    domain:      the items
+    positions:   the position of every user's answer in the list of items
+    kept:        the rows of the table that these answers come from
+    notes:       what a reader of the result must know
+    assumptions: conditions of the guarantee
+    """
 
     domain: Domain
     positions: Ints
     kept: Ints
     notes: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-
-
-def text_of(value: object) -> str:
-    """How a value is compared: whole numbers without a point, everything else as it prints."""
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value.strip())
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-def is_missing(value: object) -> bool:
-    """None, blank text, NaN, NaT and pandas' NA."""
-    if value is None or isinstance(value, str):
-        return not (value and value.strip())
-    try:
-        return bool(value != value)
-    except TypeError:  # NA is neither equal to itself nor different
-        return True
-    except ValueError:
-        raise AnswerError("answers must be single values, one per row: a cell holds a list") from None
-
-
-def listed(given: Any) -> Any:
-    """The list of items in a file ("@FILE" or a path, one item a line), or the categories of a categorical column."""
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and given.startswith("@")):
-        return lines_of(Path(given[1:] if isinstance(given, str) else given))
-    kind = getattr(given, "dtype", given)  # a Series or Categorical has a dtype, which has the categories
-    found = getattr(kind, "categories", given)
-    return found if isinstance(found, str | int) else list(found)
-
-
-def lines_of(path: Path) -> list[str]:
-    """The lines of a text file that are not blank."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as problem:
-        raise AnswerError(f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}") from None
-    except UnicodeDecodeError:
-        raise AnswerError(f"{path} cannot be read as a list: one entry a line, in UTF-8") from None
-    return [each.strip() for each in lines if each.strip()]
-
-
-def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
-    """The public list; from the answers only where that was asked for in so many words."""
-    if given is not None and from_data:
-        raise ParameterError("give the list of items, or take it from the data: not both")
-    if given is not None:
-        domain = Domain.of(listed(given))
-        if any(is_missing(each) for each in domain.labels):
-            raise ParameterError("an item of the list is blank: remove it, and see the rule for missing answers")
-        if len({text_of(each) for each in domain.labels}) < len(domain):
-            raise ParameterError("two items of the list read alike (blanks around an item do not count): remove one")
-        return domain
-    if not from_data:
-        raise RefusedError(
-            "no list of items was given. A list taken from the answers gives away that somebody gave each answer on "
-            "it, which no noise can hide. Give the public list: --domain a,b,c or --domain @FILE (in Python domain=, a "
-            "list, a file's path, or a column's categories if they are public). --domain-from-data takes it from the "
-            "answers all the same; the guarantee then does not cover the list"
-        )
-    found = sorted({text_of(each) for each in answers if not is_missing(each)})
-    if len(found) < 2:
-        raise AnswerError(
-            f"the answers hold {len(found)} different item{'s' * (len(found) != 1)}: at least 2 are needed"
-        )
-    return Domain(tuple(found))
-
-
-def first_rows(users: Sequence[object]) -> Ints:
-    """Row numbers of each user's first row."""
-    if any(is_missing(each) for each in users):
-        raise AnswerError("a row has no user: fill the user column, so that nobody is counted twice")
-    seen: dict[str, int] = {}
-    for row, each in enumerate(users):
-        seen.setdefault(text_of(each), row)
-    return np.fromiter(seen.values(), dtype=np.int64, count=len(seen))
+    assumptions: tuple[Condition, ...] = ()
 
 
 def prepare(
@@ -182,56 +167,124 @@ def prepare(
     users: Sequence[object] | None = None,
     rules: Rules | None = None,
 ) -> Prepared:
-    """One position in the list of items per user, after the rules of this file."""
-    how = rules or Rules()
-    rows = np.arange(len(answers)) if users is None else first_rows(users)
+    """Encode the answer of every user as a position in the list of items."""
+    rules = rules or Rules()
+    notes: tuple[str, ...] = ()
+    assumptions: tuple[Condition, ...] = ()
+    if users is None:
+        rows = np.arange(len(answers))
+        assumptions = (ROWS_ARE_PEOPLE,)
+    else:
+        rows = first_rows(users)
+        notes = ("of users with several rows the first counts",)
+    if from_data:
+        assumptions = (assume(AssumptionCode.PUBLIC_ITEMS), *rules.assumptions, *assumptions)
+    else:
+        assumptions = (*rules.assumptions, *assumptions)
+
     domain = item_list(items, answers, from_data)
-    cells = [answers[row] for row in rows]
-    codes = how.applied(_encode(cells, domain, how.checked(domain)), domain, cells)
+    cells = [answers[row] for row in rows.tolist()]
+    codes = rules.apply(_encode(cells, domain, rules.missing_texts(domain)), domain, cells)
     kept = codes >= 0
     if not kept.any():
-        raise AnswerError("no user has an answer on the list: check the column and the list of items")
-    one = () if users is None else ("of users with several rows the first counts",)
-    people = (ROWS_ARE_PEOPLE,) if users is None else ()
-    listed = ("the list of items is public (it was taken from the answers)",) if from_data else ()
-    return Prepared(domain, codes[kept], rows[kept], one + how.notes, listed + how.assumed + people)
+        raise AnswerError(
+            "no user has an answer on the list: check the column and the list of items"
+        )
+    return Prepared(domain, codes[kept], rows[kept], notes + rules.notes, assumptions)
 
 
-def _encode(answers: Sequence[object], domain: Domain, spellings: Sequence[str] = ()) -> Ints:
-    """Positions, or a negative code; every distinct cell is looked at once."""
-    (missing, _), (outside, _) = KINDS.values()
-    place = {text_of(label): j for j, label in enumerate(domain.labels)} | dict.fromkeys(spellings, missing)
-    known: dict[object, int] = {}
-    codes = np.empty(len(answers), dtype=np.int64)
-    try:
-        for row, cell in enumerate(answers):
-            key = (
-                cell if isinstance(cell, str) else (type(cell), cell)
-            )  # True, 1 and 1.0 are equal but read differently
-            code = known.get(key)
-            if code is None:
-                code = known[key] = missing if is_missing(cell) else place.get(text_of(cell), outside)
-            codes[row] = code
-    except TypeError:
-        raise AnswerError("answers must be single values, one per row: a cell holds a list") from None
-    return codes
+def first_rows(users: Sequence[object]) -> Ints:
+    """Row number of every user's first row."""
+    seen: dict[str, int] = {}
+    for row, user in enumerate(users):
+        if is_missing(user):
+            raise AnswerError(
+                "a row has no user: fill the user column, so that nobody is counted twice"
+            )
+        # The first row, even if it has no answer: choosing the row by its content would leak that
+        # content.
+        seen.setdefault(text_of(user), row)
+    return np.fromiter(seen.values(), dtype=np.int64, count=len(seen))
 
 
-def _place(wanted: object, domain: Domain) -> int:
-    for j, label in enumerate(domain.labels):
-        if text_of(label) == text_of(wanted):
-            return j
-    raise ParameterError(f"the item {wanted!r} that such answers count as is not on the list: add it")
+def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
+    """The public list of items, or one taken from the answers where that is asked for."""
+    if given is not None and from_data:
+        raise ParameterError("give the list of items, or take it from the data: not both")
+    if given is not None:
+        return _given_list(given)
+    if not from_data:
+        raise RefusedError(
+            "no list of items was given. A list taken from the answers reveals that somebody gave "
+            "each answer on it, which no noise can hide. Give the public list: --domain a,b,c or "
+            "--domain @FILE (in Python domain=, a list, a file's path, or a column's categories if "
+            "they are public). To take the list from the answers nevertheless, use "
+            "--domain-from-data; the guarantee then does not cover the list"
+        )
+    # Sorted below, because the order of rows tells which answer came first.
+    texts = {text_of(answer) for answer in answers if not is_missing(answer)}
+    if len(texts) < 2:
+        raise AnswerError(
+            "the table holds fewer than 2 different answers, too few for a list of items"
+        )
+    return Domain(tuple(sorted(texts)))
 
 
-def _refusal(count: int, users: int, kind: str, what: str, why: str) -> str:
-    """For the analyst alone."""
-    head = f"{count:,} of {users:,} users have {what}. {why}"
-    if kind == "outside":
-        head += "Add those answers to the list, or count them as one of its items: --other ITEM. "
+def _given_list(given: Any) -> Domain:
+    """Read and check a list that the analyst gives."""
+    if isinstance(given, str) and given.startswith("@"):
+        labels: Any = read_lines(Path(given[1:]))
+    elif isinstance(given, os.PathLike):
+        labels = read_lines(Path(given))
     else:
-        head += "Count them as an item of the list: --missing other --other ITEM. "
-    return head + (
-        f"--{kind} drop leaves them out, which the published number of users then shows: the guarantee will say so. "
-        f"(In Python: {kind}='other', other=..., or {kind}='drop'.)"
-    )
+        # A categorical Series or array has a dtype, and the dtype has the categories.
+        dtype = getattr(given, "dtype", given)
+        labels = getattr(dtype, "categories", given)
+    # A string stays as it is: Domain refuses it, rather than taking its letters for items.
+    domain = Domain.of(labels if isinstance(labels, str | int) else list(labels))
+    if any(is_missing(label) for label in domain.labels):
+        raise ParameterError(
+            "an item of the list is blank: remove it, and see the rule for missing answers"
+        )
+    # Two items that read alike would share their answers, and one of them would count nobody.
+    if len({text_of(label) for label in domain.labels}) < len(domain):
+        raise ParameterError(
+            "two items of the list read alike (blanks around an item do not count): remove one"
+        )
+    return domain
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    try:
+        # With or without a byte order mark, which Excel and Windows editors write.
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as problem:
+        raise AnswerError(
+            f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}"
+        ) from None
+    except UnicodeDecodeError:
+        raise AnswerError(f"{path} cannot be read as a list: one entry a line, in UTF-8") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _encode(cells: Sequence[object], domain: Domain, missing_texts: Sequence[str]) -> Ints:
+    """Positions of the cells in the list, or a negative code."""
+    code_of_text = {text_of(label): position for position, label in enumerate(domain.labels)}
+    code_of_text |= dict.fromkeys(missing_texts, MISSING_CODE)
+    # Tables repeat few distinct cells many times, so each distinct cell is normalized once. The
+    # type is part of the key because True, 1 and 1.0 are equal but do not read alike.
+    known: dict[object, int] = {}
+    codes = np.empty(len(cells), dtype=np.int64)
+    try:
+        for row, cell in enumerate(cells):
+            key = cell if isinstance(cell, str) else (type(cell), cell)
+            if key not in known:
+                if is_missing(cell):
+                    known[key] = MISSING_CODE
+                else:
+                    known[key] = code_of_text.get(text_of(cell), OUTSIDE_CODE)
+            codes[row] = known[key]
+    except TypeError:  # a list or dict is not hashable
+        raise AnswerError(ONE_VALUE_PER_CELL) from None
+    return codes

@@ -1,4 +1,4 @@
-"""Columns of a table, wherever it is: a file, standard input, a data frame, plain lists by name, or one list alone."""
+"""Read columns from CSV and Parquet files, standard input, data frames, mappings and lists."""
 
 import csv
 import gzip
@@ -9,184 +9,234 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 DELIMITERS = ",;\t|"
 PARQUET = (".parquet", ".pq")
-SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 STDIN = "-"
-UTF8 = "utf-8-sig"
+UTF8 = "utf-8-sig"  # also reads files that begin with a byte order mark
+COLUMNS_IN_ERROR = 12
+
+# How Arrow columns, pandas and Polars series, and NumPy arrays become lists.
+LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
 
-def columns(table: Any, names: Sequence[str | None], encoding: str | None = None) -> list[list[object]]:
-    """The named columns, row by row alike.
+def columns(
+    table: Any, names: Sequence[str | None], encoding: str | None = None
+) -> list[list[object]]:
+    """The named columns as lists of equal length.
 
-    A table is a path of a CSV file (also .gz) or Parquet file, "-" for CSV on standard input, a data frame or Arrow
-    table, or a mapping of lists. A Series, list or array is one column by itself; its name is None.
+    A table is the path of a CSV file (also .gz) or Parquet file, "-" for CSV on standard input, a
+    data frame or Arrow table, or a mapping of lists. A Series, list or array is one column by
+    itself; its name is None.
     """
-    found = [_values(each) for each in _found(table, names, encoding)]
-    if len({len(each) for each in found}) > 1:
-        raise AnswerError("the columns differ in length: every row needs a value, or nothing, in each of them")
+    found = [_as_list(column) for column in _select(table, names, encoding)]
+    # Mappings may hold lists of any length. Files and frames cannot fail here.
+    if len({len(column) for column in found}) > 1:
+        raise AnswerError(
+            "the columns differ in length: every row needs a value, or nothing, in each of them"
+        )
     if not found[0]:
         raise AnswerError("the table has no rows: one row per user is needed")
     return found
 
 
-def _found(table: Any, names: Sequence[str | None], encoding: str | None) -> Iterable[Any]:
+def _select(table: Any, names: Sequence[str | None], encoding: str | None) -> Sequence[Any]:
+    """The named columns, in whatever type the table has."""
     if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        parquet = path.suffix.lower() in PARQUET
-        if parquet and encoding is not None:
-            raise ParameterError("encoding is for text: a Parquet file knows its own, leave it out")
-        return _parquet(path, _named(names)) if parquet else _csv(path, _named(names), encoding or UTF8)
+        return _select_from_file(Path(table), _require_names(names), encoding)
     if encoding is not None:
         raise ParameterError("encoding is for files: this table is in memory, leave it out")
     if isinstance(table, Mapping) or hasattr(table, "columns"):
-        return _by_name(table, _named(names))
+        # Mappings, pandas, Polars and Arrow tables all return a column for table[name].
+        titles = table
+        if not isinstance(table, Mapping):
+            titles = getattr(table, "column_names", table.columns)
+        header = list(titles)
+        wanted = _require_names(names)
+        for name in wanted:
+            _check_column(name, header, "the table")
+        return [table[name] for name in wanted]
     if _is_column(table):
-        return _alone(table, names)
+        own_name = getattr(table, "name", None)
+        for column in names:
+            if column not in (None, own_name):
+                raise ParameterError(
+                    f"a single list of answers has no column {column!r}: give a data frame or a "
+                    "mapping"
+                )
+        return [table]
     raise AnswerError(
-        "a table is a CSV or Parquet file, a data frame, a mapping from column names to lists, or one list of answers"
+        "a table is a CSV or Parquet file, a data frame, a mapping from column names to lists, or "
+        "one list of answers"
     )
 
 
-def _named(names: Sequence[str | None]) -> list[str]:
+def _require_names(names: Sequence[str | None]) -> list[str]:
     if None in names:
-        raise ParameterError("say which column of the table holds the answers: --column NAME (column= in Python)")
-    return [str(each) for each in names]
+        raise ParameterError(
+            "say which column of the table holds the answers: --column NAME (column= in Python)"
+        )
+    return [str(name) for name in names]
 
 
 def _is_column(table: Any) -> bool:
-    """Whether this is a list of answers: a list, a tuple, a Series, an array or an Arrow column."""
-    one_dimensional = getattr(table, "ndim", 1) == 1
-    listed = isinstance(table, list | tuple) or any(hasattr(table, each) for each in _LISTING)
-    return listed and one_dimensional and not isinstance(table, bytes)
+    """Whether this is a list of answers: a list, tuple, Series, array or Arrow column."""
+    # Bytes would pass as a list of numbers, and a matrix as a list of rows.
+    if isinstance(table, bytes) or getattr(table, "ndim", 1) != 1:
+        return False
+    return isinstance(table, list | tuple) or any(hasattr(table, name) for name in LIST_METHODS)
 
 
-def _alone(column: Any, names: Sequence[str | None]) -> list[Any]:
-    """One list of answers has no other columns."""
-    strange = [each for each in names if each not in (None, getattr(column, "name", None))]
-    if strange:
-        raise ParameterError(f"a single list of answers has no column {strange[0]!r}: give a data frame or a mapping")
-    return [column]
-
-
-def _by_name(table: Any, names: Sequence[str]) -> list[Any]:
-    """Mappings, pandas, Polars and Arrow tables all give a column for its name."""
-    there = list(table if isinstance(table, Mapping) else getattr(table, "column_names", table.columns))
-    return [table[_known(name, there, "the table")] for name in names]
-
-
-_LISTING = ("to_pylist", "to_list", "tolist")
-
-
-def _values(column: Any) -> list[object]:
+def _as_list(column: Any) -> list[object]:
     """A column as Python objects."""
-    for method in _LISTING:
+    # Their own methods return Python objects: NumPy scalars print differently from numbers.
+    for method in LIST_METHODS:
         if hasattr(column, method):
-            listed: list[object] = getattr(column, method)()
-            return listed
+            values: list[object] = getattr(column, method)()
+            return values
     if isinstance(column, str) or not isinstance(column, Iterable):
         raise AnswerError("a column must be a list of values, one per row")
     return list(column)
 
 
-def _known(name: str, there: Sequence[object], where: str) -> str:
-    if there.count(name) > 1:
-        raise AnswerError(f"{where} has {there.count(name)} columns named {name!r}: rename all but one")
-    if name not in there:
-        listed = ", ".join(repr(each) for each in there[:12]) + (", ..." if len(there) > 12 else "")
-        raise AnswerError(f"{where} has no column {name!r}; it has {listed or 'none'}")
-    return name
+def _check_column(name: str, header: Sequence[object], source: str) -> None:
+    # Nobody can tell which of the columns was meant.
+    if header.count(name) > 1:
+        raise AnswerError(
+            f"{source} has {header.count(name)} columns named {name!r}: rename all but one"
+        )
+    if name not in header:
+        known = ", ".join(map(repr, header[:COLUMNS_IN_ERROR])) or "none"
+        if len(header) > COLUMNS_IN_ERROR:
+            known += ", ..."
+        raise AnswerError(f"{source} has no column {name!r}; it has {known}")
 
 
-def _parquet(path: Any, names: Sequence[str]) -> list[Any]:
+def _select_from_file(path: Path, names: Sequence[str], encoding: str | None) -> Sequence[Any]:
+    suffix = path.suffix.lower()
+    if suffix in PARQUET:
+        if encoding is not None:
+            raise ParameterError("encoding is for text: a Parquet file knows its own, leave it out")
+        return _read_parquet(path, names)
+    if suffix in SPREADSHEETS:
+        raise AnswerError(
+            f"{path} is a spreadsheet: save its sheet as CSV, or pass pandas.read_excel(...) in "
+            "Python"
+        )
+    return _read_csv(path, names, encoding or UTF8)
+
+
+def _read_parquet(path: Path, names: Sequence[str]) -> list[Any]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise FaircountError("reading Parquet needs pyarrow: install faircount[table], or give a CSV file") from None
+        raise FaircountError(
+            "reading Parquet needs pyarrow: install faircount[table], or give a CSV file"
+        ) from None
     try:
-        with _opened(Path(path), "rb") as source:
-            whole = parquet.ParquetFile(source)
-            there = [_known(name, whole.schema_arrow.names, str(path)) for name in names]
-            held = whole.read(columns=there)
+        with _open_binary(path) as source:
+            file = parquet.ParquetFile(source)
+            for name in names:
+                _check_column(name, file.schema_arrow.names, str(path))
+            table = file.read(columns=list(names))
     except ArrowException as problem:
-        raise AnswerError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
-    return [held[name] for name in there]
-
-
-def _csv(path: Path, names: Sequence[str], encoding: str) -> list[list[object]]:
-    if path.suffix.lower() in SHEETS:
         raise AnswerError(
-            f"{path} is a spreadsheet: save its sheet as CSV, or give pandas.read_excel(...) to the function"
-        )
-    where = "standard input" if str(path) == STDIN else str(path)
+            f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}"
+        ) from None
+    return [table[name] for name in names]
+
+
+def _read_csv(path: Path, names: Sequence[str], encoding: str) -> list[list[object]]:
+    source = "standard input" if str(path) == STDIN else str(path)
     try:
-        with _text(path, encoding) as lines:
-            return _csv_columns(lines, names, where)
+        with _open_text(path, encoding) as lines:
+            return _parse_csv(lines, names, source)
     except LookupError:
-        raise ParameterError(f"there is no encoding {encoding!r}: utf-8, cp1252 and utf-16 are common ones") from None
+        raise ParameterError(
+            f"there is no encoding {encoding!r}: utf-8, cp1252 and utf-16 are common ones"
+        ) from None
     except UnicodeError:
-        known = "UTF-8" if encoding == UTF8 else encoding
-        advice = "name its encoding, as in --encoding cp1252 (encoding= in Python), or save it as CSV in UTF-8"
-        raise AnswerError(f"{where} is not {known} text: {advice}") from None
+        expected = "UTF-8" if encoding == UTF8 else encoding
+        raise AnswerError(
+            f"{source} is not {expected} text: name its encoding, as in --encoding cp1252 "
+            "(encoding= in Python), or save it as CSV in UTF-8"
+        ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise AnswerError(f"{where} cannot be unpacked: it is not a whole .gz file") from None
+        raise AnswerError(f"{source} cannot be unpacked: it is not a whole .gz file") from None
     except csv.Error as problem:
-        raise AnswerError(f"{where} is not readable as CSV: {problem}") from None
+        raise AnswerError(f"{source} is not readable as CSV: {problem}") from None
 
 
-def _text(path: Path, encoding: str) -> Any:
-    """The lines of a file, unpacked if it is a .gz file, or of standard input."""
+def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
+    """The text of a file, unpacked if its name ends in .gz, or of standard input."""
     if str(path) == STDIN:
-        held = sys.stdin.buffer.read()
+        # Bytes, because the encoding of standard input follows the locale and not --encoding.
+        content = sys.stdin.buffer.read()
     else:
-        with _opened(path, "rb") as source:
-            held = source.read()
+        with _open_binary(path) as source:
+            content = source.read()
     if path.suffix.lower() == ".gz":
-        held = gzip.decompress(held)
-    return io.TextIOWrapper(io.BytesIO(held), encoding=encoding, newline="")
+        content = gzip.decompress(content)
+    return io.TextIOWrapper(io.BytesIO(content), encoding=encoding, newline="")
 
 
-def _opened(path: Path, mode: str) -> Any:
+def _open_binary(path: Path) -> BinaryIO:
     try:
-        return path.open(mode)
+        return path.open("rb")
     except OSError as problem:
-        raise AnswerError(f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}") from None
+        raise AnswerError(
+            f"{path} cannot be opened: {(problem.strerror or 'unknown reason').lower()}"
+        ) from None
 
 
-def _csv_columns(lines: Iterator[str], names: Sequence[str], where: str) -> list[list[object]]:
-    head = next(lines, "")
-    stated = _stated_delimiter(head)
-    if stated is not None:
-        head = next(lines, "")
-    if not head.strip():
-        raise AnswerError(f"{where} is empty: its first line must name the columns")
-    reader = csv.reader(chain([head], lines), delimiter=stated or _delimiter(head, names), strict=True)
-    header = [each.strip() for each in next(reader)]
-    places = [header.index(_known(name, header, where)) for name in names]
-    found: list[list[object]] = [[] for _ in names]
+def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[list[object]]:
+    first = next(lines, "")
+    delimiter = _excel_delimiter(first)
+    if delimiter is not None:
+        first = next(lines, "")
+    if not first.strip():
+        raise AnswerError(f"{source} is empty: its first line must name the columns")
+    if delimiter is None:
+        delimiter = _guess_delimiter(first, names)
+    # Strict, so that a quote that is never closed is an error and not one endless cell.
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    header = [field.strip() for field in next(reader)]
+    places: dict[str, int] = {}
+    found: dict[str, list[object]] = {}
+    for name in names:
+        _check_column(name, header, source)
+        places[name] = header.index(name)
+        found[name] = []
     for row in reader:
-        if len(row) == len(header):
-            for column, place in zip(found, places, strict=True):
-                column.append(row[place])
-        elif row:  # an empty line is no row
-            raise AnswerError(f"line {reader.line_num} of {where} has {len(row)} fields, its header {len(header)}")
-    return found
+        if not row:  # an empty line
+            continue
+        # A row of another length is an error: its cells would land in the wrong columns.
+        if len(row) != len(header):
+            raise AnswerError(
+                f"line {reader.line_num} of {source} has {len(row)} fields, but its header has "
+                f"{len(header)}"
+            )
+        for name, place in places.items():
+            found[name].append(row[place])
+    return [found[name] for name in names]
 
 
-def _stated_delimiter(head: str) -> str | None:
-    """Excel's first line `sep=;`, which names the delimiter and is no row."""
-    words = head.rstrip("\r\n").strip('"')
-    return words[4] if words.lower().startswith("sep=") and len(words) == 5 else None
+def _excel_delimiter(line: str) -> str | None:
+    """The delimiter in the line `sep=;`, which Excel writes above the header."""
+    text = line.rstrip("\r\n").strip('"')
+    if len(text) == 5 and text.lower().startswith("sep="):
+        return text[4]
+    return None
 
 
-def _delimiter(head: str, names: Sequence[str]) -> str:
-    """The first of the usual ones under which the header has all wanted columns; a comma if none is."""
-    for each in DELIMITERS:
-        header = [field.strip() for field in next(csv.reader([head], delimiter=each), [])]
+def _guess_delimiter(line: str, names: Sequence[str]) -> str:
+    """The first usual delimiter under which the header has all wanted columns, else a comma."""
+    for delimiter in DELIMITERS:
+        header = [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
         if all(name in header for name in names):
-            return each
+            return delimiter
     return ","

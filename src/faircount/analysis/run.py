@@ -1,8 +1,9 @@
-"""A whole survey in memory: every answer acts as a user, every share is really made.
+"""Run a whole survey in memory: every answer acts as a user, and secret shares are really made.
 
-`topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" are the protocol itself, sealed
-messages between users, coordinator and aggregator (`protocol.play`); "shares" does the same arithmetic without
-messages, for crowds of any size. By default up to 2,000 users answer through "servers", everything else is "shares".
+`topology` says how the shares travel. "servers", "explicit", "masked" and "two-stage" play the
+protocol itself, with encrypted messages between users, coordinator and aggregator
+(`protocol.play`). "shares" does the same arithmetic without messages, for any number of users. By
+default up to 2,000 users go through "servers", and everything else through "shares".
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,16 +17,22 @@ from numpy.typing import ArrayLike
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.validation import integer, numbers
+from faircount.core.validation import check_integer, check_numbers
 from faircount.estimation.result import MeanResult, Result
-from faircount.mechanisms.base import DEFAULT_DELTA, Collected, FrequencyMechanism, Mechanism, Progress
+from faircount.mechanisms.base import (
+    DEFAULT_DELTA,
+    Collected,
+    FrequencyMechanism,
+    Mechanism,
+    Progress,
+)
 from faircount.mechanisms.local_mean import LocalMean
-from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, makes_shares
+from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, as_field_mechanism
 
 TOPOLOGIES = ("shares", "servers", "explicit", "masked", "two-stage")
 
+# Deltas at which a survey may state its guarantee where the usual delta is out of reach.
 LARGER_DELTAS = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.49)
-"""At which a survey may state its guarantee where the usual delta is out of reach."""
 
 
 class Options(TypedDict, total=False):
@@ -41,7 +48,9 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def run(answers: Iterable[object], mechanism: FrequencyMechanism, **options: Unpack[Options]) -> Result: ...
+def run(
+    answers: Iterable[object], mechanism: FrequencyMechanism, **options: Unpack[Options]
+) -> Result: ...
 @overload
 def run(answers: ArrayLike, mechanism: LocalMean, **options: Unpack[Options]) -> MeanResult: ...
 def run(
@@ -60,117 +69,162 @@ def run(
 
     answers: one item of the mechanism's list per user; numbers in [-1, 1] for Duchi and PM
     mechanism: such as `Laplace(items=cities, epsilon=1.0)`
-    topology: how the shares travel: "servers" (each user sends one share to each of two servers), "explicit" (every
-        user holds shares of every other), "masked" (users hide each other's vectors), "two-stage" (TSS and TSS'), or
-        "shares" (the same sums without messages, for crowds); by default "servers" up to 2,000 users, else "shares"
-    proofs: whether only reports that are proven to be one vote may count: in "servers", with a mechanism that proves
-        them (ServerLaplace, ServerCoins, PlacedCoins); without it such a mechanism is tried in "shares"
-    parties: for "shares" alone: how many hold the additive shares; by default every user up to 2,000 users and two
-        servers above
-    ledger, population: name a budget (`LedgerFile`) that is charged before anything is drawn, or refuses
-    entropy: the operating system's if not given; a `SeededStream` makes a simulation repeatable and must not be used
-        for a release
-    progress: told the number of users done
+    topology: how the shares travel: "servers" (each user sends one share to each of two servers),
+        "explicit" (every user holds shares of every other), "masked" (users hide their vectors
+        under pairwise masks), "two-stage" (TSS and TSS'), or "shares" (the same sums without
+        messages, for large numbers of users); by default "servers" up to 2,000 users, else "shares"
+    proofs: whether to count only reports that are proven to be one vote; this needs "servers" and
+        a mechanism that proves its reports (ServerLaplace, ServerCoins, PlacedCoins). Without it
+        such a mechanism runs in "shares"
+    parties: for "shares" alone: how many parties hold the additive shares; by default every user
+        up to 2,000 users, and two servers above
+    ledger, population: a budget (see `LedgerFile`) that is charged before noise is drawn; if it
+        does not suffice, the run is refused
+    entropy: by default that of the operating system; a `SeededStream` makes a simulation
+        repeatable and must not be used for a release
+    progress: called with the number of users done
+    returns: the result; for a mechanism of means, the result of a mean
+
+    >>> result = fc.run(["yes"] * 60 + ["no"] * 40, fc.Laplace(items=["yes", "no"], epsilon=1.0))
+    >>> result.included
+    100
     """
     source = SystemEntropy() if entropy is None else entropy
+    # A NumPy generator is predictable, and would silently protect nobody.
     if not isinstance(source, Entropy):
-        raise ParameterError("entropy must be a source of random bytes, such as SeededStream(seed); else leave it out")
+        raise ParameterError(
+            "entropy must be a source of random bytes, such as SeededStream(seed); else leave it "
+            "out"
+        )
     if not isinstance(mechanism, Mechanism):
         raise ParameterError("mechanism must be one of faircount's mechanisms")
     if not mechanism.makes_shares and (topology, parties) != (None, None):
         raise ParameterError(f"{mechanism.name} makes no shares: leave topology and parties out")
     if proofs:
-        _provable(mechanism, topology)
+        _check_provable(mechanism, topology)
         topology = "servers"
-    facts: dict[str, object] = {} if isinstance(source, SystemEntropy) else {"simulation": True}
+    facts: dict[str, object] = {}
+    if not isinstance(source, SystemEntropy):
+        # Printed with the result and kept in JSON, so that a simulation is never taken for a
+        # release.
+        facts["simulation"] = True
+
     if isinstance(mechanism, LocalMean):
-        values = numbers("answers", answers)
-        bound = mechanism.bind(integer("number of answers", values.size, least=1))
-        with charging(ledger, population, source, [bound], f"mean, {bound.name}"):
+        values = check_numbers("answers", answers)
+        bound = mechanism.bind(check_integer("number of answers", values.size, least=1))
+        with charge(ledger, population, source, [bound], f"mean, {bound.name}"):
             mean = bound.decode(bound.total(bound.respond(values, source)), values.size)
         return MeanResult(bound, mean, values.size, facts)
+
     if not isinstance(mechanism, FrequencyMechanism):
-        raise ParameterError(f"{mechanism.name} estimates neither frequencies nor a mean: run has no use for it")
-    positions = mechanism.domain.encode(answers)
-    survey = mechanism.bind(positions.size)
-    form = _topology(survey, topology, parties)
-    with charging(ledger, population, source, [survey], f"frequencies, {survey.name}"):
-        found = _drawn(form, positions, survey, parties, source, progress)
-    return replace(found, facts={**found.facts, **facts})
-
-
-def _provable(mechanism: Mechanism, topology: str | None) -> None:
-    """Refuse proofs of what cannot be proven, or where nobody checks them."""
-    if not mechanism.proven:
         raise ParameterError(
-            f"{mechanism.name}: no proof can tell noise that a user made from a lie; choose ServerLaplace, ServerCoins "
-            "or PlacedCoins, or leave proofs out"
+            f"{mechanism.name} estimates neither frequencies nor a mean: run has no use for it"
         )
-    if topology not in (None, "servers"):
-        raise ParameterError(f"only servers check proofs: leave topology={topology!r} out, or leave proofs out")
+    positions = mechanism.domain.encode(answers)
+    # From here on the number of users is fixed, and with it the noise of every user.
+    survey = mechanism.bind(positions.size)
+    chosen = _choose_topology(survey, topology, parties)
+    with charge(ledger, population, source, [survey], f"frequencies, {survey.name}"):
+        if chosen == "shares":
+            result = _add_shares(positions, survey, parties, source, progress)
+        else:
+            result = _play_protocol(chosen, positions, survey, source, progress)
+    return replace(result, facts={**result.facts, **facts})
 
 
-def charging(
-    ledger: Any, population: str | None, entropy: Entropy, mechanisms: Sequence[Mechanism], label: str
+def charge(
+    ledger: Any,
+    population: str | None,
+    entropy: Entropy,
+    mechanisms: Sequence[Mechanism],
+    label: str,
 ) -> AbstractContextManager[None]:
-    """Around everything that draws: the budget is charged before, where one is named."""
+    """Charge the budget, where one is named, before the body of a `with` draws noise."""
     if ledger is None and population is None:
         return nullcontext()
-    from faircount.analysis.ledger_file import charged  # with most of the protocol
+    # Imported here because the ledger brings most of the protocol with it.
+    from faircount.analysis.ledger_file import charge_budget
 
-    return charged(ledger, population, entropy, mechanisms, label)
+    return charge_budget(ledger, population, entropy, mechanisms, label)
 
 
-def _drawn(
-    form: str,
+def _check_provable(mechanism: Mechanism, topology: str | None) -> None:
+    """Refuse proofs that a mechanism cannot give, or that nobody would check."""
+    if not mechanism.proven:
+        raise ParameterError(
+            f"{mechanism.name}: no proof can tell a user's own noise from a manipulated vote; "
+            "choose ServerLaplace, ServerCoins or PlacedCoins, or leave proofs out"
+        )
+    if topology not in (None, "servers"):
+        raise ParameterError(
+            f"only servers check proofs: leave topology={topology!r} out, or leave proofs out"
+        )
+
+
+def _choose_topology(survey: FrequencyMechanism, requested: str | None, parties: int | None) -> str:
+    """The requested topology, or a default."""
+    if requested is None:
+        # "servers" is the default where it takes a second at most and does not change the noise.
+        summed_alike = survey.collected is Collected.SUM and survey.identical_for_all_users
+        has_epsilon = survey.promise[0] is not None
+        small = 2 <= survey.n <= EVERY_USER_UP_TO
+        if summed_alike and not survey.proven and has_epsilon and parties is None and small:
+            return "servers"
+        return "shares"
+    if requested not in TOPOLOGIES:
+        raise ParameterError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {requested!r}")
+    if parties is not None and requested != "shares":
+        raise ParameterError(
+            f"parties is for topology='shares': {requested!r} fixes who takes part"
+        )
+    return requested
+
+
+def _add_shares(
     positions: Ints,
     survey: FrequencyMechanism,
     parties: int | None,
     entropy: Entropy,
     progress: Progress | None,
 ) -> Result:
-    if form != "shares":
-        return _play(form, positions, survey, entropy, progress)
-    responses, n = survey.respond(positions, entropy), positions.size
-    total, seen = survey.collect(responses, parties, entropy, progress)
+    """Make and add the shares without sending messages."""
+    users = positions.size
+    responses = survey.respond(positions, entropy)
+    total, facts = survey.collect(responses, parties, entropy, progress)
+    # Mechanisms report progress while they make shares; the last call says that everybody is done.
     if progress is not None:
-        progress(n)
-    return Result(survey, survey.decode(total, n), n, seen)
+        progress(users)
+    return Result(survey, survey.decode(total, users), users, facts)
 
 
-def _topology(survey: FrequencyMechanism, asked: str | None, parties: int | None) -> str:
-    """The form asked for, or the protocol where it costs a second at most and changes nothing of the noise."""
-    if asked is not None:
-        if asked not in TOPOLOGIES:
-            raise ParameterError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {asked!r}")
-        if parties is not None and asked != "shares":
-            raise ParameterError(f"parties is for topology='shares': in {asked!r} the parties are who they are")
-        return asked
-    alike = survey.collected is Collected.SUM and survey.every_user_alike and not survey.proven
-    promised = survey.promise[0] is not None
-    return "servers" if alike and promised and parties is None and 2 <= survey.n <= EVERY_USER_UP_TO else "shares"
-
-
-def _play(
-    form: str, positions: Ints, survey: FrequencyMechanism, entropy: Entropy, progress: Progress | None
+def _play_protocol(
+    name: str,
+    positions: Ints,
+    survey: FrequencyMechanism,
+    entropy: Entropy,
+    progress: Progress | None,
 ) -> Result:
-    from faircount.protocol import topology_named  # most of the protocol: loaded when it is played
-    from faircount.protocol.play import play
+    """Play the protocol with every message."""
+    # Most of the protocol: loaded only when it is played.
+    from faircount.protocol import topology_named
+    from faircount.protocol.simulator import play
 
-    topology = topology_named(form)
-    topology.runs(makes_shares(survey))  # refuses a mechanism that cannot travel like this
-    return play(positions, survey, topology, entropy=entropy, progress=progress, **_promised(survey))
+    topology = topology_named(name)
+    topology.adapt_mechanism(
+        as_field_mechanism(survey)
+    )  # refuses a mechanism that cannot run in this topology
+    options: dict[str, float] = {}
+    if survey.promise[0] is None:
+        options["epsilon"] = _epsilon_to_publish(survey)
+    return play(positions, survey, topology, entropy=entropy, progress=progress, **options)
 
 
-def _promised(survey: FrequencyMechanism) -> dict[str, float]:
-    """The epsilon to publish where the parameters fix none, as for one of several releases: that at the usual delta.
-
-    Few coins, which a plan with a large delta may ask for, reach it only at a larger one. What would give every other
-    answer away is refused.
-    """
-    if survey.promise[0] is not None:
-        return {}
+def _epsilon_to_publish(survey: FrequencyMechanism) -> float:
+    """The epsilon of a survey whose parameters fix none: the one at the usual delta."""
+    # Few coins, which a plan with a large delta may ask for, reach only a larger delta.
     for delta in (DEFAULT_DELTA, *LARGER_DELTAS):
         with suppress(RefusedError):
-            return {"epsilon": survey.guarantees(delta=delta)[0].epsilon}
-    raise ParameterError(f"{survey.name}: give epsilon=, the protocol publishes the guarantee there")
+            return survey.guarantees(delta=delta)[0].epsilon
+    raise ParameterError(
+        f"{survey.name}: give epsilon=, at which the protocol publishes the guarantee"
+    )

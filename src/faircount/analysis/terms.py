@@ -1,4 +1,4 @@
-"""What one group of users runs under: its budget, the mechanism that spends it, and whether it is worth running."""
+"""The terms under which one group of users is surveyed, and whether the survey is worth running."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from faircount.core.errors import ParameterError, RefusedError
 from faircount.estimation.result import Result
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.registry import frequency_mechanisms
-from faircount.planning.option import option, percent
+from faircount.planning.option import make_option, percent
 from faircount.planning.plan import plan
 from faircount.planning.question import Question, cautions
 
@@ -17,8 +17,8 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One survey, ready to run: nothing is drawn yet."""
+class PlannedSurvey:
+    """A survey that is ready to run; no noise has been drawn yet."""
 
     terms: "Terms"
     positions: Ints = field(repr=False)
@@ -33,7 +33,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Terms:
-    """What one group of users runs under."""
+    """Budget, mechanism and assumptions of one group of users."""
 
     epsilon: float
     delta: float
@@ -41,50 +41,87 @@ class Terms:
     floor: int = 0
     colluding: float = 0.0
 
-    def planned(self, positions: Ints, items: int) -> Planned:
-        """The survey of these users with the mechanism that spends the budget; refused where there is none."""
-        question = Question(positions.size, items, self.epsilon, self.delta, self.floor, colluding=self.colluding)
+    def plan(self, positions: Ints, items: int) -> PlannedSurvey:
+        """Plan the survey of these users, or refuse if no mechanism meets the budget."""
         if self.mechanism == AUTO:
-            made = plan(positions.size, items, self.epsilon, self.delta, floor=self.floor, colluding=self.colluding)
-            found, reason = made.recommended, made.verdict
-        elif self.mechanism in (known := frequency_mechanisms()):
-            found = option(known[self.mechanism], question)
-            reason = f"{self.mechanism}: {found.reason}"
+            made = plan(
+                positions.size,
+                items,
+                self.epsilon,
+                self.delta,
+                floor=self.floor,
+                colluding=self.colluding,
+            )
+            chosen = made.recommended
+            reason = made.verdict
         else:
-            raise ParameterError(f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}")
-        if found is None or found.mechanism is None:
+            known = frequency_mechanisms()
+            if self.mechanism not in known:
+                raise ParameterError(
+                    f"mechanism must be {AUTO} or one of {', '.join(known)}, not {self.mechanism!r}"
+                )
+            question = Question(
+                positions.size,
+                items,
+                self.epsilon,
+                self.delta,
+                self.floor,
+                colluding=self.colluding,
+            )
+            # A mechanism that the analyst names is held to the same budget as a recommended one.
+            chosen = make_option(known[self.mechanism], question)
+            reason = f"{self.mechanism}: {chosen.reason}"
+        if chosen is None or chosen.mechanism is None:
             raise RefusedError(reason)
-        return Planned(self, positions, found.mechanism, found.half_width_95 or 0.0)
+        return PlannedSurvey(self, positions, chosen.mechanism, chosen.half_width_95 or 0.0)
 
     def cautions(self, result: Result) -> tuple[str, ...]:
-        """What speaks against the guarantee: so large an epsilon or delta, or a floor that seems not to hold."""
-        return (*cautions(self.epsilon, self.delta), *_below_floor(result, result.mechanism.floor))
+        """Reasons to doubt the guarantee: a large epsilon or delta, or too few holders."""
+        return (*cautions(self.epsilon, self.delta), *_items_below_floor(result))
 
 
-def worthwhile(surveys: Sequence[Planned], items: int, anyway: bool) -> tuple[str, ...]:
-    """Refuse what would tell nothing: a 95% error, of all groups weighted by size, above an average frequency.
+def check_worthwhile(surveys: Sequence[PlannedSurvey], items: int, anyway: bool) -> tuple[str, ...]:
+    """Refuse surveys whose 95% error exceeds the average frequency: they would tell nothing.
 
-    With `anyway` the same sentence is returned, to be noted with the result.
+    The error is that of all groups together, weighted by size. With `anyway` the warning is
+    returned instead, to be noted with the result.
     """
-    users = sum(each.users for each in surveys)
-    error = math.sqrt(sum((each.users / users * each.half_width_95) ** 2 for each in surveys))
+    users = sum(survey.users for survey in surveys)
+    variance = 0.0
+    for survey in surveys:
+        variance += (survey.users / users * survey.half_width_95) ** 2
+    error = math.sqrt(variance)
     if error < 1 / items:
         return ()
-    names = "+".join(dict.fromkeys(each.mechanism.name for each in surveys))
-    said = (
-        f"do not run this: {names} has a 95% error of {percent(error, '±')}, more than an average item's "
-        f"{percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
+    # Groups may use different mechanisms; each is named once, in the order of the groups.
+    names = "+".join(dict.fromkeys(survey.mechanism.name for survey in surveys))
+    warning = (
+        f"do not run this: {names} has a 95% error of {percent(error, '±')}, more than an average "
+        f"item's {percent(1 / items)}; ask more users, offer fewer items or allow a larger epsilon"
     )
     if not anyway:
-        raise RefusedError(f"{said}. --anyway runs it all the same, and spends the budget (anyway=True in Python)")
-    return (said,)
+        raise RefusedError(
+            f"{warning}. To run it nevertheless, and spend the budget, use --anyway (anyway=True "
+            "in Python)"
+        )
+    return (warning,)
 
 
-def _below_floor(result: Result, floor: int) -> tuple[str, ...]:
-    """Names items whose published interval ends below the floor; it looks at nothing else."""
+def _items_below_floor(result: Result) -> tuple[str, ...]:
+    """A note that names the items which seem to have fewer holders than the floor."""
+    floor = result.mechanism.floor
     if not floor:
         return ()
-    most = result.interval(simultaneous=True).high * result.included
-    few = ", ".join(str(item) for item, each in zip(result.items, most, strict=True) if round(each) < floor)
-    words = f"the guarantee needs at least {floor} holders of every item, which seems not to hold for {few}"
-    return (f"{words}: 95% intervals of all items together end below that",) if few else ()
+    # Only the published intervals are used: looking at the counts would leak what they hide.
+    upper_counts = result.interval(simultaneous=True).high * result.included
+    below = []
+    for item, count in zip(result.items, upper_counts, strict=True):
+        if round(count) < floor:
+            below.append(str(item))
+    if not below:
+        return ()
+    note = (
+        f"the guarantee needs at least {floor} holders of every item, which seems not to hold for "
+        f"{', '.join(below)}: the simultaneous 95% intervals end below that"
+    )
+    return (note,)

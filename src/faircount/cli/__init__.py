@@ -1,93 +1,109 @@
-"""The command line: one file per command, loaded only when that command is called."""
+"""The command line.
+
+Commands are loaded only when they are called, so that `faircount --help` and shell completion
+answer at once. Numerical and plotting libraries are imported inside the commands for the same
+reason.
+"""
 
 from importlib import import_module
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, NamedTuple
 
 import click
 
-COMMANDS = {
-    "plan": "What is possible with so many users: every mechanism at equal privacy.",
-    "run": "A private histogram of a column of a table, every row acting as a user.",
-    "budget": "A budget in a file, which runs on the same people share: create it, show it.",
-    "survey": "Run a survey over the network: plan, invite, watch, read the result.",
-    "dashboard": "Create and watch surveys in a browser, on the owner's own machine.",
-    "answer": "Take part in a survey: the other end of an invitation.",
-    "coordinator": "Run S1, the server that people's answers go to.",
-    "aggregator": "Run S2, the other server: it keeps budgets and opens one sum.",
-    "serve": "Both servers on this machine, for a trial.",
-    "backup": "Copy the database of a server while it runs.",
-    "restore": "Put a backup of a server in its place, and make it ask what it has missed.",
-    "reopen": "Show S2 its receipts after a restore, so that it goes on.",
-    "privacy": "The exact guarantee of given parameters, the paper's bounds beside it.",
-    "audit": "Run a mechanism's own code and try to refute its privacy claim.",
-    "costs": "Table I of the paper: formulas beside counters of running code.",
-    "reproduce": "The figures and tables of the paper, made again.",
-    "demo": "A survey of made-up people over a network on this machine, start to end.",
-}
-"""In the order in which a newcomer needs them."""
 
-OTHER_NAMES = {"histogram": "run"}
-"""What is called otherwise in Python has that name too."""
+class CommandEntry(NamedTuple):
+    """Where a command is implemented, and its line in the list of commands."""
+
+    module: str
+    summary: str
+
+
+# In the order in which a newcomer needs them.
+COMMANDS = {
+    "plan": CommandEntry("plan", "Compare the mechanisms for a survey and recommend one."),
+    "run": CommandEntry("run", "Estimate a private histogram of a column of a table."),
+    "budget": CommandEntry("budget", "Create or show a privacy budget that several runs share."),
+    "survey": CommandEntry("survey", "Create and run a survey over the network."),
+    "dashboard": CommandEntry("dashboard", "Create and watch surveys in a browser."),
+    "answer": CommandEntry("answer", "Take part in a survey that you were invited to."),
+    "coordinator": CommandEntry("servers", "Run the coordinator (S1), which collects reports."),
+    "aggregator": CommandEntry("servers", "Run the aggregator (S2), which keeps the budgets."),
+    "serve": CommandEntry("servers", "Run both servers on this machine, for a trial."),
+    "backup": CommandEntry("recovery", "Copy the database of a running server."),
+    "restore": CommandEntry("recovery", "Restore a server from a backup and resynchronize it."),
+    "reopen": CommandEntry("recovery", "Open a budget of the aggregator again after a restore."),
+    "privacy": CommandEntry("privacy", "Compute the exact guarantee of given parameters."),
+    "audit": CommandEntry("audit", "Try to refute a mechanism's privacy claim by running it."),
+    "costs": CommandEntry("costs", "Compare Table I of the paper with measured costs."),
+    "reproduce": CommandEntry("reproduce", "Reproduce the figures and tables of the paper."),
+    "demo": CommandEntry("demo", "Watch a survey of simulated people from start to end."),
+}
+
+# `faircount histogram` is `faircount run`, because that is its name in Python.
+ALIASES = {"histogram": "run"}
 
 
 class PlainError(click.ClickException):
-    """One line on standard error and exit code 2."""
+    """An error that is shown as one line on standard error, with exit code 2."""
 
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line, and nothing about usage."""
-        from faircount.core.domain import shown
+        """Print the message without click's usage line."""
+        from faircount.core.domain import escape_controls
 
-        click.echo(f"faircount: {shown(self.message)}", file=file, err=file is None)
+        # `shown` escapes control characters: a message may quote a column name from a file.
+        click.echo(f"faircount: {escape_controls(self.message)}", file=file, err=file is None)
 
 
 class LazyGroup(click.Group):
-    """Lists commands without importing them, so that --help answers at once."""
+    """A group that lists its commands without importing them."""
 
-    words: ClassVar[dict[str, str]]
-    """The line of help of every command, in the order in which a newcomer needs them."""
-
-    def place(self, name: str) -> tuple[str, str]:
-        """The module of a command, and what it is called there."""
-        return f"faircount.cli.{name}", name
+    package: ClassVar[str]
+    entries: ClassVar[dict[str, CommandEntry]]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in that order."""
-        return list(self.words)
+        """Names of the commands, in the order of the table."""
+        return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the file of the command asked for."""
-        if cmd_name not in self.words:
+        """Import the command that was called."""
+        # For None click itself reports the unknown command, with its usual advice.
+        if cmd_name not in self.entries:
             return None
-        module, name = self.place(cmd_name)
-        command: click.Command = getattr(import_module(module), name)
+        module = import_module(f"{self.package}.{self.entries[cmd_name].module}")
+        command: click.Command = getattr(module, self.function_name(cmd_name))
         return command
 
+    def function_name(self, cmd_name: str) -> str:
+        """The name of a command in its module."""
+        return cmd_name
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands and their one-line help."""
+        """Write the commands and their summaries, which need no import."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.words.items()))
+            formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
 
 
 class Commands(LazyGroup):
-    """All commands, also under the names that they have in Python."""
+    """All commands of faircount."""
 
-    words = COMMANDS
+    package = "faircount.cli"
+    entries = COMMANDS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """By either name."""
-        return super().get_command(ctx, OTHER_NAMES.get(cmd_name, cmd_name))
+        """Find a command by its name or its alias."""
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Every call begins here, that for help too."""
-        from faircount.cli.terminal import ready
+        """Prepare the output streams, before click writes help or an error to them."""
+        from faircount.cli.terminal import prepare_streams
 
-        ready()
+        prepare_streams()
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Errors of ours become one plain line and exit code 2; anything else is a bug and keeps its trace."""
+        """Show our own errors as one line; any other exception is a bug and keeps its traceback."""
         from faircount.core.errors import FaircountError
 
         try:
@@ -99,7 +115,8 @@ class Commands(LazyGroup):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="faircount")
 def main() -> None:
-    """Frequencies of a few hundred users without seeing one answer.
+    """Count answers without seeing any of them, with differential privacy.
 
-    Users' devices add secret shares; only a differentially private total is opened, its privacy computed exactly.
+    Every response is split into secret shares between two servers. Only a noisy total is revealed,
+    and its privacy guarantee is computed exactly.
     """

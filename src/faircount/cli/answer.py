@@ -1,39 +1,57 @@
-"""`faircount answer`: a person takes part in a survey."""
+"""`faircount answer`: take part in a survey."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import FILE, JSON
+from faircount.cli.options import CERTIFICATES, FILE, JSON
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from faircount.client.participation import Participation
+    from faircount.client.participation_status import ParticipationStatus
     from faircount.protocol import SurveyParameters
-    from faircount.service.client import Participation
-    from faircount.service.standing import Standing
 
-NOT_YET = 3
-"""Exit code where the answer is kept here and the server has not got it yet."""
+NOT_SENT = 3  # exit code while the response is saved here and has not reached the server
 
 
 @click.command()
 @click.argument("invitation")
-@click.option("--item", help="Your answer; without it you are asked.")
-@click.option("--server", metavar="ADDRESS", help="Address of the survey's server, where only a code is given.")
+@click.option("--item", help="Your answer. Without it you are asked.")
 @click.option(
-    "--state", type=FILE, help="File that keeps your part in the survey.  [default: one in your own data folder]"
+    "--server",
+    metavar="ADDRESS",
+    help="Address of the survey's server, if INVITATION is a code and not a link.",
 )
-@click.option("--certificates", metavar="FILE", help="Certificates to believe, for a server with its own authority.")
-@click.option("--stay", is_flag=True, help="Come back by itself until the survey is over.")
-@click.option("--show", "only_show", is_flag=True, help="Show what is asked and by whom, and send nothing.")
-@click.option("--again", is_flag=True, help="Come back: do what there is to do, and see whether you were counted.")
-@click.option("--withdraw", is_flag=True, help="Take your answer back, for good; possible until the survey closes.")
-@click.option("--receipt", is_flag=True, help="Print what the server has signed for you, as JSON.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option(
+    "--state",
+    type=FILE,
+    help="File that stores your participation.  [default: a file in your data folder]",
+)
+@CERTIFICATES
+@click.option("--stay", is_flag=True, help="Keep running and return by itself until it is over.")
+@click.option(
+    "--show", "only_show", is_flag=True, help="Show the survey and who runs it; send nothing."
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Return to the survey: finish what is open, and see whether you were counted.",
+)
+@click.option(
+    "--withdraw",
+    is_flag=True,
+    help="Withdraw your answer for good; possible until the survey closes.",
+)
+@click.option(
+    "--receipt", is_flag=True, help="Print the server's signed receipt of your response, as JSON."
+)
+@click.option("--yes", is_flag=True, help="Send the answer without asking for confirmation.")
 @JSON
 def answer(
     invitation: str,
@@ -41,116 +59,151 @@ def answer(
     server: str | None,
     state: Path | None,
     certificates: str | None,
-    yes: bool,
+    only_show: bool,
+    receipt: bool,
     as_json: bool,
-    **what: bool,
+    **how: bool,
 ) -> None:
-    """Take part in the survey to which INVITATION, a link or a code, invites.
+    """Take part in a survey. INVITATION is the link or the code that you received.
 
-    Your device adds its noise, splits your answer between two servers, and keeps a copy of what it sends: it can be
-    stopped at any time and goes on with the same bytes. Nobody sees your answer. `-` reads the invitation from standard
-    input, so that it does not stand in the list of commands.
+    Your device splits your answer into encrypted shares, and no share alone reveals it. Only a
+    total with noise is published. The device saves the shares before it sends them, so you can stop
+    at any time and continue later.
+
+    With - the invitation is read from standard input, which keeps it out of the shell history.
     """
-    from faircount.cli.show import tell
-    from faircount.service.client import connect
+    from faircount.cli.show import console, print_json, print_result
+    from faircount.client.participation import connect
+    from faircount.client.participation_status import Stage
 
+    # Whoever has the invitation can answer in this person's place, and other users of the machine
+    # can read the arguments of a process.
     given = sys.stdin.readline() if invitation == "-" else invitation
-    part = connect(given, server=server, state=state, certificates=certificates)
-    if what["receipt"] or what["only_show"]:
-        _print(part, what["receipt"], as_json)
-        return
-    standing = _standing(part, item, yes, as_json, **what)
-    tell(standing, as_json, click.echo)
-    if str(standing.stage) == "waiting":
-        raise click.exceptions.Exit(NOT_YET)
-
-
-def _print(part: "Participation", receipt: bool, as_json: bool) -> None:
-    from faircount.cli.show import console, print_json
-
+    participation = connect(given, server=server, state=state, certificates=certificates)
     if receipt:
-        print_json(part.receipt())
-    elif as_json:
-        print_json(about(part.parameters))
+        print_json(participation.receipt())
+    elif only_show and as_json:
+        print_json(describe_survey(participation.parameters))
+    elif only_show:
+        show_survey(console(), participation.parameters)
     else:
-        show_question(console(), part.parameters)
+        status = _take_part(participation, item, as_json, **how)
+        print_result(status, as_json, click.echo)
+        # A script can tell from the exit code that it has to call again.
+        if status.stage is Stage.WAITING:
+            raise click.exceptions.Exit(NOT_SENT)
 
 
-def _standing(part: "Participation", item: str | None, yes: bool, as_json: bool, **what: bool) -> "Standing":
-    from faircount.service.standing import Stage
+def _take_part(
+    participation: "Participation",
+    item: str | None,
+    as_json: bool,
+    *,
+    again: bool,
+    withdraw: bool,
+    stay: bool,
+    yes: bool,
+) -> "ParticipationStatus":
+    from faircount.client.participation_status import Stage
 
-    if what["withdraw"]:
-        return part.withdraw()
-    if not what["again"] and part.standing().stage is Stage.NOT_ANSWERED:
-        standing = part.answer(_chosen(part, item, yes, as_json))
+    if withdraw:
+        return participation.withdraw()
+    # Without --again a device that has not answered yet asks for an answer. One that has answered
+    # only visits: it sends the same bytes again, or does what the current phase needs.
+    if not again and participation.status().stage is Stage.NOT_ANSWERED:
+        status = participation.answer(_choose_item(participation, item, yes, as_json))
+    elif item is not None:
+        status = participation.answer(item)
     else:
-        standing = part.answer(item) if item is not None else part.visit()
-    return part.stay(told=_told(as_json)) if what["stay"] and not standing.over else standing
+        status = participation.visit()
+    if not stay or status.is_over:
+        return status
+    if as_json:
+        return participation.stay()
+    return participation.stay(on_visit=_make_reporter())
 
 
-def _told(as_json: bool) -> Any:
-    """Says a standing when it changes."""
-    last = list[object]()
+def _make_reporter() -> "Callable[[ParticipationStatus], None]":
+    """A function that prints the participation status whenever it changes."""
+    last = ""
 
-    def told(standing: "Standing") -> None:
-        if not as_json and [standing.words] != last[-1:] and not standing.over:
-            click.echo(str(standing))
-        last.append(standing.words)
+    def report(status: "ParticipationStatus") -> None:
+        nonlocal last
+        # The final status is printed by the command itself.
+        if status.description != last and not status.is_over:
+            click.echo(str(status))
+        last = status.description
 
-    return told
+    return report
 
 
-def _chosen(part: "Participation", item: str | None, yes: bool, as_json: bool) -> object:
-    """The answer, from the option or asked for; nothing is sent before a person has chosen and confirmed."""
+def _choose_item(
+    participation: "Participation", item: str | None, yes: bool, as_json: bool
+) -> object:
+    """The answer to send; nothing is sent before a person has chosen and confirmed it."""
     from faircount.cli.show import console
 
-    if as_json and (item is None or not yes):
-        raise ParameterError("with --json nobody is asked: give --item ANSWER and --yes")
-    if not as_json:
-        show_question(console(), part.parameters)
-    chosen = _asked(part.items) if item is None else item
+    # A program cannot answer a prompt, and nobody could have confirmed the answer.
+    if as_json:
+        if item is None or not yes:
+            raise ParameterError("--json asks no questions: give --item ANSWER and --yes")
+        return item
+    show_survey(console(), participation.parameters)
+    chosen: object = item
+    if item is None:
+        items = participation.items
+        number = click.prompt("Number of your answer", type=click.IntRange(1, len(items)))
+        chosen = items[number - 1]
     if not yes:
         click.confirm("Send this answer? It cannot be changed, only withdrawn", abort=True)
     return chosen
 
 
-def _asked(items: tuple[object, ...]) -> object:
-    number = click.prompt("Number of your answer", type=click.IntRange(1, len(items)))
-    return items[number - 1]
+def show_survey(out: "Console", params: "SurveyParameters") -> None:
+    """Show what a participant should read before answering.
 
+    All of it comes from the parameters, to which the invitation is bound by a hash, so no server
+    can change it.
+    """
+    from faircount.cli.show import make_definitions
 
-def show_question(out: "Console", params: "SurveyParameters") -> None:
-    """Everything that a person should read before it answers: from the parameters, under the hash in the code."""
-    from faircount.cli.show import pairs
-
-    facts = about(params)
-    shown = ("asked_by", "purpose", "contact", "servers", "people", "privacy", "visits")
+    description = describe_survey(params)
     out.print(f"{params.question}\n", markup=False)
-    out.print(pairs((f"{number}.", str(each)) for number, each in enumerate(facts["items"], 1)))
+    numbered = enumerate(description["items"], 1)
+    out.print(make_definitions((f"{number}.", str(item)) for number, item in numbered))
     out.print()
-    out.print(pairs((name.replace("_", " "), facts[name]) for name in shown if facts[name]))
+    names = ("asked_by", "purpose", "contact", "servers", "people", "privacy", "visits")
+    known = [name for name in names if description[name]]
+    facts = [(name.replace("_", " "), description[name]) for name in known]
+    out.print(make_definitions(facts))
     out.print()
 
 
-def about(params: "SurveyParameters") -> dict[str, Any]:
-    """What a survey is, in words and lists."""
-    from faircount.accounting.guarantee import delta_in_words
+def describe_survey(params: "SurveyParameters") -> dict[str, Any]:
+    """A survey as a participant sees it, in words and lists."""
+    from faircount.accounting.guarantee import format_delta
 
-    visits = len(params.topology.phases)
-    operators = [each or "somebody who is not named" for each in (params.s1_operator, params.s2_operator)]
-    same = operators[0].strip().lower() == operators[1].strip().lower()
+    first = params.s1_operator or "somebody who is not named"
+    second = params.s2_operator or "somebody who is not named"
+    servers = f"run by {first} and {second}"
+    # The privacy of the shares rests on two operators who do not collude. Participants must be able
+    # to see if there is only one.
+    if first.strip().lower() == second.strip().lower():
+        servers = f"both run by {first}, who could combine the shares and see your answer"
+    visits = "one: answer and leave"
+    if len(params.topology.phases) > 1:
+        visits = f"{len(params.topology.phases)}: return when asked to (--stay does it for you)"
     return {
         "question": params.question,
         "items": list(params.mechanism.domain.labels),
         "asked_by": params.owner,
         "purpose": params.purpose,
         "contact": params.contact,
-        "servers": f"run by {operators[0]} and {operators[1]}{_ONE_HAND if same else ''}",
-        "people": f"at most {params.n_max:,} are invited; there is no result with fewer than {params.minimum:,}",
-        "privacy": f"epsilon {params.epsilon:g}, delta {delta_in_words(params.delta)}, by {params.mechanism.name}",
-        "visits": "one: answer and leave" if visits == 1 else f"{visits}: come back when asked to (--stay does it)",
+        "servers": servers,
+        "people": f"at most {params.n_max:,} are invited; there is no result with fewer than "
+        f"{params.minimum:,}",
+        "privacy": f"epsilon {params.epsilon:g}, delta {format_delta(params.delta)}, by "
+        f"{params.mechanism.name}",
+        "visits": visits,
         "parameters": params.digest.hex(),
     }
-
-
-_ONE_HAND = ": one hand could put the shares together"

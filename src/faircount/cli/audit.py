@@ -1,10 +1,11 @@
-"""`faircount audit`: the mechanism's own code on the worst pair of data sets, and whether the claim survives."""
+"""`faircount audit`: try to refute a privacy claim by running the mechanism's own code."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, JSON
+from faircount.cli.options import DELTA, FLOOR, JSON
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.registry import names
 
@@ -14,35 +15,81 @@ if TYPE_CHECKING:
 
 MECHANISMS = names()
 
+# Options that may be parameters of a mechanism; its class says which of them are.
+PARAMETERS = (
+    "items",
+    "users",
+    "p",
+    "floor",
+    "alpha",
+    "gamma",
+    "insiders",
+    "epsilon",
+    "delta",
+    "decoys",
+)
 
-@click.command()
-@click.argument("mechanism", type=click.Choice(MECHANISMS))
-@click.option("--epsilon", type=float, help="What the mechanism is made for; for dpcs, dpds, tss: the claim.")
-@click.option("--delta", type=float, help=f"{DELTA}: what decoys and dpdg are made for; for the others, the claim.")
+# Options that go with every mechanism.
+CLAIM = ("epsilon", "delta", "claim_epsilon", "claim_delta")
+
+# Responses of all runs together; more would take longer than a few minutes.
+MOST_RESPONSES = 10**9
+
+
+@click.command(epilog=f"Mechanisms: {', '.join(MECHANISMS)}.")
+@click.argument("mechanism", type=click.Choice(MECHANISMS), metavar="MECHANISM")
+# Parameters of the mechanism. They have no defaults here, so that an option which the mechanism
+# does not have can be told from one that was left out.
+@click.option(
+    "--epsilon",
+    type=float,
+    help="Epsilon that the mechanism is built for; for dpcs, dpds and tss the claim.",
+)
+@click.option(
+    "--delta",
+    type=float,
+    help=f"{DELTA}; decoys and dpdg are built for it, for the others it is the claim.",
+)
 @click.option("--p", type=float, help="Sampling probability (dpcs, dpds, tss).")
-@click.option("--floor", type=int, help="Holders of every item besides the user in question.  [default: 0]")
-@click.option("--decoys", type=int, help="Fair coins per item that decoys really flip, whatever the claim.")
+@click.option("--floor", type=int, help=f"{FLOOR}.  [default: 0]")
+@click.option(
+    "--decoys", type=int, help="Fair coins per item that decoys flips, whatever the claim is."
+)
 @click.option("--items", type=int, help="Number of items.  [default: 3]")
-@click.option("--users", type=int, help="Number of users; fewer are faster, and no easier to protect.")
+@click.option(
+    "--users", type=int, help="Number of users. Fewer are faster, and no easier to protect."
+)
 @click.option("--alpha", type=float, help="Share of the items that a user reports (tss).")
-@click.option("--gamma", type=float, help="How much likelier a set holds the own item (tss).  [default: 1]")
-@click.option("--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]")
-@click.option("--claim-epsilon", type=float, help="Epsilon of a claim to be tested instead of the mechanism's own.")
-@click.option("--claim-delta", type=float, help="Delta of a claim to be tested instead of the mechanism's own.")
+@click.option(
+    "--gamma",
+    type=float,
+    help="How much likelier a reported set contains the user's own item (tss).  [default: 1]",
+)
+@click.option(
+    "--insiders", type=int, help="Colluding participants whose noise is known.  [default: 1]"
+)
+# The claim, where it is not what the mechanism was built for.
+@click.option("--claim-epsilon", type=float, help="Test this epsilon, not the mechanism's own.")
+@click.option("--claim-delta", type=float, help="Test this delta, not the mechanism's own.")
 @click.option(
     "--through",
     type=click.Choice(["devices", "servers", "explicit", "masked", "two-stage"]),
     default="devices",
     show_default=True,
-    help="Look at what leaves the devices, or at the results of whole surveys.",
+    help="Look at what leaves the devices, or at the results of whole surveys in a topology.",
 )
 @click.option(
     "--runs",
     type=int,
-    help="Runs on each of the two data sets.  [default: what takes seconds: up to 200,000, at least 20,000; 200 whole "
-    "surveys]",
+    help="Runs on each of the two data sets.  [default: what takes seconds, 20,000 to 200,000; "
+    "200 whole surveys]",
 )
-@click.option("--confidence", default=0.999, show_default=True, help="A true claim survives with this probability.")
+@click.option(
+    "--confidence",
+    default=0.999,
+    show_default=True,
+    help="Probability that a true claim is not refuted.",
+)
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
 @JSON
 def audit(
@@ -54,105 +101,119 @@ def audit(
     simulate_seed: int | None,
     **given: Any,
 ) -> None:
-    """Try to refute the privacy claim of MECHANISM by running its own code on two neighbouring data sets.
+    """Try to refute the privacy claim of MECHANISM by running its code.
 
-    Exit code 1 if the claim is refuted, 0 if not. An audit can refute a claim; it cannot prove one.
+    The code runs many times on two neighbouring data sets, and the outputs are compared.
+    An audit can refute a claim; it cannot prove one. The exit code is 1 if the claim is refuted and
+    0 if it is not.
     """
     from faircount.auditing.runs import audit as run_audit
     from faircount.auditing.runs import default_runs
-    from faircount.cli.show import progress, tell
+    from faircount.cli.show import print_result, progress_bar
     from faircount.core.entropy import SeededStream
 
-    made, claim = _made(mechanism, given)
+    made = _make_mechanism(mechanism, given)
     pair = made.worst_pair(given["epsilon"] or 1.0)
-    runs = default_runs(pair, through) if runs is None else runs
-    _bearable(made, given, runs, pair.first.size)
-    with progress(f"runs of {mechanism}", runs) as done:
-        entropy = None if simulate_seed is None else SeededStream(simulate_seed)
+    if runs is None:
+        runs = default_runs(pair, through)
+    _check_size(made, given, runs, pair.first.size)
+    entropy = None if simulate_seed is None else SeededStream(simulate_seed)
+    with progress_bar(f"runs of {mechanism}", runs) as update:
         report = run_audit(
-            made, **claim, runs=runs, confidence=confidence, through=through, entropy=entropy, progress=done
+            made,
+            **_find_claim(given),
+            runs=runs,
+            confidence=confidence,
+            through=through,
+            entropy=entropy,
+            progress=update,
         )
-    tell(report, as_json, _show)
+    print_result(report, as_json, _show)
     raise click.exceptions.Exit(int(report.refuted))
 
 
-PARAMETERS = ("items", "users", "p", "floor", "alpha", "gamma", "insiders", "epsilon", "delta", "decoys")
-"""Options that may be parameters of a mechanism; which of them are, its class says."""
-
-CLAIM = ("epsilon", "delta", "claim_epsilon", "claim_delta")
-"""Options that go with every mechanism."""
-
-MOST_RESPONSES = 10**9
-"""Users of all runs together, at most: a few minutes' work."""
-
-
-def _made(name: str, given: dict[str, Any]) -> "tuple[Mechanism, dict[str, Any]]":
-    """The mechanism, and the claim about it. Options that are parameters of the mechanism go to it."""
+def _make_mechanism(name: str, given: dict[str, Any]) -> "Mechanism":
+    """The mechanism with the options that are its parameters."""
     from faircount.mechanisms.registry import mechanism
 
     kind = mechanism(name)
-    takes = _options(kind)
-    _checked(kind, takes, given)
-    options = {key: given[key] for key in takes if given[key] is not None}
-    if "items" in takes:
+    accepted = _options_of(kind)
+    _check_options(kind, accepted, given)
+    options = {}
+    for key in accepted:
+        if given[key] is not None:
+            options[key] = given[key]
+    if "items" in accepted:
         options.setdefault("items", 3)
-    if "p" in takes or "decoys" in options:  # the parameters are given; epsilon and delta are claimed about them
-        options = {key: value for key, value in options.items() if key not in ("epsilon", "delta")}
+    # With p or decoys the mechanism is fully given, and epsilon and delta are a claim about it.
+    if "p" in accepted or "decoys" in options:
+        options.pop("epsilon", None)
+        options.pop("delta", None)
     if "decoys" in options:
         options["coins"] = options.pop("decoys")
-    return kind(**options), _claim(given)
+    return kind(**options)
 
 
-def _options(kind: "type[Mechanism]") -> tuple[str, ...]:
-    """The parameters of a mechanism that the command has options for; coins are called decoys there."""
-    from dataclasses import fields
+def _options_of(kind: "type[Mechanism]") -> list[str]:
+    """The options that are parameters of a mechanism; its `coins` are the option `decoys`."""
+    parameters = {field.name for field in fields(kind)}
+    if "coins" in parameters:
+        parameters.add("decoys")
+    return [name for name in PARAMETERS if name in parameters]
 
-    own = {"decoys" if each.name == "coins" else each.name for each in fields(kind)}
-    return tuple(name for name in PARAMETERS if name in own)
 
-
-def _checked(kind: "type[Mechanism]", takes: tuple[str, ...], given: dict[str, Any]) -> None:
+def _check_options(kind: "type[Mechanism]", accepted: list[str], given: dict[str, Any]) -> None:
     """Refuse options that the mechanism does not have, and ask for those it needs."""
-    every = tuple(dict.fromkeys((*takes, *CLAIM)))
-    strange = [key for key, value in given.items() if value is not None and key not in every]
-    if strange:
-        listed = ", ".join(every).replace("_", "-")
-        raise ParameterError(f"audit of {kind.name} has no {', '.join(strange)}; it takes {listed}")
-    lacking = [f"--{key}" for key in kind.needs if given.get(key) is None]
+    allowed = dict.fromkeys((*accepted, *CLAIM))
+    # An option that is silently ignored would audit another mechanism than the one asked for.
+    unknown = [key for key, value in given.items() if value is not None and key not in allowed]
+    if unknown:
+        listed = ", ".join(allowed).replace("_", "-")
+        raise ParameterError(f"audit of {kind.name} has no {', '.join(unknown)}; it takes {listed}")
+    lacking = [f"--{key}" for key in kind.required_parameters if given.get(key) is None]
     if lacking:
-        raise ParameterError(f"audit {kind.name} needs {' and '.join(lacking)}: see faircount audit --help")
+        raise ParameterError(
+            f"audit {kind.name} needs {' and '.join(lacking)}: see faircount audit --help"
+        )
 
 
-def _bearable(made: "Mechanism", given: dict[str, Any], runs: int, users: int) -> None:
+def _check_size(made: "Mechanism", given: dict[str, Any], runs: int, users: int) -> None:
     """Refuse runs that would take hours."""
     responses = 2 * runs * users
-    if responses > MOST_RESPONSES:
-        few = given["users"] is None or "p" in _options(type(made))
-        fewer = "make" if few else "leave --users out, because a dozen are no easier to protect, or make"
-        raise ParameterError(f"{runs:,} runs, twice, would take {responses:,} responses: {fewer} fewer --runs")
+    if responses <= MOST_RESPONSES:
+        return
+    advice = "make fewer --runs"
+    # Sampling mechanisms need as many users as their floor asks for.
+    if given["users"] is not None and "p" not in _options_of(type(made)):
+        advice = "leave --users out, because a dozen are no easier to protect, or make fewer --runs"
+    raise ParameterError(f"{runs:,} runs, twice, would take {responses:,} responses: {advice}")
 
 
-def _claim(given: dict[str, Any]) -> dict[str, Any]:
-    """The claim asked for; else what the options say; a delta that is named nowhere is the mechanism's own."""
-    delta = given["delta"] if given["claim_delta"] is None else given["claim_delta"]
-    if given["claim_epsilon"] is not None:
-        return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
-    return {"epsilon": given["epsilon"], "delta": delta}
+def _find_claim(given: dict[str, Any]) -> dict[str, Any]:
+    """The claim to test; a delta that no option names is the mechanism's own."""
+    delta = given["delta"]
+    if given["claim_delta"] is not None:
+        delta = given["claim_delta"]
+    if given["claim_epsilon"] is None:
+        return {"epsilon": given["epsilon"], "delta": delta}
+    # A claimed epsilon without a delta is a claim of pure differential privacy.
+    return {"epsilon": given["claim_epsilon"], "delta": 0.0 if delta is None else delta}
 
 
 def _show(report: "AuditReport") -> None:
-    from faircount.accounting.guarantee import delta_in_words
-    from faircount.cli.show import console, pairs
+    from faircount.accounting.guarantee import format_delta
+    from faircount.cli.show import console, make_definitions
 
-    out, claim = console(), f"{report.epsilon:.4g}, {delta_in_words(report.delta)}"
-    out.print(
-        pairs(
-            [
-                ("claim", f"({claim})-differential privacy of {report.mechanism}"),
-                ("measured", f"epsilon is at least {report.lower_bound:.4g}, with confidence {report.confidence:g}"),
-                ("would refute", report.power),
-                ("runs", f"{report.runs:,} on each of two neighbouring data sets"),
-            ]
-        )
+    out = console()
+    claim = f"({report.epsilon:.4g}, {format_delta(report.delta)})-differential privacy"
+    measured = (
+        f"epsilon is at least {report.lower_bound:.4g}, with confidence {report.confidence:g}"
     )
-    out.print(f"\n[bold]{'REFUTED' if report.refuted else 'not refuted'}[/bold]")
+    rows = [
+        ("claim", f"{claim} of {report.mechanism}"),
+        ("measured", measured),
+        ("would refute", report.power),
+        ("runs", f"{report.runs:,} on each of two neighbouring data sets"),
+    ]
+    out.print(make_definitions(rows))
+    out.print(f"\n[bold]{report.verdict}[/bold]")

@@ -1,7 +1,5 @@
-"""`faircount budget`: what the people of a population have left."""
+"""`faircount budget`: create a privacy budget, or show how much of it is spent."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +13,32 @@ if TYPE_CHECKING:
 
     from faircount.protocol.survey.budget import Ledger
 
+# How the status of a charge is shown. A charge without a result belongs to a run that was stopped,
+# or that is still at work.
 STATUS = {"reserved": "spent, no result", "spent": "spent", "released": "given back"}
-"""What becomes of a charge. One without a result belongs to a run that was stopped, or is still at work."""
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--population", metavar="NAME", help="The people who share the budget; with --epsilon it is created.")
-@click.option("--epsilon", type=float, help="Create the budget with this total privacy loss: it is never raised.")
-@click.option("--delta", type=float, help="Total delta: the chance, over all runs, that the privacy loss is larger.")
+@click.option(
+    "--population",
+    metavar="NAME",
+    help="Name of the people who share the budget.",
+)
+# With these the command creates a budget; without them it shows one.
+@click.option(
+    "--epsilon", type=float, help="Create a budget with this total epsilon; it is never raised."
+)
+@click.option("--delta", type=float, help="Total delta of the new budget.")
 @click.option(
     "--fixed-series",
     is_flag=True,
-    help="All runs were fixed before the first result was seen: compose them exactly instead of adding up.",
+    help="Compose runs exactly, which allows more of them, because all runs were decided before "
+    "the first result was seen.",
 )
-@click.option("--token-file", type=FILE, help="File with the owner's token, where FILE is S2.")
+@click.option(
+    "--token-file", type=FILE, help="File with the owner's token, if FILE is the aggregator's URL."
+)
 @JSON
 def budget(
     file: str,
@@ -40,64 +49,95 @@ def budget(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Create or show the budget in FILE, which `faircount run --ledger FILE --population NAME` spends.
+    """Create or show the privacy budget in FILE.
 
-    Every run on the same people spends privacy again. A budget adds up what they spend together, and refuses the run
-    that would exceed the total. A run is charged before anything is drawn: one that is stopped before it has shown its
-    result stays charged, as 'spent, no result'.
+    Every run on the same people spends privacy again. A budget adds up what all runs spend and
+    refuses a run that would exceed the total. `faircount run --ledger FILE --population NAME`
+    charges it before noise is drawn. A run that is stopped before it has shown its result therefore
+    stays charged, as 'spent, no result'.
 
-    Where FILE is the address of S2 (https://...), this is the budget that surveys of a population spend there; give
+    To create a budget, give --population, --epsilon and --delta. If FILE is the address of an
+    aggregator (https://...), this is the budget that surveys of a population spend there; give
     --population and --token-file.
     """
     from faircount.cli.show import console, print_json
 
-    total = None if epsilon is None or delta is None else (epsilon, delta)
-    if (epsilon is not None or delta is not None) and (population is None or total is None):
-        raise ParameterError("a new budget needs all three: --population NAME, --epsilon TOTAL and --delta TOTAL")
-    if total is None and fixed_series:
-        raise ParameterError("--fixed-series is decided when a budget is created: give --epsilon and --delta too")
-    look = _at_server if file.startswith(("http://", "https://")) else _in_file
-    shown = look(file, population, total, fixed_series, token_file)
+    # A total is only given to create a budget, because a budget that could be raised would protect
+    # nobody.
+    creates = epsilon is not None or delta is not None
+    if creates and (population is None or epsilon is None or delta is None):
+        raise ParameterError(
+            "a new budget needs all three: --population NAME, --epsilon TOTAL and --delta TOTAL"
+        )
+    if fixed_series and not creates:
+        raise ParameterError(
+            "--fixed-series is decided when a budget is created: give --epsilon and --delta too"
+        )
+    total = {"epsilon": epsilon, "delta": delta, "adaptive": not fixed_series} if creates else None
+    if file.startswith(("http://", "https://")):
+        ledgers = [_use_server(file, population, total, token_file)]
+    else:
+        ledgers = _use_file(Path(file), population, total)
     if as_json:
-        print_json({"populations": shown})
+        print_json({"populations": ledgers})
         return
-    for each in shown:
-        _show(console(), each)
+    for ledger in ledgers:
+        _show(console(), ledger)
 
 
-def _in_file(
-    file: str, population: str | None, total: tuple[float, float] | None, fixed_series: bool, _: Path | None
+def _use_file(
+    path: Path, population: str | None, total: dict[str, Any] | None
 ) -> list[dict[str, Any]]:
+    """Create a budget in a file if a total is given; return those asked for."""
     from faircount.analysis.ledger_file import LedgerFile
 
-    ledgers = LedgerFile(Path(file))
-    if total is not None and population is not None:
-        ledgers.create(population, *total, adaptive=not fixed_series)
-    return [_plain(each) for each in (ledgers.ledgers() if population is None else (ledgers.ledger(population),))]
+    file = LedgerFile(path)
+    if population is None:
+        return [_to_dict(ledger) for ledger in file.ledgers()]
+    if total is not None:
+        file.create(population, **total)
+    return [_to_dict(file.ledger(population))]
 
 
-def _at_server(
-    address: str, population: str | None, total: tuple[float, float] | None, fixed_series: bool, token: Path | None
-) -> list[dict[str, Any]]:
+def _use_server(
+    address: str, population: str | None, total: dict[str, Any] | None, token_file: Path | None
+) -> dict[str, Any]:
+    """Create a budget at the aggregator if a total is given; return it."""
     from urllib.parse import quote
 
+    from faircount.client.calls import RemoteServer
     from faircount.core.files import read_file
-    from faircount.service.calls import RemoteServer
 
-    if population is None or token is None:
-        raise ParameterError("a budget at S2 needs both: --population NAME and --token-file FILE")
-    secret = read_file(token, "it holds the owner's token at S2").decode(errors="replace").strip()
-    server = RemoteServer(address.rstrip("/"), name="S2", token=secret)
+    if population is None or token_file is None:
+        raise ParameterError(
+            "a budget at the aggregator needs both: --population NAME and --token-file FILE"
+        )
+    token = read_file(token_file, "it holds the owner's token at the aggregator")
+    server = RemoteServer(
+        address.rstrip("/"), name="The aggregator", token=token.decode(errors="replace").strip()
+    )
     path = f"/v1/populations/{quote(population, safe='')}"
     if total is not None:
-        wanted = {"epsilon": total[0], "delta": total[1], "adaptive": not fixed_series}
-        server.call("PUT", path, given=wanted)
-    said = server.call("GET", path).json()
-    runs = [{**each, "label": f"survey {each['survey']}", "status": STATUS[each["status"]]} for each in said["surveys"]]
-    return [{**said, "fixed_series": not said["adaptive"], "runs": runs}]
+        server.call("PUT", path, json_body=total)
+    ledger: dict[str, Any] = server.call("GET", path).json()
+    # The aggregator names surveys by their identifiers and keeps no labels.
+    runs = []
+    for charge in ledger["surveys"]:
+        label = f"survey {charge['survey']}"
+        runs.append({**charge, "label": label, "status": STATUS[charge["status"]]})
+    return {**ledger, "fixed_series": not ledger["adaptive"], "runs": runs}
 
 
-def _plain(ledger: "Ledger") -> dict[str, Any]:
+def _to_dict(ledger: "Ledger") -> dict[str, Any]:
+    runs = [
+        {
+            "label": charge.label,
+            "epsilon": charge.epsilon,
+            "delta": charge.delta,
+            "status": STATUS[charge.status],
+        }
+        for charge in ledger.charges
+    ]
     epsilon, delta = ledger.spent
     return {
         "population": ledger.population,
@@ -105,21 +145,30 @@ def _plain(ledger: "Ledger") -> dict[str, Any]:
         "delta": ledger.delta,
         "fixed_series": not ledger.adaptive,
         "spent": {"epsilon": epsilon, "delta": delta},
-        "runs": [
-            {"label": each.label, "epsilon": each.epsilon, "delta": each.delta, "status": STATUS[each.status]}
-            for each in ledger.charges
-        ],
+        "runs": runs,
     }
 
 
-def _show(out: "Console", said: dict[str, Any]) -> None:
-    from faircount.accounting.guarantee import delta_in_words
-    from faircount.cli.show import grid, number
+def _show(out: "Console", ledger: dict[str, Any]) -> None:
+    from faircount.accounting.guarantee import format_delta
+    from faircount.cli.show import format_number, make_table
 
-    written: dict[str, Callable[[float], str]] = {"epsilon": number, "delta": partial(delta_in_words, digits=4)}
-    how = "composed exactly: the series was fixed in advance" if said["fixed_series"] else "added up"
-    amounts = ", ".join(f"{key} {say(said['spent'][key])} of {say(said[key])}" for key, say in written.items())
-    out.print(f"{said['population']}: {amounts} spent ({how})", markup=False)
-    rows = [[each["label"], *(say(each[key]) for key, say in written.items()), each["status"]] for each in said["runs"]]
+    def shown_delta(delta: float) -> str:
+        return format_delta(delta, digits=4)
+
+    spent = ledger["spent"]
+    epsilons = f"{format_number(spent['epsilon'])} of {format_number(ledger['epsilon'])}"
+    deltas = f"{shown_delta(spent['delta'])} of {shown_delta(ledger['delta'])}"
+    method = "added up"
+    if ledger["fixed_series"]:
+        method = "composed exactly: the series was fixed in advance"
+    out.print(
+        f"{ledger['population']}: epsilon {epsilons}, delta {deltas} spent ({method})",
+        markup=False,
+    )
+    rows = []
+    for run in ledger["runs"]:
+        epsilon = format_number(run["epsilon"])
+        rows.append([run["label"], epsilon, shown_delta(run["delta"]), run["status"]])
     if rows:
-        out.print(grid(["run", "epsilon", "delta", "status"], rows, left=(0, 3)))
+        out.print(make_table(["run", "epsilon", "delta", "status"], rows, left=(0, 3)))

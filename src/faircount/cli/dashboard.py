@@ -1,46 +1,54 @@
-"""`faircount dashboard`: surveys in the owner's browser, on the owner's own machine."""
+"""`faircount dashboard`: create and watch surveys in the owner's browser."""
 
 from pathlib import Path
 
 import click
 
-from faircount.cli.options import FILE
+from faircount.cli.options import FILE, FOLDER
 from faircount.core.errors import FaircountError
 
+# The dashboard acts with the owner's tokens, so it is never reachable from another machine.
 LOOPBACK = "127.0.0.1"
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option(
     "--servers",
     type=FILE,
     required=True,
-    help="File with address and token of both servers: see serve.",
+    help="File with address and token of both servers, as faircount serve writes it.",
 )
-@click.option("--port", default=8470, show_default=True, help="Port on this machine; 0 for any that is free.")
+@click.option(
+    "--port", default=8470, show_default=True, help="Port on this machine; 0 picks a free one."
+)
 def dashboard(folder: Path, servers: Path, port: int) -> None:
-    """Create surveys and watch them, in a browser on this machine.
+    """Create and watch surveys in a browser on this machine.
 
-    FOLDER holds a folder for each survey, as faircount survey makes them. The address that is printed has a key in it:
-    whoever knows it can act as you while the command runs.
+    FOLDER holds one folder per survey, as `faircount survey` creates them. The address that is
+    printed contains a key: whoever has it can act as you while the command runs.
     """
     from secrets import token_urlsafe
     from socket import create_server
 
     from faircount.dashboard.surveys import Surveys
-    from faircount.service.owner.folder import read_servers
+    from faircount.owner.folder import read_servers
 
+    # Only surveys need the web packages, so they are not installed with faircount itself.
     try:
         import uvicorn
 
         from faircount.dashboard.app import dashboard_app
     except ImportError:
-        raise FaircountError("the dashboard needs more: pip install 'faircount[service]'") from None
-    read_servers(servers)
+        raise FaircountError(
+            "the dashboard needs more packages: pip install 'faircount[service]'"
+        ) from None
+    read_servers(servers)  # refuses a wrong file now, and not when the first survey is created
     folder.mkdir(parents=True, exist_ok=True)
-    with create_server((LOOPBACK, port)) as listening:
-        host, key = f"{LOOPBACK}:{listening.getsockname()[1]}", token_urlsafe(24)
-        click.echo(f"Your surveys, until you press Ctrl-C:\nhttp://{host}/#{key}")
+    with create_server((LOOPBACK, port)) as listener:
+        host = f"{LOOPBACK}:{listener.getsockname()[1]}"
+        key = token_urlsafe(24)
+        # Browsers do not send the part after # to servers, so the key stays out of logs.
+        click.echo(f"Open this address; press Ctrl-C to stop:\nhttp://{host}/#{key}")
         app = dashboard_app(Surveys(folder, servers), key, host)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

@@ -1,7 +1,9 @@
-"""A release reaches somebody: files are checked before noise is drawn, and what was drawn is printed or kept.
+"""Make sure that a result reaches somebody.
 
-Noise that was drawn has spent privacy, whether or not anybody read the result. So no later mishap may lose it: each
-way out is tried, and where neither standard output nor --out took the result, it is kept in a file of its own.
+Once noise is drawn, privacy is spent, whether or not anybody reads the result, so a failure must
+not lose it. Files are therefore checked before noise is drawn. Afterwards every output is tried
+even if another one fails, and if neither standard output nor --out took the result, it is saved in
+a file of its own.
 """
 
 import csv
@@ -30,24 +32,31 @@ class Targets:
 
     @property
     def paths(self) -> list[Path]:
-        """Those asked for."""
-        return [each for each in (self.out, self.csv, self.plot) if each is not None]
+        """The files that were asked for."""
+        return [path for path in (self.out, self.csv, self.plot) if path is not None]
 
     def check(self, table: Path | None = None) -> None:
-        """Refuse now what could not be written later; so far no noise is drawn."""
+        """Refuse files that could not be written later; no noise is drawn yet."""
+        # Also whether matplotlib is installed: a missing package would be noticed after the draw.
         if self.plot is not None:
             check_figure(self.plot)
         for path in self.paths:
             check_writable(path)
-        taken = [each.resolve() for each in (*self.paths, *([] if table is None else [table]))]
-        if len(set(taken)) < len(taken):
-            raise ParameterError("two of the files are one and the same: give each its own name")
+        named = list(self.paths)
+        if table is not None:
+            named.append(table)
+        # Resolved, because ./answers.csv is answers.csv: the CSV of the result must not overwrite
+        # the table.
+        if len({path.resolve() for path in named}) < len(named):
+            raise ParameterError("two of the files are the same: give each its own name")
         if sys.stdout is None and self.out is None:
-            raise ParameterError("standard output is closed, so the result would be lost: give --out FILE")
+            raise ParameterError(
+                "standard output is closed, so the result would be lost: give --out FILE"
+            )
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be made or written."""
+    """Refuse a file that cannot be created or written."""
     folder = path.parent
     problem = None
     if not folder.is_dir():
@@ -60,30 +69,42 @@ def check_writable(path: Path) -> None:
         raise FaircountError(f"{path} cannot be written: {problem}")
 
 
-def deliver(said: dict[str, Any], show: Callable[[], None], targets: Targets, draw: Callable[[Path], None]) -> None:
-    """Print the result and write the files; every problem is told at the end, and none of them stops the others."""
-    unprinted = _problem(_print, show)
-    unwritten = None if targets.out is None else _problem(_json, said, targets.out)
-    problems = [unprinted, unwritten]
-    if unprinted and (targets.out is None or unwritten):
-        problems.append(_kept(said))
-    problems += [] if targets.csv is None else [_problem(_csv, said, targets.csv)]
-    problems += [] if targets.plot is None else [_problem(draw, targets.plot)]
-    told = [each for each in problems if each is not None]
-    if told:
-        raise FaircountError("; ".join(told))
+def deliver(
+    result: dict[str, Any],
+    show: Callable[[], None],
+    targets: Targets,
+    draw: Callable[[Path], None],
+) -> None:
+    """Print the result and write the files, and report all problems at the end."""
+    not_printed = _try(_print, show)
+    problems = [not_printed]
+    not_written = None
+    if targets.out is not None:
+        not_written = _try(_write_json, result, targets.out)
+        problems.append(not_written)
+    if not_printed and (targets.out is None or not_written):
+        problems.append(_save_elsewhere(result))
+    # CSV and figure come last: they lack the guarantee, so they are no substitute for the result.
+    if targets.csv is not None:
+        problems.append(_try(_write_csv, result, targets.csv))
+    if targets.plot is not None:
+        problems.append(_try(draw, targets.plot))
+    message = "; ".join(filter(None, problems))
+    if message:
+        raise FaircountError(message)
 
 
-def _problem(way: Callable[..., None], *arguments: object) -> str | None:
+def _try(action: Callable[..., None], *arguments: object) -> str | None:
+    """Run an action and return the message of its error."""
     try:
-        way(*arguments)
+        action(*arguments)
     except FaircountError as problem:
         return str(problem)
     return None
 
 
 def _print(show: Callable[[], None]) -> None:
-    """Show the result; a pipe that was closed or a full disk behind standard output is a problem like any other."""
+    """Show the result, and report a closed pipe or a full disk like any other problem."""
     try:
         show()
         if sys.stdout is not None:
@@ -94,42 +115,56 @@ def _print(show: Callable[[], None]) -> None:
         reason = "broken pipe"
     else:
         return
-    sys.stdout = io.StringIO()  # Python flushes it once more at the end
+    # Python flushes standard output once more when it exits, and would fail a second time.
+    sys.stdout = io.StringIO()
     raise FaircountError(f"standard output cannot be written: {reason}")
 
 
-def _kept(said: dict[str, Any]) -> str:
-    """Keep the result in a new file here, or where temporary files go."""
+def _save_elsewhere(result: dict[str, Any]) -> str:
+    """Save the result in a new file in this folder, or where temporary files go."""
+    # The current folder comes first, because that is where somebody will look.
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
         try:
             handle, name = tempfile.mkstemp(prefix="faircount-result-", suffix=".json", dir=folder)
             with os.fdopen(handle, "w", encoding="utf-8") as target:
-                json.dump(said, target, indent=2, allow_nan=False)
+                json.dump(result, target, indent=2, allow_nan=False)
         except OSError:
             continue
         return f"the result is kept in {name}"
-    return f"the result is {json.dumps(said, allow_nan=False)}"
+    # The error message is the last way out.
+    return f"the result is {json.dumps(result, allow_nan=False)}"
 
 
-def _json(said: dict[str, Any], path: Path) -> None:
-    with _writing(path) as target:
-        json.dump(said, target, indent=2, ensure_ascii=False, allow_nan=False)
+def _write_json(result: dict[str, Any], path: Path) -> None:
+    with _open_for_writing(path) as target:
+        json.dump(result, target, indent=2, ensure_ascii=False, allow_nan=False)
         target.write("\n")
 
 
-def _csv(said: dict[str, Any], path: Path) -> None:
-    marked = (["simulation"], ["true"]) if said.get("simulation") else ([], [])
-    with _writing(path) as target:
+def _write_csv(result: dict[str, Any], path: Path) -> None:
+    heads = ["item", "estimate", "low", "high", "consistent"]
+    rows = []
+    for estimate, consistent in zip(result["estimates"], result["consistent"], strict=True):
+        row = [estimate["item"], estimate["estimate"], estimate["low"], estimate["high"]]
+        rows.append([*row, consistent])
+    # A column of its own, because somebody may cut off or skip a line of comment.
+    if result.get("simulation"):
+        heads.append("simulation")
+        for row in rows:
+            row.append("true")
+    with _open_for_writing(path) as target:
         writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(["item", "estimate", "low", "high", "consistent", *marked[0]])
-        for row, whole in zip(said["estimates"], said["consistent"], strict=True):
-            writer.writerow([row["item"], row["estimate"], row["low"], row["high"], whole, *marked[1]])
+        writer.writerow(heads)
+        writer.writerows(rows)
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[Any]:
+def _open_for_writing(path: Path) -> Iterator[Any]:
     try:
+        # Without newline translation: a CSV file has the same bytes on every system.
         with path.open("w", encoding="utf-8", newline="") as target:
             yield target
     except OSError as problem:
-        raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None
+        raise FaircountError(
+            f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}"
+        ) from None

@@ -1,17 +1,22 @@
-"""`faircount demo`: the main job, start to end, on made-up answers."""
+"""`faircount demo`: watch a survey of simulated people from start to end."""
 
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.console import Console
 
-    from faircount.service.demo.scenarios import Scenario
-    from faircount.service.owner.survey import Survey
-    from faircount.service.trial import Trial
+    from faircount.demo.scenarios import Scenario
+    from faircount.demo.trial import Trial
+    from faircount.owner.survey import Survey
 
+# The answers of the survey in memory: how many people live in each city.
 CITIES = {
     "Aldmoor": 176, "Brackwater": 143, "Carrow": 118, "Dunholm": 96, "Eastmere": 74, "Fennick": 58,
     "Garside": 44, "Hollin": 33, "Ivybridge": 24, "Jarrow End": 17, "Kestrel Bay": 11, "Lowtide": 6,
@@ -19,153 +24,188 @@ CITIES = {
 
 
 @click.command()
-@click.option("--in-memory", is_flag=True, help="Without servers: 800 users in this process, beside a local mechanism.")
-@click.option("--page", is_flag=True, help="A survey of 40 in which the last answer is yours, in a browser.")
-@click.option("--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey in memory.")
+@click.option(
+    "--in-memory",
+    is_flag=True,
+    help="Survey 800 users in this process, without servers, and compare with a local mechanism.",
+)
+@click.option(
+    "--page", is_flag=True, help="Answer a survey of 40 people yourself, in your browser."
+)
+@click.option(
+    "--epsilon", default=1.0, show_default=True, help="Privacy loss of the survey in memory."
+)
 def demo(in_memory: bool, page: bool, epsilon: float) -> None:
-    """A survey of made-up people over a network on this machine, start to end.
+    """Watch a survey of simulated people over a network on this machine.
 
-    Two servers and 300 devices run as processes; some vanish, some are killed and come back. Then 60 people count
-    without trusting servers with shares, as in the paper.
+    Two servers and 300 devices run as processes. Some devices never come back, and some are killed
+    and restarted. Then 60 people are counted without servers that hold shares, as in the paper.
     """
     if in_memory:
-        _in_memory(epsilon)
+        _survey_in_memory(epsilon)
     elif page:
-        _your_turn()
+        _survey_with_page()
     else:
-        _over_the_network()
+        _survey_over_network()
 
 
-def _over_the_network() -> None:
-    import time
-    from tempfile import TemporaryDirectory
+def _survey_over_network() -> None:
+    from faircount.cli.show import console, spinner
+    from faircount.demo.scenarios import PEERS_SURVEY, SERVERS_SURVEY
+    from faircount.demo.trial import trial
 
-    from faircount.cli.show import busy, console
-    from faircount.service.demo.scenarios import PEERS_SURVEY, SERVERS_SURVEY
-    from faircount.service.trial import trial
-
-    out, began = console(), time.monotonic()
+    out = console()
+    began = time.monotonic()
     with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
-        out.print("S1 and S2 run: two processes, two databases. Every person has a device with a file of its own.\n")
-        out.print("[bold]300 people, one visit: answer and leave[/bold]")
+        out.print(
+            "The coordinator (S1) and the aggregator (S2) are running: two processes, two "
+            "databases. Every person has a device with a file of its own.\n"
+        )
+        out.print("[bold]300 people visit once: they answer and leave[/bold]")
         _play(out, running, SERVERS_SURVEY, "cities")
         out.print("\n[bold]60 people hold each other's shares: Algorithm 2 of the paper[/bold]")
         _play(out, running, PEERS_SURVEY, "move")
-        with busy("both servers stop ..."):
+        with spinner("stopping both servers ..."):
             running.stop()
-    out.print(f"\nAll of it took {time.monotonic() - began:.0f} seconds.")
-    out.print("A trial: whoever runs both servers can put shares together. faircount serve FOLDER starts your own.")
+    out.print(f"\nAll of this took {time.monotonic() - began:.0f} seconds.")
+    out.print(
+        "This was a trial: whoever runs both servers can combine the shares. Start your own with "
+        "faircount serve FOLDER."
+    )
 
 
-def _your_turn() -> None:
-    """Everybody but one has answered; the last link opens the page."""
-    from tempfile import TemporaryDirectory
-
+def _survey_with_page() -> None:
+    """All simulated people have answered; the link of the last one opens the page."""
     from faircount.cli.show import console
-    from faircount.service.demo.scenarios import prepare
-    from faircount.service.demo.your_turn import YOUR_SURVEY, all_but_one
-    from faircount.service.trial import trial
+    from faircount.demo.scenarios import YOUR_SURVEY, answer_for_all_but_one, prepare
+    from faircount.demo.trial import trial
 
     out = console()
     with TemporaryDirectory(prefix="faircount-demo-") as folder, trial(Path(folder)) as running:
         survey = prepare(running, YOUR_SURVEY, "drinks")
-        link = all_but_one(survey, Path(folder))
+        link = answer_for_all_but_one(survey, Path(folder))
         out.print(
-            f"{survey.params.n_max - 1} made-up people have answered. The last answer is yours, in a browser here:\n"
+            f"{survey.params.n_max - 1} simulated people have answered. The last answer is yours: "
+            "open this link in a browser on this machine.\n"
         )
         click.echo(link)
         click.prompt("\nPress Enter when you have answered", default="", show_default=False)
-        survey.servers.wish(survey.params, "close", state="submitting")
-        _result(out, survey)
+        # Closed by the owner: nobody wants to wait for the deadline of a demonstration.
+        survey.servers.request(survey.params, "close", state="submitting")
+        _show_result(out, survey)
         click.prompt(
-            "\nThe page shows the result too. Press Enter to stop both servers", default="", show_default=False
+            "\nThe page shows the result, too. Press Enter to stop both servers",
+            default="",
+            show_default=False,
         )
 
 
 def _play(out: "Console", running: "Trial", scenario: "Scenario", name: str) -> None:
-    from faircount.cli.show import busy, progress
-    from faircount.service.demo.scenarios import people_of, prepare
-    from faircount.service.demo.stage import play
+    import numpy as np
 
-    with busy("the owner plans, invites and opens ..."):
+    from faircount.cli.show import progress_bar, spinner
+    from faircount.demo.scenarios import people_of, prepare
+    from faircount.demo.stage import play
+
+    with spinner("the owner plans the survey, invites people and opens it ..."):
         survey = prepare(running, scenario, name)
     _announce(out, survey, scenario)
-    with progress("people have come", scenario.wishes.users) as done:
-        played = play(running, survey, people_of(survey, scenario), scenario, lambda now: done(now["users"]))
-    s1 = " and S1" if scenario.kills_s1 else ""
-    out.print(f"Killed on the way and started again: {scenario.kills} of {scenario.crowds} processes with devices{s1}.")
-    stages = ", ".join(f"{count} {stage}" for stage, count in sorted(played.stages.items(), key=lambda each: -each[1]))
-    out.print(f"What the devices know at the end: {stages}.\n")
-    _result(out, survey, [played.counted[str(item)] for item in survey.params.mechanism.domain.labels])
+    people = people_of(survey, scenario)
+    with progress_bar("people have answered", scenario.requirements.users) as update:
+        played = play(running, survey, people, scenario, lambda status: update(status["users"]))
+    coordinator = " and the coordinator" if scenario.kills_coordinator else ""
+    out.print(
+        f"Killed and restarted on the way: {scenario.kills} of {scenario.crowds} processes with "
+        f"devices{coordinator}."
+    )
+    stages = []
+    for stage, count in sorted(played.stages.items(), key=lambda entry: -entry[1]):
+        stages.append(f"{count} {stage}")
+    out.print(f"What the devices know at the end: {', '.join(stages)}.\n")
+    labels = survey.params.mechanism.domain.labels
+    counts = np.array([played.counted[str(item)] for item in labels])
+    _show_result(out, survey, counts / counts.sum())
 
 
 def _announce(out: "Console", survey: "Survey", scenario: "Scenario") -> None:
-    from faircount.accounting.guarantee import delta_in_words
+    from faircount.accounting.guarantee import format_delta
 
-    params, visits = survey.params, len(survey.params.topology.phases)
-    comes = "once" if visits == 1 else f"{visits} times"
-    liars = f", {scenario.lies} lies (fifty votes for one city, minus 49 for another)" if scenario.lies else ""
+    params = survey.params
+    visits = len(params.topology.phases)
+    times = "once" if visits == 1 else f"{visits} times"
+    dishonest = ""
+    if scenario.malicious:
+        dishonest = (
+            f", {scenario.malicious} is dishonest (it sends fifty votes for one city, minus 49 for "
+            "another)"
+        )
+    floor = ""
+    if params.mechanism.floor:
+        floor = (
+            f", if at least {params.mechanism.floor} other people are known to choose each answer "
+            "(its floor)"
+        )
     out.print(
-        f"{params.question} {params.n_max} are invited and come {comes}; {scenario.vanish} vanish at some moment"
-        f"{liars}. No result with fewer than {params.minimum}. {params.mechanism.name} in {params.topology} promises "
-        f"epsilon {params.epsilon:g} and delta {delta_in_words(params.delta)}{_floor(params.mechanism.floor)}.",
+        f"{params.question} {params.n_max} are invited and visit {times}; {scenario.leaving} drop "
+        f"out at some moment{dishonest}. There is no result with fewer than {params.minimum}. "
+        f"{params.mechanism.name} in {params.topology} promises epsilon {params.epsilon:g} and "
+        f"delta {format_delta(params.delta)}{floor}.",
         markup=False,
     )
 
 
-def _floor(holders: int) -> str:
-    """What the promise rests on, in words; nothing where it rests on nothing that is known of the answers."""
-    return f", if it is known for sure that every answer has {holders} other holders: its floor" if holders else ""
-
-
-def _result(out: "Console", survey: "Survey", truth: list[int] | None = None) -> None:
-    import numpy as np
-
-    from faircount.cli.show import bars
+def _show_result(
+    out: "Console", survey: "Survey", truth: "NDArray[np.float64] | None" = None
+) -> None:
+    from faircount.cli.show import print_bars
+    from faircount.protocol.survey.endings import describe_abort
     from faircount.protocol.wire.messages import Aborted
 
-    found = survey.result(wait=True)
-    if isinstance(found, Aborted):
-        out.print(f"No result: {found.reason.decode(errors='replace')}", markup=False)
+    result = survey.result(wait=True)
+    if isinstance(result, Aborted):
+        out.print(f"No result: {describe_abort(result)}", markup=False)
         return
-    bars(out, found, truth=None if truth is None else np.array(truth) / sum(truth))
-    known = "" if truth is None else " The truth is theirs, known here because they are made up."
-    out.print(f"\n{found.included} people are counted.{known}")
-    if found.validity is not None and found.validity.proven:
-        out.print(f"Reports: {found.validity}", markup=False)
-    out.print(f"Privacy: {found.guarantee}.", markup=False)
+    print_bars(out, result, truth=truth)
+    source = "" if truth is None else " The truth is known here because they are simulated."
+    out.print(f"\n{result.included} people are counted.{source}")
+    if result.validity is not None and result.validity.proven:
+        out.print(f"Reports: {result.validity}", markup=False)
+    out.print(f"Privacy: {result.guarantee}.", markup=False)
 
 
-def _in_memory(epsilon: float) -> None:
-    """800 users in this process."""
+def _survey_in_memory(epsilon: float) -> None:
     import numpy as np
 
     import faircount as fc
-    from faircount.cli.show import bars, console, notes
-    from faircount.estimation.presentation import AGAIN
+    from faircount.cli.show import console, print_bars, print_notes
+    from faircount.estimation.presentation import REPETITION
     from faircount.planning.question import cautions
 
     cities = list(CITIES)
+    # The order of the answers is fixed, so that only the noise differs between two calls.
     answers = np.random.default_rng(7).permutation(np.repeat(cities, list(CITIES.values())))
     truth = np.array(list(CITIES.values())) / answers.size
-    ours, local = fc.Laplace(items=cities, epsilon=epsilon), fc.OUE(items=cities, epsilon=epsilon)
+    # Both mechanisms are made first, so that a wrong epsilon is refused before anything is shown.
+    distributed = fc.Laplace(items=cities, epsilon=epsilon)
+    local = fc.OUE(items=cities, epsilon=epsilon)
     out = console()
     out.print(
-        f"A company asks {answers.size} users for their city. Nobody sees an answer; no single server is trusted.\n"
+        f"A company asks {answers.size} users for their city. Nobody sees an answer, and no single "
+        "server is trusted.\n"
     )
-    with out.status("every user adds noise nobody else knows, and splits its row between two servers ..."):
-        result = fc.run(answers, ours)
-    bars(out, result, truth=truth)
+    with out.status("every user adds noise and splits its answer between two servers ..."):
+        result = fc.run(answers, distributed)
+    print_bars(out, result, truth=truth)
     out.print(f"\nPrivacy: {result.guarantee}.")
-    out.print(f"Again: {AGAIN}.")
+    out.print(f"Budget: {REPETITION}.")
     out.print(
-        f"Every answer travelled as two shares over F_{result.facts['modulus']}, each of them random by itself, "
-        "sealed; the servers added them up and opened one sum."
+        f"Every answer travelled as two encrypted shares over F_{result.facts['modulus']}, each of "
+        "them random by itself; the servers added them up and opened one sum."
     )
-    both = (result, fc.run(answers, local))
-    here, there = (float(np.sqrt(np.mean((each.estimates - truth) ** 2))) for each in both)
+    distributed_error = np.sqrt(np.mean((result.estimates - truth) ** 2))
+    local_error = np.sqrt(np.mean((fc.run(answers, local).estimates - truth) ** 2))
     out.print(
-        f"Root mean squared error: {here:.4f} here, {there:.4f} with local differential privacy (OUE) at the same "
-        f"epsilon on the same users."
+        f"Root mean squared error: {distributed_error:.4f} here, {local_error:.4f} with local "
+        "differential privacy (OUE) at the same epsilon on the same users."
     )
-    notes(out, cautions(epsilon))
+    print_notes(out, cautions(epsilon))

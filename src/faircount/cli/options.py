@@ -1,41 +1,65 @@
-"""What options of several commands share, so that the same option means the same everywhere."""
+"""Options that several commands share, so that the same option means the same everywhere."""
 
+import csv
 import re
 from pathlib import Path
-from typing import Any
 
 import click
 
 from faircount.core.errors import ParameterError
 
+# Whether a file exists is checked by the commands themselves, which can say what the file is for.
 FILE = click.Path(dir_okay=False, path_type=Path)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-DELTA = "Probability with which more than epsilon may be lost"
+FOLDER = click.Path(file_okay=False, path_type=Path)
+SURVEY_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
+)
+CERTIFICATES = click.option(
+    "--certificates",
+    metavar="FILE",
+    help="Certificates to trust, for a server whose certificate is signed by a private authority.",
+)
+
+# Texts that several commands use for the same option.
+DELTA = "Probability that the privacy loss exceeds epsilon"
+FLOOR = "Minimum number of other people known to choose each item"
+COLLUDING = "Share of the users who may collude; at least one always counts as an insider"
+
+_SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def listed(option: str, given: str) -> list[str]:
-    """Entries between commas, in quotes where an entry has a comma itself, or the lines of @FILE."""
-    import csv
+def parse_list(option: str, example: str, given: str) -> list[str]:
+    """The entries of an option: separated by commas, or the lines of @FILE.
 
-    from faircount.analysis.prepare import lines_of
+    An entry that contains a comma is written in double quotes.
+    """
+    from faircount.analysis.prepare import read_lines
 
     try:
-        entries = lines_of(Path(given[1:])) if given.startswith("@") else next(csv.reader([given], **_QUOTED), [])
+        # The sign that curl uses for files; a list of items rarely begins with it.
+        if given.startswith("@"):
+            entries = read_lines(Path(given[1:]))
+        else:
+            entries = next(csv.reader([given], skipinitialspace=True, strict=True), [])
     except csv.Error:
-        raise ParameterError(f"{option.split()[0]}: a quote is opened and not closed") from None
-    found = [each.strip() for each in entries if each.strip()]
+        raise ParameterError(f"{option}: a quote is opened and not closed") from None
+    found = [entry.strip() for entry in entries if entry.strip()]
     if not found:
-        raise ParameterError(f"{option.split()[0]} lists nothing: write {option}, or name a file with one entry a line")
+        raise ParameterError(
+            f"{option} lists nothing: write {option} {example}, or name a file with one entry a "
+            "line"
+        )
     return found
 
 
-_QUOTED: dict[str, Any] = {"skipinitialspace": True, "strict": True}
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds(option: str, given: str) -> int:
-    """A time such as 90s, 30m, 12h or 3d, in seconds."""
+def parse_duration(option: str, given: str) -> int:
+    """Seconds of a duration such as 90s, 30m, 12h or 3d."""
+    # Six digits at most: a longer number is a typing error.
     found = re.fullmatch(r"(\d{1,6})([smhd])", given.strip().lower())
     if found is None or not int(found[1]):
-        raise ParameterError(f"{option} takes a time such as 90s, 30m, 12h or 3d, not {given!r:.40}")
-    return int(found[1]) * _SECONDS[found[2]]
+        raise ParameterError(
+            f"{option} takes a time such as 90s, 30m, 12h or 3d, not {given!r:.40}"
+        )
+    return int(found[1]) * _SECONDS_PER_UNIT[found[2]]

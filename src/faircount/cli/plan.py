@@ -1,16 +1,15 @@
-"""`faircount plan`: what is possible with so many users."""
+"""`faircount plan`: compare the mechanisms for a survey and recommend one."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, FILE, JSON
+from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON
 from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
 
     from faircount.planning.completion import Ending
@@ -19,89 +18,147 @@ if TYPE_CHECKING:
     from faircount.planning.option import Option
     from faircount.planning.plan import Plan
 
-DO_NOT_RUN = 3
-"""Exit code of a plan that says not to run it."""
+DO_NOT_RUN = 3  # exit code of a plan that advises against the survey
+
+# Chances beyond these are not printed digit by digit.
+ALMOST_CERTAIN = 0.9999
+ALMOST_IMPOSSIBLE = 1e-4
+
+# The columns of the table, and what each of them shows.
+COLUMNS = {
+    "mechanism": "the name to use with `faircount run --mechanism`",
+    "topology": "how shares travel; second line: the same mechanism with two servers; -: no shares",
+    "95% error": "19 of 20 estimates of an average item are closer, as a share of the users",
+    "std. error": "standard error of an average item",
+    "users": "the fewest users who reach the target error",
+    "bytes": "what a user sends in total",
+    "visits": "how often a user's device must be online",
+    "parameters": "what it runs with; `faircount privacy` computes what they guarantee",
+}
+
+# The parameters that differ between mechanisms; the others are in the first line and in the JSON.
+PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 
 
 @click.command()
+# The survey and its budget. Users and epsilon are not required by click, because --groups-file
+# replaces them.
 @click.option("--users", type=int, help="Number of users who will be asked.")
 @click.option(
     "--response-rate",
     type=float,
-    help="Share of these users who will answer: the plan is made for them alone; all of them, unless given.",
+    help="Share of these users who will respond; the plan is made for them alone.  [default: 1]",
 )
-@click.option("--items", type=int, required=True, help="Number of items that the question offers.")
+@click.option("--items", type=int, required=True, help="Number of items to choose from.")
 @click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}, over all releases together.")
+@click.option(
+    "--delta",
+    type=float,
+    default=1e-6,
+    show_default=True,
+    help=f"{DELTA}, over all releases together.",
+)
+# What is known about the users. None of it can be checked, so the plan repeats it with its verdict.
 @click.option(
     "--floor",
     default=0,
     show_default=True,
-    help="Other holders that every item has for sure: public knowledge, never looked up in the answers.",
+    help=f"{FLOOR}. This must be public knowledge; never look it up in the answers.",
 )
-@click.option("--releases", default=1, show_default=True, help="Results to be published about the same users.")
-@click.option("--dropout", default=0.0, show_default=True, help="Share of the users who may vanish half-way.")
 @click.option(
-    "--colluding",
+    "--releases",
+    default=1,
+    show_default=True,
+    help="Number of results to be published about the same users.",
+)
+@click.option(
+    "--dropout",
     default=0.0,
     show_default=True,
-    help="Share of the users who may pool what they know; at least one user is always counted as such an insider.",
+    help="Share of the users who may drop out during the survey.",
 )
+@click.option("--colluding", default=0.0, show_default=True, help=f"{COLLUDING}.")
 @click.option(
     "--loss",
     type=float,
-    help="Probability that a user misses a visit: shows which topologies end; 0.05 with --dropout, unless given.",
+    help="Probability that a user misses a visit. Shows how likely each topology completes.  "
+    "[default: 0.05 with --dropout]",
 )
 @click.option(
     "--groups-file",
-    "groups",
     type=FILE,
-    help="CSV with columns group, users, epsilon: groups with their own privacy level, instead of --users, --epsilon.",
+    help="Plan for groups with their own privacy levels: a CSV file with columns group, users, "
+    "epsilon, instead of --users and --epsilon.",
 )
-@click.option("--groups", "old_groups", type=FILE, hidden=True, help="The name of --groups-file until 0.1.")
 @click.option(
-    "--liars", is_flag=True, help="Clients may lie: recommend only what counts reports proven to be one vote."
+    "--malicious-clients",
+    is_flag=True,
+    help="Recommend only mechanisms that stop dishonest participants from skewing the result.",
 )
-@click.option("--target-error", type=float, help="Wanted 95% half-width, as a share: shows the fewest users it takes.")
-@click.option("--all", "with_all", is_flag=True, help="Show also the mechanisms that cannot be used, and why not.")
-@click.option("--plot", type=FILE, help="Draw error against users (PNG or SVG).")
+# What to compute and show in addition.
+@click.option(
+    "--target-error",
+    type=float,
+    help="Wanted 95% error, as a share. Shows how many users each mechanism needs for it.",
+)
+@click.option(
+    "--all",
+    "with_all",
+    is_flag=True,
+    help="Also list the mechanisms that cannot be used, and why.",
+)
+@click.option("--plot", type=FILE, help="Draw error against number of users (PNG or SVG).")
 @JSON
 def plan(
     users: int | None,
     epsilon: float | None,
-    groups: Path | None,
+    groups_file: Path | None,
     plot: Path | None,
     with_all: bool,
     as_json: bool,
-    **known: Any,
+    **options: Any,
 ) -> None:
-    """Compare every mechanism at one exact privacy budget, and recommend one.
+    """Compare every mechanism at the same privacy budget, and recommend one.
 
-    Errors are shares of the users, for an average item: privacy noise alone. The exit code is 3 where the plan says not
-    to run it.
+    Errors are shares of the users, for an average item, and come from privacy noise alone. The exit
+    code is 3 if the plan advises against the survey.
     """
-    from faircount.cli.deliver import Targets
-    from faircount.cli.show import busy, console, print_json
-
-    former = known.pop("old_groups")
-    groups = groups or former  # until 0.1 the file had the name that is a column in run
-    if groups is not None:
-        given = {"--users": users, "--epsilon": epsilon, "--plot": plot}
-        given |= {"--loss": known.pop("loss"), "--target-error": known.pop("target_error")}
-        strange = [name for name, value in given.items() if value is not None]
-        if strange:
+    # Groups bring their own sizes and epsilons. Loss and target error have no meaning for a
+    # weighted sum of several surveys.
+    if groups_file is not None:
+        conflicting = {
+            "--users": users,
+            "--epsilon": epsilon,
+            "--plot": plot,
+            "--loss": options.pop("loss"),
+            "--target-error": options.pop("target_error"),
+        }
+        given = [name for name, value in conflicting.items() if value is not None]
+        if given:
             raise ParameterError(
-                f"--groups-file brings the users and epsilons and compares weights: leave {', '.join(strange)} out"
+                "--groups-file brings the users and epsilons and compares weights: leave "
+                f"{', '.join(given)} out"
             )
-        _groups(groups, as_json, known)
-        return
-    if users is None or epsilon is None:
+        worthwhile = _plan_groups(groups_file, as_json, options)
+    elif users is None or epsilon is None:
         raise ParameterError("give --users and --epsilon, or a file of groups with --groups-file")
-    from faircount.planning.plan import plan as make
+    else:
+        options |= {"users": users, "epsilon": epsilon}
+        worthwhile = _plan_survey(options, plot, with_all, as_json)
+    if not worthwhile:
+        raise click.exceptions.Exit(DO_NOT_RUN)
 
+
+def _plan_survey(options: dict[str, Any], plot: Path | None, with_all: bool, as_json: bool) -> bool:
+    """Plan one survey; whether it is worth running."""
+    from faircount.cli.deliver import Targets
+    from faircount.cli.show import console, print_json, spinner
+    from faircount.planning.plan import plan as make_plan
+
+    # A wrong file name is reported before the mechanisms are compared, which takes seconds.
     Targets(plot=plot).check()
-    with busy("every mechanism at the same privacy ..."):
-        made = make(users, known.pop("items"), epsilon, known.pop("delta"), **known)
+    with spinner("comparing every mechanism at the same privacy ..."):
+        made = make_plan(**options)
     if plot is not None:
         from faircount.planning.drawing import plan_file
 
@@ -112,180 +169,230 @@ def plan(
         _show(console(), made, with_all)
         if plot is not None:
             console().print(f"\nWritten to {plot}", soft_wrap=True)
-    if not made.worthwhile:
-        raise click.exceptions.Exit(DO_NOT_RUN)
+    return made.worthwhile
 
 
 def _show(out: "Console", made: "Plan", with_all: bool) -> None:
-    from faircount.cli.show import notes
+    from faircount.cli.show import print_notes
 
-    asked = made.question
-    several = f"all {asked.releases} releases together" if asked.releases > 1 else "one release"
-    budget = f"epsilon {asked.epsilon:g} and delta {asked.delta:g}"
-    out.print(f"{asked.users_in_words}, {asked.items} items, {budget} for {several}")
-    out.print(_assumed(made) + "\n")
-    out.print(f"[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.\n")
-    out.print(f"{made.otherwise[:1].upper()}{made.otherwise[1:]}.\n", markup=False)
+    question = made.question
+    releases = "one release"
+    if question.releases > 1:
+        releases = f"all {question.releases} releases together"
+    budget = f"epsilon {question.epsilon:g} and delta {question.delta:g}"
+    out.print(f"{question.users_in_words}, {question.items} items, {budget} for {releases}")
+    out.print(_describe_assumptions(made) + "\n")
+    # The recommendation comes before the table: most readers need nothing else.
+    _show_verdict(out, made)
+    out.print()
+    out.print(_capitalize(made.alternative_advice) + ".\n", markup=False)
     if made.recommended is not None:
-        _table(out, made)
-    _said(out, "Conditions", made, lambda o: o.condition if o.sound else None)
-    _said(out, "Does not run in servers", made, lambda o: o.servers.reason if o.servers else None)
-    _cannot(out, made, with_all)
-    _said(out, "Who sees what", made, lambda o: o.cost.sees if o.cost else None)
-    _ends(out, made)
-    if made.room is not None:
-        out.print(f"\n[bold]Room[/bold]: {made.room.words}")
-    if made.bears:
-        out.print(made.bears[0].upper() + made.bears[1:])
-    notes(out, made.notes)
+        _show_table(out, made)
 
-
-def _cannot(out: "Console", made: "Plan", with_all: bool) -> None:
-    """Mechanisms that cannot be used: how many, or with all their reasons."""
-    count = sum(not each.sound for each in made.options)
+    _show_by_text(
+        out,
+        "Conditions",
+        made,
+        lambda option: str(option.condition) if option.sound and option.condition else None,
+    )
+    _show_by_text(
+        out,
+        "Does not run in servers",
+        made,
+        lambda option: option.servers is not None and option.servers.reason,
+    )
+    # By default only counted: the reasons are long, and most readers need one mechanism.
+    unusable = sum(not option.sound for option in made.options)
     if with_all:
-        _said(out, "Cannot meet the budget", made, lambda o: None if o.sound else o.reason)
-    elif count:
-        out.print(f"\n{count} more cannot meet the budget: --all says which, and why.")
-
-
-def _ends(out: "Console", made: "Plan") -> None:
-    """Which ways for the shares to travel bring the survey to its end."""
-    from faircount.cli.show import pairs
-
-    if made.endings and made.loss is not None:
-        needed = f"{made.question.staying:,} of {made.question.users:,} users must stay"
-        out.print(
-            f"\n[bold]Chance to finish[/bold], if each visit is missed with probability {made.loss:.3g} and {needed}"
+        _show_by_text(
+            out, "Cannot meet the budget", made, lambda option: not option.sound and option.reason
         )
-        out.print(pairs((str(each.topology), _chance(each) + each.words) for each in made.endings))
+    elif unusable:
+        out.print(f"\n{unusable} more cannot meet the budget: --all lists them, with reasons.")
+    _show_by_text(
+        out, "Who sees what", made, lambda option: option.cost is not None and option.cost.sees
+    )
+    _show_completion(out, made)
+    if made.dropout_cost is not None:
+        out.print(f"\n{_capitalize(made.dropout_cost.words)}.")
+    if made.tolerated_malicious:
+        out.print(f"{_capitalize(made.tolerated_malicious)}.")
+    print_notes(out, made.notes)
 
 
-def _chance(each: "Ending") -> str:
-    if each.chance is None:
-        return ""
-    if each.chance > 0.9999:
-        return "above 99.99%: "
-    least = "at least " if each.kind == "at least" else ""
-    return f"{least}{each.chance:.2%}: " if each.chance >= 1e-4 else "below 0.01%: "
+def _show_verdict(out: "Console", made: "Plan | GroupsPlan") -> None:
+    title = "Recommendation" if made.worthwhile else "Verdict"
+    out.print(f"[bold]{title}:[/bold] {made.verdict}.")
 
 
-def _assumed(made: "Plan") -> str:
-    asked = made.question
-    who = "1 insider (a participant who reads the result)"
-    insiders = who if asked.insiders == 1 else f"{asked.insiders:,} insiders (participants who pool what they know)"
-    lost = f", {asked.lost:,} may drop out" if asked.lost else ""
-    floor = f"floor {asked.floor:,}" if asked.floor else "no floor"
-    return f"safe against {insiders}{lost}; {floor}; supposed: {made.supposed}"
+def _capitalize(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
-COLUMNS = {
-    "mechanism": "the name that `faircount run --mechanism` takes",
-    "topology": "how the shares travel; second line: servers do it otherwise; -: there are no shares",
-    "95% error": "19 of 20 estimates of an average item are off by no more, as a share of the users",
-    "std. error": "standard error of the same",
-    "users": "the fewest users who reach the wanted error",
-    "bytes": "what a user sends in all",
-    "visits": "how often a user's device must be online",
-    "parameters": "what it runs with; `faircount privacy` states what they guarantee",
-}
-"""Every column of the table, and what it says."""
+def _describe_assumptions(made: "Plan") -> str:
+    question = made.question
+    insiders = "1 insider (a participant who reads the result)"
+    if question.insiders > 1:
+        insiders = f"{question.insiders:,} insiders (participants who pool what they know)"
+    dropouts = f", {question.lost:,} may drop out" if question.lost else ""
+    floor = f"floor {question.floor:,}" if question.floor else "no floor"
+    return f"safe against {insiders}{dropouts}; {floor}; assumes: {made.assumption}"
 
 
-def _table(out: "Console", made: "Plan") -> None:
-    """What can be used, and under it a line for every column."""
-    from faircount.cli.show import grid, pairs
+def _show_table(out: "Console", made: "Plan") -> None:
+    """The mechanisms that can be used, and below them what every column shows."""
+    from faircount.cli.show import make_definitions, make_table
 
     target = made.question.target_error
-    columns = {key: words for key, words in COLUMNS.items() if target or key != "users"}
-    titles = {"users": f"users for ±{100 * (target or 0):g}%"}
-    heads = [titles.get(key, key) for key in columns]
-    rows = [row for each in made.options if each.sound for row in _rows(each, bool(target))]
-    out.print(grid(heads, rows, left=(0, 1, len(heads) - 1)))
+    columns = dict(COLUMNS)
+    heads = list(COLUMNS)
+    if target is None:
+        heads.remove("users")
+        del columns["users"]
+    else:
+        heads[heads.index("users")] = f"users for ±{100 * target:g}%"
+    rows = []
+    for option in made.options:
+        if option.sound:
+            rows += _rows_of(option, with_users=target is not None)
+    out.print(make_table(heads, rows, left=(0, 1, len(heads) - 1)))
     out.print()
-    out.print(pairs(columns.items()))
+    out.print(make_definitions(columns.items()))
 
 
-def _rows(option: "Option", with_users: bool) -> list[list[str]]:
-    """One row, and a second one where it runs otherwise in servers."""
-    needed = [f"{option.users_needed:,}" if option.users_needed else "none found"] if with_users else []
-    spent = option.cost
-    cost = [f"{spent.bytes_sent:,}", str(spent.visits)] if spent else ["", ""]
-    rows = [[option.name, option.topology or "-", *_errors(option), *needed, *cost, _parameters(option.parameters)]]
-    other = option.servers
-    if other is not None and other.mechanism is not None:
-        shown = _parameters(other.mechanism.parameters)
-        rows.append(["", "servers", *_errors(other), *[""] * with_users, f"{other.bytes_sent:,}", "1", shown])
-    return rows
+def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
+    """One row, and a second one if the mechanism has other errors with two servers."""
+    row = [option.name, option.topology or "-", *_format_errors(option)]
+    if with_users:
+        row.append(f"{option.users_needed:,}" if option.users_needed else "none found")
+    if option.cost is None:
+        row += ["", ""]
+    else:
+        row += [f"{option.cost.bytes_sent:,}", str(option.cost.visits)]
+    row.append(_format_parameters(option.parameters))
+
+    servers = option.servers
+    if servers is None or servers.mechanism is None:
+        return [row]
+    # Two servers do not know which place a user has in a roster, so all users draw the same noise
+    # there. That changes errors and parameters of some mechanisms.
+    second = ["", "servers", *_format_errors(servers)]
+    if with_users:
+        second.append("")
+    second += [f"{servers.bytes_sent:,}", "1", _format_parameters(servers.mechanism.parameters)]
+    return [row, second]
 
 
-def _errors(form: "Option | InServers") -> list[str]:
+def _format_errors(form: "Option | InServers") -> list[str]:
     from faircount.planning.option import percent
 
     return [percent(form.half_width_95 or 0, "±"), percent(form.standard_error or 0)]
 
 
-def _parameters(parameters: "Mapping[str, float]") -> str:
-    """Those that differ between the mechanisms; the rest is in the head line and in the JSON."""
-    shown = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
-    return " ".join(f"{key}={parameters[key]:.5g}" for key in shown if key in parameters)
+def _format_parameters(parameters: "Mapping[str, float]") -> str:
+    return " ".join(f"{key}={parameters[key]:.5g}" for key in PARAMETERS if key in parameters)
 
 
-def _said(out: "Console", title: str, made: "Plan", words: Any) -> None:
-    """What mechanisms have in common is said once, with their names in front."""
-    from faircount.cli.show import pairs
+def _show_by_text(
+    out: "Console", title: str, made: "Plan", text_of: "Callable[[Option], str | bool | None]"
+) -> None:
+    """Show a text of the mechanisms; those with the same text share a line."""
+    from faircount.cli.show import make_definitions
 
-    said: dict[str, list[str]] = {}
-    for each in made.options:
-        if words(each):
-            said.setdefault(words(each), []).append(each.name)
-    if said:
+    # Most mechanisms share a condition or a view, and repeating it for each would hide the others.
+    names: dict[str, list[str]] = {}
+    for option in made.options:
+        text = text_of(option)
+        if text:
+            names.setdefault(str(text), []).append(option.name)
+    if names:
         out.print(f"\n[bold]{title}[/bold]")
-        out.print(pairs((", ".join(names), text) for text, names in said.items()))
+        out.print(make_definitions((", ".join(group), text) for text, group in names.items()))
 
 
-def _groups(path: Path, as_json: bool, known: dict[str, Any]) -> None:
+def _show_completion(out: "Console", made: "Plan") -> None:
+    """How likely every topology brings the survey to a result, where users may miss visits."""
+    from faircount.cli.show import make_definitions
+
+    if not made.endings or made.loss is None:
+        return
+    question = made.question
+    out.print(
+        f"\n[bold]Chance to complete[/bold], if each visit is missed with probability "
+        f"{made.loss:.3g} and {question.staying:,} of {question.users:,} users must stay"
+    )
+    out.print(
+        make_definitions(
+            (str(ending.topology), _format_chance(ending) + ending.words) for ending in made.endings
+        )
+    )
+
+
+def _format_chance(ending: "Ending") -> str:
+    if ending.chance is None:
+        return ""
+    if ending.chance > ALMOST_CERTAIN:
+        return "above 99.99%: "
+    if ending.chance < ALMOST_IMPOSSIBLE:
+        return "below 0.01%: "
+    least = "at least " if ending.kind == "at least" else ""
+    return f"{least}{ending.chance:.2%}: "
+
+
+def _plan_groups(path: Path, as_json: bool, options: dict[str, Any]) -> bool:
+    """Plan groups with their own privacy levels; whether they are worth running."""
     from faircount.analysis.read import columns
-    from faircount.cli.show import busy, tell
+    from faircount.cli.show import print_result, spinner
     from faircount.planning.groups import plan_groups
 
-    names, users, epsilons = columns(path, ["group", "users", "epsilon"])
-    if len(set(names)) < len(names):
-        raise ParameterError(f"{path} lists a group twice: one line per group")
-    try:
-        sizes = [(int(str(n)), float(str(e))) for n, e in zip(users, epsilons, strict=True)]
-    except ValueError:
-        raise ParameterError(f"{path}: users must be whole numbers and epsilon numbers") from None
-    groups = dict(zip(map(str, names), sizes, strict=True))
-    with busy("every mechanism in every group ..."):
-        made = plan_groups(groups, known.pop("items"), known.pop("delta"), **known)
-    tell(made, as_json, _show_groups)
-    if not made.worthwhile:
-        raise click.exceptions.Exit(DO_NOT_RUN)
+    groups: dict[str, tuple[int, float]] = {}
+    rows = zip(*columns(path, ["group", "users", "epsilon"]), strict=True)
+    for name, users, epsilon in rows:
+        # Two lines of one group are ambiguous: they could be one group of both sizes, or a typing
+        # error.
+        if str(name) in groups:
+            raise ParameterError(f"{path} lists a group twice: one line per group")
+        try:
+            groups[str(name)] = (int(str(users)), float(str(epsilon)))
+        except ValueError:
+            raise ParameterError(
+                f"{path}: users must be whole numbers and epsilon numbers"
+            ) from None
+    with spinner("comparing every mechanism in every group ..."):
+        made = plan_groups(groups, options.pop("items"), options.pop("delta"), **options)
+    print_result(made, as_json, _show_groups)
+    return made.worthwhile
 
 
 def _show_groups(made: "GroupsPlan") -> None:
-    from faircount.cli.show import console, grid, notes
+    from faircount.cli.show import console, make_table, print_notes
     from faircount.planning.option import percent
 
-    out, rows = console(), []
-    for name, each in made.plans.items():
-        best, asked = each.recommended, each.question
-        if best is not None:
-            error = percent(best.standard_error or 0)
-            rows.append(
-                [name, f"{asked.users:,}", f"{asked.epsilon:g}", best.name, error, _parameters(best.parameters)]
-            )
-    out.print(grid(["group", "users", "epsilon", "mechanism", "std. error", "parameters"], rows, left=(0, 3, 5)))
+    out = console()
+    rows = []
+    for name, group in made.plans.items():
+        best = group.recommended
+        # A group without a sound mechanism is named in the verdict.
+        if best is None:
+            continue
+        size = [f"{group.question.users:,}", f"{group.question.epsilon:g}"]
+        error = percent(best.standard_error or 0)
+        rows.append([name, *size, best.name, error, _format_parameters(best.parameters)])
+    heads = ["group", "users", "epsilon", "mechanism", "std. error", "parameters"]
+    out.print(make_table(heads, rows, left=(0, 3, 5)))
+
     out.print("\n[bold]All groups together[/bold], errors against the frequencies of all users")
-    ways = [
-        [name, percent(way.standard_error), percent(way.noise_error), " ".join(f"{w:.3f}" for w in way.weights)]
-        for name, way in made.combined.items()
-    ]
-    out.print(grid(["weights", "std. error", "noise alone", "of the groups, in the order above"], ways, left=(0, 3)))
+    rows = []
+    for name, way in made.combined.items():
+        weights = " ".join(f"{weight:.3f}" for weight in way.weights)
+        rows.append([name, percent(way.standard_error), percent(way.noise_error), weights])
+    heads = ["weights", "std. error", "noise alone", "of the groups, in the order above"]
+    out.print(make_table(heads, rows, left=(0, 3)))
     out.print(
-        "uwa: by size; vwa: by noise variance (the paper's); total: by total variance; cpa: one survey of all users at "
-        "the smallest epsilon. Which group a user is in is public. Equally frequent items are assumed."
+        "uwa: by size; vwa: by noise variance (the paper's); total: by total variance; cpa: one "
+        "survey of all users at the smallest epsilon. Which group a user is in is public. Equally "
+        "frequent items are assumed."
     )
-    notes(out, made.notes)
-    out.print(f"\n[bold]{'Recommendation' if made.worthwhile else 'Verdict'}:[/bold] {made.verdict}.")
+    print_notes(out, made.notes)
+    out.print()
+    _show_verdict(out, made)

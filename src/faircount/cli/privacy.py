@@ -1,41 +1,76 @@
-"""`faircount privacy`: the exact guarantee of given parameters, with what the paper prints beside it."""
+"""`faircount privacy`: compute the exact guarantee of given parameters."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, JSON
+from faircount.cli.options import DELTA, FLOOR, JSON
 from faircount.mechanisms.registry import names
 
 if TYPE_CHECKING:
     from faircount.planning.statement import Statement
 
-MECHANISMS = (*names(), "gaussian")  # continuous noise is no mechanism of ours, but the paper compares with it
+# Continuous Gaussian noise is no mechanism of ours, but the paper compares with it.
+MECHANISMS = (*names(), "gaussian")
+
+# How the further figures of a mechanism are called in the output.
+LABELS = {
+    "delta_one_more_insider": "delta, 1 insider more",
+    "s1_epsilon": "epsilon of the coordinator, sets alone",
+    "s1_epsilon_paper": "the same in the paper",
+    "s1_delta": "delta of the coordinator, with the result",
+    "s2_delta": "delta of the aggregator, at most",
+    "reader_delta": "delta of a reader",
+    "theorem1_delta": "paper, Theorem 1: delta",
+    "theorem2_delta": "paper, Theorem 2: delta",
+    "classical_sigma": "paper, sigma for the same",
+    "printed_share_delta": "paper, delta of its shares",
+    "epsilon_each": "epsilon of each release",
+}
 
 
 @click.command()
 @click.argument("mechanism", type=click.Choice(MECHANISMS), metavar="MECHANISM")
+# Which options go with which mechanism is listed in the help and checked by the report.
 @click.option(
     "--epsilon",
     type=float,
-    help="Privacy loss; delta is computed. Of laplace, dpdg and local ones: what they are made for.",
+    help="Compute delta for this epsilon. laplace, dpdg and local mechanisms are built for it.",
 )
-@click.option("--delta", type=float, help=f"{DELTA}, instead of --epsilon; epsilon is computed.")
+@click.option("--delta", type=float, help=f"{DELTA}. Without --epsilon, epsilon is computed.")
 @click.option("--p", type=float, help="Sampling probability (dpds, tss).")
-@click.option("--floor", type=int, help="k of the formula: holders of every item besides the user in question.")
-@click.option("--users", type=int, help="Number of users; with --items it brings the paper's bounds for dpds.")
+@click.option("--floor", type=int, help=f"{FLOOR}: k of the paper's formulas.")
+@click.option(
+    "--users", type=int, help="Number of users; with --items shows the paper's bounds for dpds."
+)
 @click.option("--items", type=int, help="Number of items.")
-@click.option("--decoys", type=int, help="Fair coins per item that the adversary knows nothing about.")
+@click.option(
+    "--decoys", type=int, help="Fair coins per item that the adversary knows nothing about."
+)
 @click.option("--sigma", type=float, help="Standard deviation of the Gaussian noise on a count.")
 @click.option("--alpha", type=float, help="Share of the items that a user reports (tss).")
-@click.option("--gamma", type=float, help="How much likelier a reported set holds the own item (tss).  [default: 1]")
+@click.option(
+    "--gamma",
+    type=float,
+    help="How much likelier a reported set contains the user's own item (tss).  [default: 1]",
+)
 @click.option(
     "--insiders",
     type=int,
-    help="Colluding participants, taken off the floor or the noise.  [default: 0 for dpds, 1 for laplace and dpdg]",
+    help="Colluding participants, whose noise or presence does not count.  [default: 0 for dpds, 1 "
+    "for laplace and dpdg]",
 )
-@click.option("--dropouts", type=int, help="Users who may vanish, taken off the floor or the noise.  [default: 0]")
-@click.option("--releases", default=1, show_default=True, help="Releases to the same users, composed.")
+@click.option(
+    "--dropouts",
+    type=int,
+    help="Users who may drop out, whose noise or presence does not count.  [default: 0]",
+)
+@click.option(
+    "--releases",
+    default=1,
+    show_default=True,
+    help="Number of results about the same users, composed.",
+)
 @JSON
 def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
     """Compute the exact guarantee of MECHANISM with given parameters.
@@ -55,50 +90,65 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
     grr, oue        --epsilon [--delta] [--items]
     duchi, pm       --epsilon [--delta]
     """
-    from faircount.cli.show import tell
-    from faircount.planning.privacy_report import statement
+    from faircount.cli.show import print_result
+    from faircount.planning.privacy_report import privacy as compute_privacy
 
-    made = statement(mechanism, **{name: value for name, value in given.items() if value is not None})
-    tell(made, as_json, _show)
+    # The report itself refuses parameters that a mechanism does not have, so only given ones are
+    # passed on.
+    parameters = {name: value for name, value in given.items() if value is not None}
+    print_result(compute_privacy(mechanism, **parameters), as_json, _show)
 
 
 def _show(made: "Statement") -> None:
     from faircount.accounting.guarantee import Guarantee, Relation
-    from faircount.cli.show import console, notes, number, pairs, promise
+    from faircount.cli.show import console, describe_guarantee, make_definitions, print_notes
 
     out = console()
+    # tss without epsilon and delta has figures for the coordinator alone, and no guarantee to
+    # state.
     if made.epsilon is not None and made.delta is not None:
-        said = Guarantee(made.epsilon, made.delta, Relation.REPLACE_ONE, made.adversary, made.condition)
-        several = f"{made.releases} releases of {made.mechanism}" if made.releases > 1 else made.mechanism
-        out.print(f"{several}: {promise(said)}\n", markup=False)
-    rows = [("epsilon", number(made.epsilon)), ("delta", _delta(made.delta))]
-    rows.append(("delta, zero-out", _delta(made.delta_zero_out)))
-    rows += [(WORDS.get(name, name), number(value)) for name, value in (*made.more.items(), *made.paper.items())]
-    out.print(pairs(row for row in rows if row[1] != "-"))
+        guarantee = Guarantee(
+            made.epsilon, made.delta, Relation.REPLACE_ONE, made.adversary, made.condition
+        )
+        subject = made.mechanism
+        if made.releases > 1:
+            subject = f"{made.releases} releases of {made.mechanism}"
+        out.print(f"{subject}: {describe_guarantee(guarantee)}\n", markup=False)
+
+    out.print(make_definitions(_figures_of(made)))
+    # The coordinator sees the sets of items and the result. What it learns from both together
+    # depends on the
+    # number of items.
     if "s1_delta" in made.more and made.more["s1_delta"] is None:
-        out.print("\nS1 also reads the result: give --items and --epsilon (or --delta) for what it learns from both.")
-    notes(out, made.notes)
-    bounds = [made.paper.get(name) for name in ("theorem1_delta", "theorem2_delta")]
-    if any(bound is not None and made.delta is not None and bound < made.delta for bound in bounds):
-        out.print("\nThe paper's bound does not hold here: the exact delta is larger (docs/errata.md).")
+        out.print(
+            "\nS1 also reads the result: give --items and --epsilon (or --delta) to see what it "
+            "learns from both."
+        )
+    print_notes(out, made.notes)
+    # The theorems print bounds on delta. One below the exact delta is an error of the paper.
+    for name in ("theorem1_delta", "theorem2_delta"):
+        bound = made.paper.get(name)
+        if bound is not None and made.delta is not None and bound < made.delta:
+            out.print(
+                "\nThe paper's bound does not hold here: the exact delta is larger "
+                "(docs/explanation/errata.md)."
+            )
+            break
 
 
-def _delta(value: float | None) -> str:
-    from faircount.accounting.guarantee import delta_in_words
+def _figures_of(made: "Statement") -> list[tuple[str, str]]:
+    """The figures that are known, with their labels."""
+    from faircount.accounting.guarantee import format_delta
+    from faircount.cli.show import format_number
 
-    return "-" if value is None else delta_in_words(value, 4)
-
-
-WORDS = {
-    "delta_one_more_insider": "delta, 1 insider more",
-    "s1_epsilon": "epsilon of S1, sets alone",
-    "s1_epsilon_paper": "the same in the paper",
-    "s1_delta": "delta of S1, with the result",
-    "s2_delta": "delta of S2, at most",
-    "reader_delta": "delta of a reader",
-    "theorem1_delta": "paper, Theorem 1: delta",
-    "theorem2_delta": "paper, Theorem 2: delta",
-    "classical_sigma": "paper, sigma for the same",
-    "printed_share_delta": "paper, delta of its shares",
-    "epsilon_each": "epsilon of each release",
-}
+    rows = []
+    if made.epsilon is not None:
+        rows.append(("epsilon", format_number(made.epsilon)))
+    if made.delta is not None:
+        rows.append(("delta", format_delta(made.delta, 4)))
+    if made.delta_zero_out is not None:
+        rows.append(("delta, zero-out", format_delta(made.delta_zero_out, 4)))
+    for name, value in {**made.more, **made.paper}.items():
+        if value is not None:
+            rows.append((LABELS.get(name, name), format_number(value)))
+    return rows

@@ -1,4 +1,4 @@
-"""`faircount reproduce`: the figures and tables of the paper, made again."""
+"""`faircount reproduce`: the figures and tables of the paper, run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from faircount.core.errors import ContradictionError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from faircount.sweep.sweep import Progress
+    from faircount.reproduction.sweep.sweep import Progress
 
 WHICH = ("all", "fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2")
 
-QUIET_SECONDS = 10.0
-"""Where there is no terminal, a line of progress is printed at most this often."""
+# Without a terminal, progress is printed at most this often, so that log files stay short.
+SECONDS_BETWEEN_LINES = 10.0
 
 
 @click.command()
@@ -28,7 +28,7 @@ QUIET_SECONDS = 10.0
     type=click.IntRange(min=2),
     default=20,
     show_default=True,
-    help="Runs of every point; at most 20 where every user acts.",
+    help="Runs of every point; at most 20 where every user is simulated.",
 )
 @click.option(
     "--out",
@@ -40,32 +40,43 @@ QUIET_SECONDS = 10.0
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with the original files, plain or .gz: loc-gowalla_totalCheckins.txt, census-income.data and "
-    ".test. Without it, built-in counts of parts of them are used.",
+    help="Directory with the original files, plain or .gz: loc-gowalla_totalCheckins.txt, "
+    "census-income.data and .test. Without it, built-in counts of parts of them are used.",
 )
 @click.option(
-    "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who does the work."
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Run on this machine or on a Dask cluster.",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="Address of a running Dask scheduler, such as tcp://10.0.0.5:8786."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Address of a running Dask scheduler, such as tcp://10.0.0.5:8786.",
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Number of processes started here.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same numbers, on any engine."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Same seed, same numbers, on any engine.",
 )
 def reproduce(which: str, out: Path, **given: Any) -> None:
-    """Make the paper's figures and tables again: pictures, data as CSV, and one report to read beside the paper.
+    """Run the paper's figures and tables again: pictures, CSV files, and one report to read.
 
-    An interrupted run goes on where it stopped when it is started again with the same arguments. The exit
-    code is 1 when the runs contradict the theory; the report then shows where.
+    An interrupted run continues when it is started again with the same arguments. The exit code is
+    1 when the runs contradict the theory; the report then shows where.
     """
     from faircount.cli.show import console
-    from faircount.experiments.report.reproduce import reproduce as make_report
+    from faircount.reproduction.report.reproduce import reproduce as write_report
 
     screen = console()
+    show_progress = _show_bar if screen.is_terminal else _show_lines
     try:
-        with _bar(screen, which) if screen.is_terminal else _lines(screen, which) as progress:
-            make_report(which=which, out=out, progress=progress, **given)
+        with show_progress(screen, which) as progress:
+            write_report(which=which, out=out, progress=progress, **given)
     except ContradictionError as error:
         raise ContradictedError(str(error)) from error
     screen.print(f"Written to {out}: open {out / 'report.html'}")
@@ -78,32 +89,34 @@ class ContradictedError(PlainError):
 
 
 @contextmanager
-def _bar(screen: "Console", which: str) -> Iterator["Progress"]:
-    """A bar of the work done, with the time left."""
+def _show_bar(screen: "Console", which: str) -> Iterator["Progress"]:
+    """A progress bar with the elapsed and the remaining time."""
     from rich.progress import Progress, TimeElapsedColumn
 
-    *columns, left = Progress.get_default_columns()
-    with Progress(*columns, TimeElapsedColumn(), left, console=screen) as display:
+    *columns, remaining = Progress.get_default_columns()
+    with Progress(*columns, TimeElapsedColumn(), remaining, console=screen) as display:
         line = display.add_task(which, total=None)
         yield lambda done, total: display.update(line, completed=done, total=total)
 
 
 @contextmanager
-def _lines(screen: "Console", which: str) -> Iterator["Progress"]:
+def _show_lines(screen: "Console", which: str) -> Iterator["Progress"]:
     """Without a terminal: a line now and then, and one at the end of the runs."""
     from time import monotonic
 
     started = monotonic()
-    printed = started
+    last_printed = started
 
     def show(done: float, total: float) -> None:
-        nonlocal printed
+        nonlocal last_printed
         now = monotonic()
-        if done < total and now - printed < QUIET_SECONDS:
+        if done >= total:
+            screen.print(f"{which}: runs done, drawing")
             return
-        printed = now
-        left = (now - started) * (total - done) / done
-        state = f"{done / total:.0%} of the runs, {left:.0f} s left" if done < total else "runs done, drawing"
-        screen.print(f"{which}: {state}")
+        if now - last_printed < SECONDS_BETWEEN_LINES:
+            return
+        last_printed = now
+        remaining = (now - started) * (total - done) / done
+        screen.print(f"{which}: {done / total:.0%} of the runs, {remaining:.0f} s left")
 
     yield show

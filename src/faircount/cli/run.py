@@ -1,11 +1,11 @@
-"""`faircount run`: a private histogram out of a table."""
+"""`faircount run`: estimate a private histogram of a column of a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, FILE, JSON, listed
+from faircount.cli.options import COLLUDING, DELTA, FILE, FLOOR, JSON, parse_list
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.mechanisms.registry import frequency_names
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from faircount.analysis.ledger_file import Account
 
 MECHANISMS = ("auto", *frequency_names())
+RULE = click.Choice(["refuse", "drop", "other"])
 
 
 @click.command()
 @click.argument("table", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+# What is estimated, and at which privacy.
 @click.option("--column", required=True, help="Column that holds the answers, one per row.")
-@click.option("--epsilon", type=float, help="Privacy loss of the release; with --groups every level has its own.")
+@click.option(
+    "--epsilon", type=float, help="Privacy loss of the release; with --groups use --levels."
+)
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
     "--mechanism",
@@ -30,73 +34,102 @@ MECHANISMS = ("auto", *frequency_names())
     default="auto",
     metavar="NAME",
     show_default=True,
-    help=f"One of {', '.join(MECHANISMS)}; auto takes the one that plan recommends.",
+    help=f"One of {', '.join(MECHANISMS)}; auto takes the one that faircount plan recommends.",
 )
+# How the table is read, and which items there are. The list is never taken from the data by
+# default, because the items themselves would give answers away.
 @click.option("--encoding", help="Encoding of a CSV file, such as cp1252.  [default: UTF-8]")
 @click.option(
     "--domain",
     metavar="a,b,c|@FILE",
-    help="The public list of items: here (an item with a comma in double quotes), or in a file, one item a line.",
+    help="The public list of items, or a file with one item a line. Put an item that contains a "
+    "comma in double quotes.",
 )
 @click.option(
-    "--domain-from-data", is_flag=True, help="Take the list from the answers. The guarantee does not cover it."
+    "--domain-from-data",
+    is_flag=True,
+    help="Take the list of items from the answers; the guarantee does not cover it.",
 )
+# What is known about the users. A floor is believed and not checked; the guarantee names it.
+@click.option("--floor", default=0, show_default=True, help=f"{FLOOR} (dpds, dpcs, tss-prime).")
+@click.option("--colluding", default=0.0, show_default=True, help=f"{COLLUDING}.")
 @click.option(
-    "--floor", default=0, show_default=True, help="Other holders every item has for sure: dpds, dpcs, tss-prime."
+    "--user",
+    metavar="COLUMN",
+    help="Column that identifies people: only the first row of each person counts.",
 )
-@click.option(
-    "--colluding", default=0.0, show_default=True, help="Share of users who may pool what they know; at least 1 user."
-)
-@click.option("--user", metavar="COLUMN", help="Column that tells people apart: only the first row of each counts.")
 @click.option(
     "--missing",
-    type=click.Choice(["refuse", "drop", "other"]),
+    type=RULE,
     default="refuse",
     show_default=True,
-    help="Rows without an answer: refuse, leave out (the guarantee says so), or count as --other.",
+    help="What to do with rows without an answer: refuse to run, leave them out (which the "
+    "guarantee then mentions), or count them as --other.",
 )
 @click.option(
     "--outside",
-    type=click.Choice(["refuse", "drop", "other"]),
-    help="Answers that are not on the list: refuse, leave out (the guarantee says so), or count as --other.  "
-    "[default: refuse, or other if --other is given]",
+    type=RULE,
+    help="What to do with answers that are not on the list, likewise.  [default: refuse, or other "
+    "if --other is given]",
 )
 @click.option(
     "--missing-spellings",
     metavar="NA,n/a",
-    help="Texts that count as no answer. Without it only empty and blank cells do.",
+    help="Texts that count as no answer, in addition to empty and blank cells.",
 )
-@click.option("--other", metavar="ITEM", help="The item of the list that answers outside it count as.")
-@click.option("--groups", metavar="COLUMN", help="Column of privacy levels: each level is a survey of its own.")
+# `--outside` has no default of its own, so that `--other ITEM` alone does what it says.
+@click.option("--other", metavar="ITEM", help="Item of the list that such answers count as.")
+# Groups with their own privacy levels. Their membership is public only if the analyst declares it,
+# because the sizes of groups may give answers away.
+@click.option(
+    "--groups",
+    metavar="COLUMN",
+    help="Column of privacy levels: each level is a survey of its own.",
+)
 @click.option(
     "--public-groups",
     is_flag=True,
-    help="Declare that it is public who is in which group: sizes of groups are printed exactly.",
+    help="Declare that the members of the groups are public: group sizes are printed exactly.",
 )
-@click.option("--levels", metavar="a=0.5,b=2|@FILE", help="Epsilon of every level; without it the levels are epsilons.")
+@click.option(
+    "--levels",
+    metavar="a=0.5,b=2|@FILE",
+    help="Epsilon of every level.  [default: the levels are epsilons]",
+)
 @click.option(
     "--weights",
     type=click.Choice(["total", "vwa", "uwa"]),
     default="total",
     show_default=True,
-    help="How groups are put together: by total variance, noise variance, or size.",
+    help="Weight groups by total variance, by noise variance, or by size.",
 )
-@click.option("--anyway", is_flag=True, help="Run it although the error would swamp the answers.")
-@click.option("--ledger", type=FILE, help="Charge the budget in this file, or refuse: see faircount budget.")
-@click.option("--population", metavar="NAME", help="Whose budget in that file: the people of this table.")
+@click.option("--anyway", is_flag=True, help="Run even if the error exceeds the average frequency.")
+# The budget that this run is charged to. Without one nobody adds up what several runs spend.
+@click.option(
+    "--ledger", type=FILE, help="Charge the budget in this file first: see faircount budget."
+)
+@click.option(
+    "--population", metavar="NAME", help="The people of this table, whose budget is charged."
+)
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
 @click.option(
     "--covers",
     type=click.Choice(["users", "population"]),
     default="users",
     show_default=True,
-    help="What the intervals speak about: the users of the table, or the population they were drawn from.",
+    help="Whether intervals are about the users of the table, or about the population that they "
+    "are a sample of.",
 )
+# How the result is shown, and where it is written.
 @JSON
-@click.option("--out", type=FILE, help="Write the same JSON to a file.")
+@click.option("--out", type=FILE, help="Write the JSON object to this file, too.")
 @click.option("--csv", "csv_file", type=FILE, help="Write estimates and intervals as CSV.")
 @click.option("--plot", type=FILE, help="Draw bars with intervals (PNG or SVG).")
-@click.option("--simulate-seed", type=int, help="Repeatable randomness for examples and tests: NOT for a release.")
+@click.option(
+    "--simulate-seed",
+    type=int,
+    help="Repeatable randomness for examples and tests: NOT for a release.",
+)
 def run(
     table: Path,
     as_json: bool,
@@ -108,36 +141,43 @@ def run(
     simulate_seed: int | None,
     ledger: Path | None,
     population: str | None,
-    **terms: Any,
+    **options: Any,
 ) -> None:
-    """Estimate how often each item occurs in a column of TABLE, privately.
+    """Estimate privately how often each item occurs in a column of TABLE.
 
     TABLE is a CSV file (also .gz), a Parquet file, or - for CSV on standard input.
 
-    Every row acts as a user of the full protocol: it adds its noise, makes real secret shares, and only the sum of all
-    is opened. In Python this is fc.histogram; `faircount histogram` is the same command.
+    Every row acts as a user of the full protocol: it adds noise and makes real secret shares, and
+    only their sum is revealed. In Python this is fc.histogram, and `faircount histogram` is the
+    same command.
     """
     from faircount.cli.deliver import Targets, deliver
     from faircount.cli.show import console, print_json
-    from faircount.core.validation import fraction
-    from faircount.estimation.drawing import result_file
+    from faircount.core.validation import check_fraction
+    from faircount.estimation.drawing import save_frequencies
 
-    fraction("level", level)
+    # Everything that can be refused is checked before noise is drawn and privacy is spent.
+    check_fraction("level", level)
     targets = Targets(out, csv_file, plot)
     targets.check(None if str(table) == "-" else table)
-    account = _account(ledger, population)
-    result = _result(table, simulate_seed, {**terms, "ledger": account})
-    said = result.to_dict(level, covers=covers)
+    account = None
+    if ledger is not None or population is not None:
+        from faircount.analysis.ledger_file import account_of
+
+        account = account_of(ledger, population)
+    result = _estimate(table, simulate_seed, {**options, "ledger": account})
+    document = result.to_dict(level, covers=covers)
 
     def show() -> None:
         if as_json:
-            print_json(said)
+            print_json(document)
         else:
             _show(console(), result, level, covers)
 
     try:
-        deliver(said, show, targets, lambda path: result_file(result, path, level, covers))
-    except FaircountError:  # it was printed or kept all the same
+        deliver(document, show, targets, lambda path: save_frequencies(result, path, level, covers))
+    except FaircountError:
+        # `deliver` raises after the result was printed or kept, so the ledger may say so.
         _settle(account)
         raise
     _settle(account)
@@ -145,87 +185,102 @@ def run(
         for path in targets.paths:
             click.echo(f"Written to {path}")
         if account is not None:
-            click.echo(f"Budget of {account.population}: {account.left()}")
-
-
-def _account(ledger: Path | None, population: str | None) -> "Account | None":
-    if ledger is None and population is None:
-        return None
-    from faircount.analysis.ledger_file import account_of
-
-    return account_of(ledger, population)
+            click.echo(f"Budget of {account.population}: {account.describe_spending()}")
 
 
 def _settle(account: "Account | None") -> None:
-    """The result is printed or kept: the ledger may say so."""
-    problem = None if account is None else account.settle()
+    """Record in the ledger that the result was printed or kept."""
+    if account is None:
+        return
+    problem = account.settle()
     if problem is not None:
         click.echo(f"faircount: {problem}", err=True)
 
 
-def _result(table: Path, seed: int | None, terms: dict[str, Any]) -> "Histogram | GroupedHistogram":
+def _estimate(
+    table: Path, seed: int | None, options: dict[str, Any]
+) -> "Histogram | GroupedHistogram":
+    """Parse the options that are texts, and run the histogram."""
     from faircount.analysis.histogram import histogram
-    from faircount.cli.show import progress
+    from faircount.cli.show import progress_bar
     from faircount.core.entropy import SeededStream
 
-    domain, levels = terms.pop("domain"), terms.pop("levels")
-    terms["domain"] = None if domain is None else listed("--domain a,b,c", domain)
-    spellings = terms.pop("missing_spellings")
-    terms["missing_spellings"] = () if spellings is None else listed("--missing-spellings NA,n/a", spellings)
-    terms["outside"] = terms["outside"] or ("refuse" if terms["other"] is None else "other")
-    if terms["groups"] is not None and terms["epsilon"] is not None:
-        raise ParameterError("with --groups every level has its own epsilon: leave --epsilon out, or see --levels")
-    if levels is not None:
-        if terms["groups"] is None:
-            raise ParameterError("--levels says what the values of --groups COLUMN mean: give --groups too")
-        terms["epsilon"] = dict(map(_pair, listed("--levels a=0.5,b=2", levels)))
-    elif terms["groups"] is None and terms["epsilon"] is None:
-        raise ParameterError("give --epsilon, the privacy loss of the release; 1 is a common choice")
-    with progress(f"users of {table.name}") as done:
-        entropy = None if seed is None else SeededStream(seed)
-        return histogram(table, terms.pop("column"), entropy=entropy, progress=done, **terms)
+    if options["domain"] is not None:
+        options["domain"] = parse_list("--domain", "a,b,c", options["domain"])
+    spellings = options["missing_spellings"]
+    options["missing_spellings"] = ()
+    if spellings is not None:
+        options["missing_spellings"] = parse_list("--missing-spellings", "NA,n/a", spellings)
+    if options["outside"] is None:
+        # Whoever names an item for other answers wants them to be counted as that item.
+        options["outside"] = "refuse" if options["other"] is None else "other"
+    options["epsilon"] = _parse_epsilon(
+        options["epsilon"], options["groups"], options.pop("levels")
+    )
+    entropy = None if seed is None else SeededStream(seed)
+    with progress_bar(f"users of {table.name}") as update:
+        return histogram(table, options.pop("column"), entropy=entropy, progress=update, **options)
 
 
-def _pair(entry: str) -> tuple[str, float]:
-    name, _, epsilon = entry.rpartition("=")
-    try:
-        return name.strip(), float(epsilon)
-    except ValueError:
-        raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
+def _parse_epsilon(
+    epsilon: float | None, groups: str | None, levels: str | None
+) -> float | dict[str, float] | None:
+    """The epsilon of the release or, with groups, that of every level."""
+    if groups is None:
+        if levels is not None:
+            raise ParameterError(
+                "--levels says what the values of --groups COLUMN mean: give --groups too"
+            )
+        if epsilon is None:
+            raise ParameterError(
+                "give --epsilon, the privacy loss of the release; 1 is a common choice"
+            )
+        return epsilon
+    if epsilon is not None:
+        raise ParameterError(
+            "with --groups every level has its own epsilon: leave --epsilon out, or see --levels"
+        )
+    if levels is None:
+        return None
+    epsilons = {}
+    for entry in parse_list("--levels", "a=0.5,b=2", levels):
+        # The last sign counts, because the name of a level may contain "=" itself.
+        level, _, number = entry.rpartition("=")
+        try:
+            epsilons[level.strip()] = float(number)
+        except ValueError:
+            raise ParameterError(f"--levels: {entry!r} is not of the form level=epsilon") from None
+    return epsilons
 
 
-def _show(out: "Console", result: "Histogram | GroupedHistogram", level: float, covers: str) -> None:
-    from faircount.cli.show import bars, notes, promise
-    from faircount.estimation.presentation import AGAIN, SIMULATION
+def _show(
+    out: "Console", result: "Histogram | GroupedHistogram", level: float, covers: str
+) -> None:
+    from faircount.analysis.groups import GroupedHistogram
+    from faircount.cli.show import print_bars, print_notes, print_statements
+    from faircount.estimation.presentation import SIMULATION
 
+    # Above everything else, so that nobody mistakes a simulation for a release.
     if result.simulation:
         out.print(f"[bold]{SIMULATION}[/bold]\n")
-    said = result.to_dict(level, covers=covers)
-    out.print(f"{said['mechanism']}, {result.included:,} users, {len(result.items)} items\n")
-    bars(out, result, level=level, covers=covers)
-    notes(out, result.notes)
-    if "groups" in said:
-        _show_groups(out, said)
-    out.print(f"\nIntervals: {level:.0%} each; {result.interval(level, covers=covers).method}.", markup=False)
-    out.print(f"Supposed: {result.supposed}.", markup=False)
-    out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
-    out.print(f"Again: {AGAIN}.", markup=False)
+    out.print(f"{result.name}, {result.included:,} users, {len(result.items)} items\n")
+    print_bars(out, result, level=level, covers=covers)
+    print_notes(out, result.notes)
+    if isinstance(result, GroupedHistogram):
+        _show_groups(out, result)
+    print_statements(out, result, level, covers)
 
 
-def _show_groups(out: "Console", said: dict[str, Any]) -> None:
-    from faircount.accounting.guarantee import delta_in_words
-    from faircount.cli.show import grid
+def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
+    from faircount.accounting.guarantee import format_delta
+    from faircount.cli.show import make_table
 
-    rows = [
-        [
-            g["group"],
-            f"{g['users']:,}",
-            f"{g['epsilon']:.4g}",
-            delta_in_words(g["delta"], 2),
-            g["mechanism"],
-            f"{g['weight']:.3f}",
-        ]
-        for g in said["groups"]
-    ]
-    out.print(f"\nGroups, put together with {said['weighting']} weights")
-    out.print(grid(["group", "users", "epsilon", "delta", "mechanism", "weight"], rows, left=(0, 4)))
+    rows = []
+    for (name, group), weight in zip(result.groups.items(), result.weights, strict=True):
+        epsilon = f"{group.guarantee.epsilon:.4g}"
+        delta = format_delta(group.guarantee.delta, 2)
+        users = f"{group.included:,}"
+        rows.append([name, users, epsilon, delta, group.mechanism.name, f"{weight:.3f}"])
+    out.print(f"\nGroups, combined with {result.weighting} weights")
+    heads = ["group", "users", "epsilon", "delta", "mechanism", "weight"]
+    out.print(make_table(heads, rows, left=(0, 4)))

@@ -1,6 +1,7 @@
 """How results look in a terminal."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from faircount.cli.terminal import fitting, is_ascii
-from faircount.core.domain import shown
+from faircount.cli.terminal import is_ascii, spell_out
+from faircount.core.domain import escape_controls
 from faircount.core.plain import JSON_VERSION
 
 if TYPE_CHECKING:
@@ -22,64 +23,75 @@ if TYPE_CHECKING:
     from faircount.analysis.groups import GroupedHistogram
     from faircount.estimation.result import Result
 
-BAR = 30  # characters of the longest bar
-
-
+BAR_WIDTH = 30  # characters of the longest bar
 WIDTH = 100  # columns where there is no terminal to ask
+LARGEST_FACTOR = 100  # epsilons above this are not written as a factor, which would have 44 digits
 
 
 def console() -> Console:
-    """Standard output, without colours and 100 columns wide when it is not a terminal."""
+    """Standard output; without colours and 100 columns wide when it is not a terminal."""
+    # Without highlighting: rich would colour every number in a sentence.
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Exactly one JSON object on standard output."""
-    click.echo(json.dumps({**JSON_VERSION, **value}, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str))
+    """Print exactly one JSON object on standard output."""
+    document = {**JSON_VERSION, **value}
+    # NaN and infinity are not JSON: better a failure here than a file that nobody can read.
+    text = json.dumps(document, indent=2, ensure_ascii=is_ascii(), allow_nan=False, default=str)
+    click.echo(text)
 
 
-def tell(made: Any, as_json: bool, show: Callable[[Any], None]) -> None:
-    """A result as one JSON object, or shown to a person."""
+def print_result(result: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print a result as one JSON object, or show it to a person."""
     if as_json:
-        print_json(made.to_dict())
+        print_json(result.to_dict())
     else:
-        show(made)
+        show(result)
 
 
-def cell(words: object) -> Text:
-    """Text for a table: brackets and all as they are, control characters escaped, in signs that the terminal has."""
-    return Text(fitting(shown(words)))
+def cell(content: object) -> Text:
+    """Text of a table: literal brackets, escaped control characters, only showable signs."""
+    # Items come from users' files: rich must not read [bold] in them, nor a terminal obey them.
+    return Text(spell_out(escape_controls(content)))
 
 
-def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> Table:
-    """A plain table; columns listed in `left` are aligned to the left."""
+def make_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)
+) -> Table:
+    """A plain table; the columns whose numbers are in `left` are aligned to the left."""
+    # Without lines and colours, so that a table can be pasted into a message.
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for place, head in enumerate(heads):
-        table.add_column(fitting(head), justify="left" if place in left else "right")
+    for number, head in enumerate(heads):
+        table.add_column(spell_out(head), justify="left" if number in left else "right")
     for row in rows:
         table.add_row(*map(cell, row))
     return table
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names at the left, words beside them."""
+def make_definitions(rows: Iterable[tuple[str, str]]) -> Table:
+    """Terms on the left, their descriptions beside them."""
     table = Table.grid(padding=(0, 2, 0, 0))
+    # An empty column indents the rows, and long terms are wrapped to 30 characters.
     for width in (0, 30, None):
         table.add_column(max_width=width)
-    for name, words in rows:
-        table.add_row("", cell(name), cell(words))
+    for term, description in rows:
+        table.add_row("", cell(term), cell(description))
     return table
 
 
-def number(value: float | None) -> str:
-    """A number with four significant digits; a dash for none."""
+def format_number(value: float | None) -> str:
+    """A number with four significant digits, or a dash for None."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if value == int(value) and 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+    # Above 1e15 not every integer is a float, so digits would pretend to be exact.
+    if value == int(value) and 1e3 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
-def bars(
+def print_bars(
     out: Console,
     result: "Result | GroupedHistogram",
     *,
@@ -87,73 +99,130 @@ def bars(
     covers: str = "users",
     truth: "NDArray[np.float64] | None" = None,
 ) -> None:
-    """One row per item: estimate, interval and a bar; an estimate outside its interval is marked and explained."""
-    from faircount.estimation.presentation import MARK, OUTSIDE, outside
+    """Print estimate, interval and bar of every item, and the truth where it is known.
+
+    An estimate outside its interval is marked, and the mark is explained below the table.
+    """
+    from faircount.estimation.presentation import OUTSIDE_MARK, OUTSIDE_NOTE, is_outside
 
     bounds = result.interval(level, covers=covers)
-    marks = outside(result, bounds)
+    marks = is_outside(result, bounds)
     unmarked = " " if marks.any() else ""
-    heads = ["item", "estimate", f"{level:.0%} interval", *(["truth"] if truth is not None else []), ""]
-    longest, rows, digits = max(float(result.estimates.max()), 1e-9), [], _digits(float(bounds.width.max()) / 2)
-    for j, item in enumerate(result.items):
-        known = [f"{truth[j]:.{digits}%}"] if truth is not None else []
-        bar = "█" * max(0, round(BAR * float(result.estimates[j]) / longest))
-        span = f"{bounds.low[j]:.{digits}%} to {bounds.high[j]:.{digits}%}{MARK if marks[j] else unmarked}"
-        rows.append([str(item), f"{result.estimates[j]:z.{digits}%}", span, *known, bar])
-    table = grid(heads, rows, left=(0, len(heads) - 1))
+    longest = max(float(result.estimates.max()), 1e-9)
+    # More decimal places than the noise allows would suggest an accuracy that is not there.
+    digits = _digits_for(float(bounds.width.max()) / 2)
+    heads = ["item", "estimate", f"{level:.0%} interval"]
+    if truth is not None:
+        heads.append("truth")
+    heads.append("")
+    rows = []
+    for number, item in enumerate(result.items):
+        estimate = float(result.estimates[number])
+        mark = OUTSIDE_MARK if marks[number] else unmarked
+        interval = f"{bounds.low[number]:.{digits}%} to {bounds.high[number]:.{digits}%}{mark}"
+        # The z in the format turns a rounded -0.0% into 0.0%.
+        row = [str(item), f"{estimate:z.{digits}%}", interval]
+        if truth is not None:
+            row.append(f"{truth[number]:.{digits}%}")
+        row.append("█" * max(0, round(BAR_WIDTH * estimate / longest)))
+        rows.append(row)
+    table = make_table(heads, rows, left=(0, len(heads) - 1))
     table.columns[-1].style = "cyan"
     out.print(table)
     if marks.any():
-        out.print(f"\n{OUTSIDE}.", markup=False)
+        out.print(f"\n{OUTSIDE_NOTE}.", markup=False)
 
 
-def _digits(half: float) -> int:
-    """Digits after the point of a percentage that is right to plus or minus `half`."""
-    import math
+def _digits_for(half_width: float) -> int:
+    """Decimal places of a percentage that is accurate to plus or minus `half_width`."""
+    if half_width <= 0:
+        return 1
+    return min(max(1, -math.floor(math.log10(100 * half_width))), 6)
 
-    return 1 if half <= 0 else min(max(1, -math.floor(math.log10(100 * half))), 6)
 
-
-def promise(guarantee: "Guarantee") -> str:
+def describe_guarantee(guarantee: "Guarantee") -> str:
     """The guarantee in one plain sentence."""
-    import math
+    from faircount.accounting.guarantee import format_delta, format_rounded_up
 
-    from faircount.accounting.guarantee import delta_in_words, rounded_up
-
-    odds = f"{math.exp(guarantee.epsilon):.3g}" if guarantee.epsilon < 100 else f"e^{guarantee.epsilon:.4g}"
-    either = "" if guarantee.delta == 0 else f", except with probability {delta_in_words(guarantee.delta, 2)} (delta)"
-    needs = "whatever the answers are" if guarantee.condition is None else f"provided that {guarantee.condition}"
+    if guarantee.epsilon < LARGEST_FACTOR:
+        factor = f"{math.exp(guarantee.epsilon):.3g}"
+    else:
+        factor = f"e^{guarantee.epsilon:.4g}"
+    exception = ""
+    # Pure differential privacy has no exception to mention.
+    if guarantee.delta:
+        exception = f", except with probability {format_delta(guarantee.delta, 2)} (delta)"
+    condition = "whatever the answers are"
+    if guarantee.condition is not None:
+        condition = f"provided that {guarantee.condition}"
     return (
-        f"{guarantee.reservation}against {guarantee.adversary}, the odds between two possible answers of a user change "
-        "by at most a factor of "
-        f"{odds} (epsilon {rounded_up(guarantee.epsilon, 4)}){either}, {needs}{guarantee.supposition}."
+        f"{guarantee.void_prefix}against {guarantee.adversary}, the odds between two possible "
+        f"answers of a user change by at most a factor of {factor} (epsilon "
+        f"{format_rounded_up(guarantee.epsilon, 4)}){exception}, "
+        f"{condition}{guarantee.assumption_suffix}."
     )
 
 
-def notes(out: Console, words: Iterable[str]) -> None:
-    """What a reader must know, each in a paragraph of its own."""
-    for each in words:
-        out.print(f"\nNote: {shown(each)}", markup=False)
+def print_statements(
+    out: Console, result: "Result | GroupedHistogram", level: float, covers: str = "users"
+) -> None:
+    """Print what the intervals cover, what the result assumes and what it guarantees."""
+    from faircount.estimation.presentation import REPETITION
+
+    method = result.interval(level, covers=covers).method
+    out.print(f"\nIntervals: {level:.0%} each; {method}.", markup=False)
+    if result.validity is not None and result.validity.proven:
+        out.print(f"Reports: {result.validity}", markup=False)
+    else:
+        out.print(f"Assumption: {result.assumption}.", markup=False)
+    out.print(f"Privacy: {describe_guarantee(result.guarantee)}", markup=False)
+    out.print(f"Budget: {REPETITION}.", markup=False)
+
+
+def print_notes(out: Console, notes: Iterable[str]) -> None:
+    """Print each note as a paragraph."""
+    # Notes may quote items, so they are escaped as well.
+    for note in notes:
+        out.print(f"\nNote: {escape_controls(note)}", markup=False)
 
 
 @contextmanager
-def busy(what: str) -> Iterator[None]:
-    """A sign of life on standard error, where that is a terminal, for work that cannot say how far it is."""
+def spinner(activity: str) -> Iterator[None]:
+    """Show on standard error, if it is a terminal, that something is being computed."""
+    # On standard error, so that standard output can be piped into a file or another program.
     screen = Console(stderr=True)
     if not screen.is_terminal:
         yield
         return
-    with screen.status(what):
+    with screen.status(activity):
         yield
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Any]:
-    """A bar on standard error, gone when done; yields a function that is told how much is done, and of how much."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
+    """Show a bar on standard error until the work is done.
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    Yields a function to call with the amount done and, if it was not given, the total.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     screen = Console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as display:
-        line = display.add_task(what, total=total)
-        yield lambda done, of=total: display.update(line, completed=done, total=of)
+    display = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+    with display:
+        task = display.add_task(description, total=total)
+        # Whoever computes may learn the total only later, for example after reading a table.
+        yield lambda done, of=total: display.update(task, completed=done, total=of)

@@ -1,11 +1,17 @@
-"""Streams that cannot show every character get ASCII: known signs in words, others as escapes, never a traceback."""
+"""Write to terminals and files that cannot show every character.
+
+Where standard output or standard error is not UTF-8, everything is written in ASCII: the signs that
+faircount uses itself are spelled out, and other characters are escaped. Nothing ends in a
+UnicodeEncodeError.
+"""
 
 import codecs
 import os
 import sys
 from typing import Any
 
-SIGNS = {
+# The characters beyond ASCII that our own texts use. A test compares this table with the sources.
+SPELLINGS = {
     "█": "#",
     "±": "+-",
     "…": "...",
@@ -18,51 +24,60 @@ SIGNS = {
     "′": "'",
     "━": "-",
 }
-"""What our own texts use beyond ASCII."""
 
+# Not called `ascii`: click takes that for a misconfigured locale and writes UTF-8 to the stream.
 CODEC = "signs_in_ascii"
-"""Not `ascii`: click takes a stream of that encoding for a mistake, and writes UTF-8 to it."""
 
 
-def ready() -> None:
-    """Make standard output and standard error ASCII where they, or LC_ALL, cannot do with UTF-8."""
-    codecs.register(_codec)
+def prepare_streams() -> None:
+    """Switch standard output and standard error to ASCII if they cannot show UTF-8."""
+    codecs.register(_find_codec)
     for stream in (sys.stdout, sys.stderr):
-        if not _shows_all(stream) and hasattr(stream, "reconfigure"):
+        if not _shows_unicode(stream) and hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding=CODEC)
-
-
-class _Encoder(codecs.IncrementalEncoder):
-    def encode(self, text: str, final: bool = False) -> bytes:
-        """In ASCII."""
-        return "".join(map(_sign, text)).encode("ascii")
-
-
-def _codec(name: str) -> codecs.CodecInfo | None:
-    if name != CODEC:
-        return None
-    encode, decode, *_ = codecs.lookup("ascii")
-    return codecs.CodecInfo(encode, decode, incrementalencoder=_Encoder, name=CODEC)
-
-
-def _shows_all(stream: Any) -> bool:
-    """Python writes UTF-8 under LC_ALL=C too, which such a terminal does not show; PYTHONIOENCODING is an order."""
-    if os.environ.get("LC_ALL") in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
-        return False
-    return (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
 
 
 def is_ascii() -> bool:
     """Whether standard output shows ASCII alone."""
-    return not (getattr(sys.stdout, "encoding", None) or "ascii").lower().startswith("utf")
+    return not _is_utf(sys.stdout)
 
 
-def fitting(text: str) -> str:
-    """The text as standard output can show it: replaced before a table is laid out, so that columns stay in line."""
-    return "".join(map(_sign, text)) if is_ascii() else text
+def spell_out(text: str) -> str:
+    """The text as standard output can show it.
+
+    Tables use this before their columns are laid out, because spellings change the width.
+    """
+    return _to_ascii(text) if is_ascii() else text
 
 
-def _sign(character: str) -> str:
-    if character.isascii():
-        return character
-    return SIGNS.get(character) or character.encode("ascii", "backslashreplace").decode()
+class _Encoder(codecs.IncrementalEncoder):
+    def encode(self, text: str, final: bool = False) -> bytes:
+        """Encode in ASCII."""
+        return _to_ascii(text).encode("ascii")
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    if name != CODEC:
+        return None
+    # Only the incremental encoder differs from ASCII; text streams use nothing else.
+    encode, decode, *_ = codecs.lookup("ascii")
+    return codecs.CodecInfo(encode, decode, incrementalencoder=_Encoder, name=CODEC)
+
+
+def _shows_unicode(stream: Any) -> bool:
+    # Under LC_ALL=C Python writes UTF-8, but such a terminal does not show it. PYTHONIOENCODING is
+    # explicit and therefore obeyed.
+    if os.environ.get("LC_ALL") in ("C", "POSIX") and "PYTHONIOENCODING" not in os.environ:
+        return False
+    return _is_utf(stream)
+
+
+def _is_utf(stream: Any) -> bool:
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    return encoding.lower().startswith("utf")
+
+
+def _to_ascii(text: str) -> str:
+    for character, spelling in SPELLINGS.items():
+        text = text.replace(character, spelling)
+    return text.encode("ascii", "backslashreplace").decode()

@@ -1,1 +1,1 @@
-"""Errors, checks, the item list and sources of randomness: what every other room stands on."""
+"""What every other package builds on: errors, argument checks, the item list and randomness."""

@@ -1,4 +1,4 @@
-"""The public list of items that a question offers."""
+"""The public list of items that participants choose from."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,26 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import integer
+from faircount.core.validation import check_integer
 
 MOST_ITEMS = 10_000_000
-"""A longer list of items would not fit into anybody's response."""
+"""With a longer list a response, one number per item, would be too large to send."""
 
-_JOINERS = "\u200c\u200d"  # invisible, but part of how words and emoji are written
+# Control characters, format characters, lone surrogates, line and paragraph separators.
+_CONTROL_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
-
-def shown(label: object) -> str:
-    """A label as a terminal or a plot may show it: control characters are escaped, so none of them does anything."""
-    return "".join(each.encode("unicode_escape").decode() if _controls(each) else each for each in str(label))
-
-
-def _controls(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS
+# Format characters that words and emoji are spelled with: zero-width non-joiner and joiner.
+_JOINERS = "\u200c\u200d"
 
 
-def _python(label: object) -> object:
-    """NumPy's numbers and texts as Python's own, which are equal to them and can be published."""
-    return label.item() if isinstance(label, np.number | np.bool_ | np.str_) else label
+def escape_controls(label: object) -> str:
+    """Return a label as text that is safe to print: control characters appear as escapes.
+
+    Labels come from other people's files. Unescaped, one of them could move the cursor of a
+    terminal, hide text or reverse its direction.
+    """
+    return "".join(_escape_control(character) for character in str(label))
+
+
+def _escape_control(character: str) -> str:
+    if character in _JOINERS or unicodedata.category(character) not in _CONTROL_CATEGORIES:
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,52 +44,77 @@ class Domain:
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:
-            raise ParameterError("at least 2 items are needed: with a single item every answer is known beforehand")
+            raise ParameterError(
+                "at least 2 items are needed: with a single item every answer is known beforehand"
+            )
         try:
             distinct = len(set(self.labels))
         except TypeError:
-            raise ParameterError("items must be single labels, such as words or numbers, not lists") from None
+            raise ParameterError(
+                "items must be single labels, such as words or numbers, not lists"
+            ) from None
         if distinct != len(self.labels):
             raise ParameterError("items must be distinct: remove the repeated labels")
 
     @classmethod
     def of(cls, items: "int | Sequence[object] | Domain") -> Self:
-        """From a number of items (labels 0, 1, ...) or from the labels themselves."""
+        """Make a domain from a number of items (labels 0, 1, ...) or from the labels themselves."""
         if isinstance(items, Domain):
             return cls(items.labels)
         if isinstance(items, str):
+            # A string is iterable, but its letters are hardly what the caller meant by items.
             raise ParameterError("items must be a number or a list of labels, not one string")
         if isinstance(items, Iterable):
             try:
-                return cls(tuple(map(_python, items)))
-            except TypeError:  # NumPy's array without dimensions only looks iterable
+                return cls(tuple(map(_to_python, items)))
+            except TypeError:  # a NumPy array without dimensions only looks iterable
                 raise ParameterError("items must be a number or a list of labels") from None
-        return cls(tuple(range(integer("items", items, least=1, most=MOST_ITEMS))))
+        return cls(tuple(range(check_integer("items", items, least=1, most=MOST_ITEMS))))
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def encode(self, answers: Iterable[object]) -> NDArray[np.int64]:
-        """Positions of the answers; one outside the list is an error that says where it stands, not what it is."""
+        """Return the positions of the answers in the list of items.
+
+        The error about answers outside the list says where they are but not what they are: it may
+        end up in a log, and an answer is what the survey protects.
+        """
         if hasattr(answers, "columns") or isinstance(answers, Mapping):
-            raise AnswerError("answers are one column of a table: give that column, as in frame['city']")
-        if hasattr(answers, "to_pylist"):  # an Arrow column holds values of its own kind
+            raise AnswerError(
+                "answers are one column of a table: give that column, as in frame['city']"
+            )
+        if hasattr(answers, "to_pylist"):
+            # The scalars of an Arrow column do not compare equal to Python's own values.
             answers = answers.to_pylist()
-        if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and self.labels == tuple(range(len(self))):
-            indices = answers.astype(np.int64)
-            bad = np.flatnonzero((indices < 0) | (indices >= len(self)))
-        else:
-            position = {label: j for j, label in enumerate(self.labels)}
-            try:
-                indices = np.array([position.get(answer, -1) for answer in answers], dtype=np.int64)
-            except TypeError:
-                raise AnswerError("answers must be single labels, one per user") from None
-            bad = np.flatnonzero(indices < 0)
+        indices = self._positions(answers)
         if indices.ndim != 1 or indices.size == 0:
             raise AnswerError("answers must be a non-empty list, one item per user")
-        if bad.size:
+        unknown = np.flatnonzero((indices < 0) | (indices >= len(self)))
+        if unknown.size:
             raise AnswerError(
-                f"{bad.size} of {indices.size} answers are not in the item list (first at position {bad[0]}): "
-                "add the items to the public list, or map those answers to one of its items"
+                f"{unknown.size} of {indices.size} answers are not in the item list "
+                f"(first at position {unknown[0]}): add the items to the public list, "
+                "or map those answers to one of its items"
             )
         return indices
+
+    def _positions(self, answers: Iterable[object]) -> NDArray[np.int64]:
+        """Look up every answer; one that is not in the list gets a position outside of it."""
+        is_integer_array = isinstance(answers, np.ndarray) and answers.dtype.kind in "iu"
+        if is_integer_array and self.labels == tuple(range(len(self))):
+            # The labels are their own positions: no dictionary is needed for millions of answers.
+            return np.asarray(answers).astype(np.int64)
+        position_of = {label: position for position, label in enumerate(self.labels)}
+        try:
+            positions = [position_of.get(answer, -1) for answer in answers]
+        except TypeError:
+            raise AnswerError("answers must be single labels, one per user") from None
+        return np.array(positions, dtype=np.int64)
+
+
+def _to_python(label: object) -> object:
+    """Replace a NumPy scalar by the equal value of Python's own types, which JSON can hold."""
+    if isinstance(label, np.number | np.bool_ | np.str_):
+        return label.item()
+    return label

@@ -1,26 +1,27 @@
 """Everything faircount raises, in one tree.
 
     FaircountError
-    +-- InputError (also a ValueError)   what the caller gave cannot be used
-    |   +-- ParameterError               a parameter is outside its range
-    |   +-- AnswerError                  an answer, count or table does not fit the question
-    |   +-- ShareError                   field elements, shares or packed bytes are malformed
-    +-- RefusedError                     the privacy claim asked for cannot be made
-    +-- CorruptSumError                  an opened sum lies outside its possible range
-    +-- ContradictionError               what was measured contradicts the theory beside it
-    +-- UnreachableError                 a server does not answer now: the same again later is safe
-    +-- RemoteError                      a server answered that it will not do what was asked
-    +-- StorageError                     a database, a key or a file cannot be used now: nothing was changed
-    |   +-- SchemaError                  a database has a schema or a role that this program does not know
-    |   +-- DiskFullError                there is no room left on a disk
-    +-- ProtocolError                    a party of a survey was used in a way the protocol does not allow
-        +-- IllegalTransitionError       the survey is not in a state from which this step exists
-        +-- StaleLedgerError             a ledger was changed by somebody else meanwhile: do the step again
-        +-- MalformedError (also InputError)  bytes are not the one canonical encoding of anything
+    +-- InputError (also ValueError)  the caller's input cannot be used
+    |   +-- ParameterError            a parameter is outside its range
+    |   +-- AnswerError               an answer, count or table does not fit the question
+    |   +-- ShareError                field elements, shares or packed bytes are malformed
+    +-- RefusedError                  the requested privacy claim cannot be made
+    +-- CorruptSumError               a decoded sum lies outside its possible range
+    +-- ContradictionError            a measurement contradicts the theory it is compared with
+    +-- UnreachableError              a server does not answer now: retrying later is safe
+    +-- RemoteError                   a server answered that it rejects the request
+    +-- StorageError                  a database, key or file cannot be used; nothing was changed
+    |   +-- SchemaError               the schema or role of a database is unknown to this program
+    |   +-- DiskFullError             a disk is full
+    +-- ProtocolError                 a party of a survey was used against the protocol
+        +-- IllegalTransitionError    the step does not exist in the survey's present phase
+        +-- StaleLedgerError          somebody else changed a ledger meanwhile: repeat the step
+        +-- MalformedError (also InputError)  bytes are no canonical encoding
 
-A bad message from another party is not raised: the roles answer it with the value `protocol.messages.Rejected`.
-Each message says what was wrong and what to do; none contains an answer, a share or a key. Where a page may say it in
-another language, an error is `coded`: a word for programs, and the values that belong into the sentence.
+A bad message from another party is not raised: the roles answer it with the value
+`protocol.messages.Rejected`. An error message says what was wrong and what to do, and never
+contains an answer, a share or a key. Where a web page translates an error, `with_code` gives it a
+code for programs and the values that belong into the sentence.
 """
 
 from collections.abc import Mapping
@@ -29,19 +30,29 @@ from typing import Self
 
 
 class FaircountError(Exception):
-    """Base of every error that faircount raises on purpose. `code` is empty where only its English words tell it."""
+    """Base of every error that faircount raises on purpose.
+
+    `code` is empty where the error has only its English message.
+
+    >>> try:
+    ...     fc.Laplace(items=3, epsilon=-1.0)
+    ... except fc.FaircountError:
+    ...     print("refused")
+    refused
+    """
 
     code: str = ""
     values: Mapping[str, str | int | float] = MappingProxyType({})
 
-    def coded(self, code: str, **values: str | int | float) -> Self:
-        """The same error, which a page can put into a sentence of its own."""
-        self.code, self.values = code, values
+    def with_code(self, code: str, **values: str | int | float) -> Self:
+        """Attach a code and values, from which a page can make a sentence in its own language."""
+        self.code = code
+        self.values = values
         return self
 
 
 class InputError(FaircountError, ValueError):
-    """What the caller gave cannot be used."""
+    """The caller's input cannot be used."""
 
 
 class ParameterError(InputError):
@@ -57,11 +68,11 @@ class ShareError(InputError):
 
 
 class RefusedError(FaircountError):
-    """The privacy claim asked for cannot be made: nothing was computed or released."""
+    """The requested privacy claim cannot be made: nothing was computed or released."""
 
 
 class CorruptSumError(FaircountError):
-    """An opened sum lies outside the range that honest responses can reach."""
+    """A decoded sum lies outside the range that honest reports can reach."""
 
 
 class ContradictionError(FaircountError):
@@ -69,39 +80,43 @@ class ContradictionError(FaircountError):
 
 
 class UnreachableError(FaircountError):
-    """A server does not answer now; nothing is lost, and the same may be asked again later."""
+    """A server does not answer now; nothing is lost, and the request may be repeated later."""
 
 
 class RemoteError(FaircountError):
-    """A server answered that it will not do what was asked. `status` is that of HTTP, `reason` the protocol's or 0."""
+    """A server answered that it rejects the request.
+
+    `status` is the HTTP status, `reason` the protocol's reason code, or 0 without one.
+    """
 
     def __init__(self, message: str, status: int = 0, reason: int = 0) -> None:
         super().__init__(message)
-        self.status, self.reason = status, reason
+        self.status = status
+        self.reason = reason
 
 
 class StorageError(FaircountError):
-    """A database, a key or a file cannot be used now; nothing was changed, and the same may be tried again."""
+    """A database, a key or a file cannot be used now; nothing was changed, so a retry is safe."""
 
 
 class SchemaError(StorageError):
-    """A database has a schema, or belongs to a role, that this program does not know; it was not touched."""
+    """A database has a schema, or belongs to a role, unknown to this program; it is untouched."""
 
 
 class DiskFullError(StorageError):
-    """There is no room left on a disk; nothing was changed, and the same may be tried again once there is."""
+    """A disk is full; nothing was changed, so a retry is safe once there is space."""
 
 
 class ProtocolError(FaircountError):
-    """A party of a survey was used in a way that the protocol does not allow; its state is unchanged."""
+    """A party of a survey was used in a way that the protocol forbids; its state is unchanged."""
 
 
 class IllegalTransitionError(ProtocolError):
-    """The survey is not in a state from which this step exists; nothing happened."""
+    """The step does not exist in the survey's present phase; nothing happened."""
 
 
 class StaleLedgerError(ProtocolError):
-    """Somebody else has changed the ledger meanwhile: read it again and do the step again."""
+    """Somebody else has changed the ledger meanwhile: read it again and repeat the step."""
 
 
 class MalformedError(ProtocolError, InputError):

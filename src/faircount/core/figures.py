@@ -1,48 +1,60 @@
-"""Where figures are drawn: matplotlib is loaded when one is drawn, and not before."""
+"""The one place that talks to matplotlib, which is imported only when a figure is drawn."""
 
+import importlib.util
 import warnings
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.files import describe_os_error
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
+_MISSING = "plots need matplotlib: install faircount[plot]"
+
 
 def check_figure(path: Path) -> None:
-    """Refuse a name of another kind of file, or a machine without matplotlib, before there is anything to draw."""
-    from importlib.util import find_spec
+    """Refuse a path that no figure can be saved to, or a machine without matplotlib.
 
+    Commands call this before they compute or spend anything, so that a wrong suffix does not cost
+    a release.
+    """
     if path.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"a plot is a .png, .svg or .pdf file, not {path.name}")
-    if find_spec("matplotlib") is None:
-        raise FaircountError("plots need matplotlib: install faircount[plot]")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise FaircountError(_MISSING)
 
 
-def blank_figure(width: float, height: float) -> Any:
-    """A figure of so many inches that belongs to no window."""
+def create_figure(width: float, height: float) -> Any:
+    """Create a figure for a file, with its size in inches.
+
+    It is not made by pyplot, which would keep it in memory and may open a window.
+    """
     return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained", dpi=150)
 
 
-def shown_axes(width: float, height: float) -> Any:
-    """Axes of a figure that a notebook shows by itself, and a program with `matplotlib.pyplot.show()`."""
+def create_axes(width: float, height: float) -> Any:
+    """Create axes that a notebook displays by itself, and a script with `pyplot.show()`."""
     return _matplotlib("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def _matplotlib(part: str) -> Any:
+def _matplotlib(module: str) -> Any:
     try:
-        return import_module(f"matplotlib.{part}")
+        return importlib.import_module(f"matplotlib.{module}")
     except ImportError:
-        raise FaircountError("plots need matplotlib: install faircount[plot]") from None
+        raise FaircountError(_MISSING) from None
 
 
-def save_figure(figure: Any, path: Path, about: str = "") -> None:
-    """Write it in the format of the path's suffix; `about` is written into the file, for programs that read it."""
-    name = "Subject" if path.suffix.lower() == ".pdf" else "Description"
+def save_figure(figure: Any, path: Path, description: str = "") -> None:
+    """Save a figure in the format of the path's suffix, with a description in its metadata."""
+    # Formats differ in the metadata keys they know, and matplotlib warns about an unknown one.
+    key = "Subject" if path.suffix.lower() == ".pdf" else "Description"
+    metadata = {key: description} if description else None
     try:
-        with warnings.catch_warnings():  # a label may have letters that the font lacks: they are drawn as boxes
+        with warnings.catch_warnings():
+            # A label may have letters that the font lacks. They are drawn as boxes, which the
+            # reader of the figure sees; the warning would only clutter the command's output.
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-            figure.savefig(path, metadata={name: about} if about else None)
+            figure.savefig(path, metadata=metadata)
     except OSError as problem:
-        raise FaircountError(f"{path} cannot be written: {(problem.strerror or 'unknown reason').lower()}") from None
+        raise FaircountError(f"{path} cannot be written: {describe_os_error(problem)}") from None

@@ -1,4 +1,8 @@
-"""Files that must not be lost, cut short or read by others: written whole, forced to the disk, put in place at once."""
+"""Files that must not be lost, truncated or read by others.
+
+A file is written under a temporary name, forced to the disk and then renamed, so that a crash at
+any moment leaves the complete old file or the complete new one.
+"""
 
 import os
 from collections.abc import Iterator
@@ -9,34 +13,38 @@ from pathlib import Path
 from faircount.core.errors import DiskFullError, FaircountError, RefusedError, StorageError
 
 PRIVATE = 0o600
-"""Readable by its owner alone."""
+"""File mode: only the owner can read and write."""
 
 
 def write_durably(path: Path, data: bytes, mode: int = PRIVATE) -> None:
-    """Put these bytes under this name: whatever fails, there is the old file or the new one, on the disk."""
+    """Replace the contents of a file; after any failure it holds the old bytes or the new ones."""
     fresh = path.with_name(path.name + ".new")
     try:
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
         with os.fdopen(handle, "wb") as target:
-            os.fchmod(target.fileno(), mode)  # what an earlier crash left there may have had another one
+            # The mode given to `open` counts only for a new file. A file that an earlier crash
+            # left behind may be readable by others, so it is closed before bytes are written.
+            os.fchmod(target.fileno(), mode)
             target.write(data)
             target.flush()
+            # The order matters: were the name replaced before the bytes are on the disk, a power
+            # failure could leave the new name with an empty file.
             os.fsync(target.fileno())
         fresh.replace(path)
         sync_folder(path.parent)
     except OSError as problem:
         fresh.unlink(missing_ok=True)
-        raise not_written(path, problem) from None
+        raise write_error(path, problem) from None
 
 
-def not_written(path: Path, problem: OSError) -> StorageError:
-    """The error of a file that could not be written; a full disk has one of its own."""
+def write_error(path: Path, problem: OSError) -> StorageError:
+    """Return the error to raise for a file that could not be written."""
     kind = DiskFullError if problem.errno in (ENOSPC, EDQUOT) else StorageError
-    return kind(f"{path} cannot be written: {reason(problem)}")
+    return kind(f"{path} cannot be written: {describe_os_error(problem)}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Force a folder to the disk: a new name in it is safe only then."""
+    """Force a folder to the disk; only then is a new name in it safe."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -44,44 +52,52 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def read_file(path: Path, what: str) -> bytes:
-    """The bytes of a file that should be there; `what` says what it holds and where it comes from."""
+def read_file(path: Path, hint: str) -> bytes:
+    """Return the bytes of a file; `hint` says what a missing file is and how to get it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise FaircountError(f"there is no {path}: {what}") from None
+        raise FaircountError(f"there is no {path}: {hint}") from None
     except OSError as problem:
-        raise FaircountError(f"{path} cannot be read: {reason(problem)}") from None
+        raise FaircountError(f"{path} cannot be read: {describe_os_error(problem)}") from None
 
 
-def private_folder(path: Path) -> Path:
-    """A folder that its owner alone can enter; one that is there keeps what is in it."""
+def make_private_folder(path: Path) -> Path:
+    """Create a folder that only its owner can enter; an existing one stays as it is."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:
-        raise FaircountError(f"{path} cannot be made: {reason(problem)}") from None
+        raise FaircountError(f"{path} cannot be made: {describe_os_error(problem)}") from None
     return path
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Nobody else on this machine works with this file meanwhile; a lock of a process that dies is gone with it."""
+def lock_file(path: Path) -> Iterator[None]:
+    """Keep other processes on this machine from working with a file at the same time.
+
+    The kernel releases the lock when the process ends, however it ends: none is left over by a
+    crash.
+    """
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
         raise RefusedError("this system has no file locks: use a Unix machine") from None
+    # The lock is on a file of its own: `write_durably` replaces the file itself, and a lock on it
+    # would then belong to the old contents that nobody opens any more.
     lock = path.with_name(path.name + ".lock")
     try:
-        with lock.open("ab") as held:
+        with lock.open("ab") as handle:
             try:
-                flock(held, LOCK_EX | LOCK_NB)
+                flock(handle, LOCK_EX | LOCK_NB)
             except BlockingIOError:
-                raise RefusedError(f"another program works with {path} now: wait until it has ended") from None
+                raise RefusedError(
+                    f"another program works with {path} now: wait until it has ended"
+                ) from None
             yield
     except OSError as problem:
-        raise FaircountError(f"{lock} cannot be written: {reason(problem)}") from None
+        raise FaircountError(f"{lock} cannot be written: {describe_os_error(problem)}") from None
 
 
-def reason(problem: OSError) -> str:
-    """Why the system refused, in its words."""
+def describe_os_error(problem: OSError) -> str:
+    """Return the operating system's reason for an error, to be put into a sentence."""
     return (problem.strerror or "unknown reason").lower()

@@ -1,4 +1,4 @@
-"""Results as plain values: for JSON, for pandas and for a notebook."""
+"""Results as plain values for JSON and pandas, and as HTML for a notebook."""
 
 import html
 import math
@@ -7,54 +7,72 @@ from typing import Any
 
 import numpy as np
 
-from faircount.core.domain import shown
+from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError
 
 JSON_VERSION: dict[str, Any] = {"version": 1}
-"""Begins every JSON object; the number grows when a key is removed or changes its meaning, not when one is added."""
+"""First entry of every JSON object.
 
-HEAD = "text-align:left;padding:2px 10px"
-CELL = "text-align:right;padding:2px 10px;font-variant-numeric:tabular-nums"
+The number grows when a key is removed or changes its meaning, not when one is added.
+"""
+
+_TEXT_STYLE = "text-align:left;padding:2px 10px"
+_NUMBER_STYLE = "text-align:right;padding:2px 10px;font-variant-numeric:tabular-nums"
 
 
-def plain(value: object) -> Any:
-    """A label as JSON has it: numbers and truth values stay what they are, everything else is text."""
+def json_value(value: object) -> Any:
+    """Return a label as JSON can hold it: numbers and booleans stay, everything else is text."""
     single = value.item() if isinstance(value, np.generic) else value
-    if isinstance(single, float):
-        return single if math.isfinite(single) else str(single)
-    return single if single is None or isinstance(single, str | bool | int) else str(value)
+    if isinstance(single, float) and not math.isfinite(single):
+        # JSON has no NaN or infinity; Python's encoder would write them, and parsers refuse them.
+        return str(single)
+    if single is None or isinstance(single, str | bool | int | float):
+        return single
+    return str(value)
 
 
-def frame(columns: Mapping[str, object], index: Sequence[object], named: str, about: Mapping[str, object]) -> Any:
-    """A pandas DataFrame; `about` goes to its `attrs`."""
+def data_frame(
+    columns: Mapping[str, object],
+    index: Sequence[object],
+    index_name: str,
+    attrs: Mapping[str, object],
+) -> Any:
+    """Make a pandas DataFrame; `attrs` become its attributes of that name."""
     try:
         import pandas as pd
     except ImportError:
-        raise FaircountError("a data frame needs pandas: install pandas, or use to_dict()") from None
-    made = pd.DataFrame(columns, index=pd.Index(list(index), name=named))
-    made.attrs.update(about)
-    return made
+        raise FaircountError(
+            "a data frame needs pandas: install pandas, or use to_dict()"
+        ) from None
+    table = pd.DataFrame(columns, index=pd.Index(list(index), name=index_name))
+    table.attrs.update(attrs)
+    return table
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table, first column to the left; cells are HTML already."""
-    top = "".join(f'<th style="{HEAD}">{text(each)}</th>' for each in heads)
-    styles = (HEAD, *([CELL] * (len(heads) - 1)))
-    lines = ("".join(f'<td style="{s}">{c}</td>' for s, c in zip(styles, row, strict=True)) for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(f'<tr>{each}</tr>' for each in lines)}</tbody></table>"
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Make an HTML table: the first column is text, the others are numbers; cells are HTML."""
+    top = "".join(f'<th style="{_TEXT_STYLE}">{escape_html(head)}</th>' for head in heads)
+    styles = [_TEXT_STYLE] + [_NUMBER_STYLE] * (len(heads) - 1)
+    body = ""
+    for row in rows:
+        pairs = zip(styles, row, strict=True)
+        cells = "".join(f'<td style="{style}">{cell}</td>' for style, cell in pairs)
+        body += f"<tr>{cells}</tr>"
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def paragraph(words: object, *, strong: bool = False) -> str:
-    """A paragraph of plain text."""
-    return f"<p><b>{text(words)}</b></p>" if strong else f"<p>{text(words)}</p>"
+def html_paragraph(text: object, *, strong: bool = False) -> str:
+    """Make a paragraph of plain text."""
+    escaped = escape_html(text)
+    return f"<p><b>{escaped}</b></p>" if strong else f"<p>{escaped}</p>"
 
 
-def text(words: object) -> str:
-    """Text as it stands in a page: nothing in it is obeyed."""
-    return html.escape(shown(words))
+def escape_html(text: object) -> str:
+    """Escape text so that neither markup nor control characters in it have any effect."""
+    return html.escape(escape_controls(text))
 
 
-def bar(share: float) -> str:
-    """A bar, so long that 1 fills its cell."""
+def html_bar(share: float) -> str:
+    """Make a bar whose length is proportional to a share; 1 fills its cell."""
     width = 160 * min(max(share, 0.0), 1.0)
     return f'<div style="background:#8fb8ad;height:0.8em;width:{width:.0f}px"></div>'

@@ -1,1 +1,1 @@
-"""The owner's dashboard: a page on the owner's own machine, beside the commands of `faircount survey`."""
+"""The owner's dashboard: a page on the owner's own computer, on top of `faircount survey`."""

@@ -1,7 +1,9 @@
-"""The dashboard as an application for the owner's own browser.
+"""The dashboard as a web application for the owner's own browser.
 
-It listens on loopback only. Whoever opens it must know a key that is made anew at every start and stands after # in the
-address; a request that names another host, as a page of somebody else's that was led here would, is refused.
+It listens on loopback only. A request needs the key that is made anew at every start and follows
+the # in the printed address, so that no other user or program of the computer can act for the
+owner. Requests for another host name are refused: that stops a foreign page whose name was pointed
+to this address (DNS rebinding).
 """
 
 import asyncio
@@ -18,90 +20,113 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
-from faircount.dashboard.said import said
+from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.surveys import Surveys
-from faircount.service.participant_page import HEADERS
+from faircount.server.coordinator.participant_page import HEADERS
 
 SHARED = {
     "dom.js": "page/dom.js",
     "chart.js": "page/chart.js",
+    "certainty.js": "page/certainty.js",
     "dialog.js": "page/dialog.js",
     "endings.js": "page/endings.js",
     "language.js": "page/language.js",
-    "sureness.js": "page/sureness.js",
     "style.css": "style.css",
     "icon.svg": "icon.svg",
 }
-"""What the participant's page has already: name here, path there."""
+"""Files shared with the participant's page: name here, path there."""
 
-_STRANGER = RefusedError("open the address that faircount dashboard has printed").coded("stranger")
+_NO_KEY = RefusedError("open the address that faircount dashboard printed").with_code("stranger")
 
 Handler = Callable[[Request], Awaitable[Response]]
 Call = Callable[[dict[str, str], dict[str, Any]], Any]
-"""From the parts of the path and what was given in JSON to an answer: bytes of a file, or what becomes JSON."""
+"""From path parameters and JSON values to the bytes of a file, or values for JSON."""
 
 
 def dashboard_app(surveys: Surveys, key: str, host: str) -> Starlette:
-    """The application; `host` is the only name and port by which it may be called."""
+    """The application; `host` is the only host name and port at which it responds."""
+    routes = [
+        Route(path, _guard(call, key, host), methods=[method])
+        for (path, method), call in _calls(surveys).items()
+    ]
+    content = _page_files()
+    pages = [
+        Route(f"/{name}", _file_handler(data, name, host), methods=["GET"])
+        for name, data in content.items()
+    ]
+    index = Route("/", _file_handler(content["index.html"], "index.html", host))
+    return Starlette(routes=[*routes, *pages, index])
+
+
+def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:
+    """The API by path and method."""
     survey = "/api/surveys/{name}"
-    calls: dict[tuple[str, str], Call] = {
-        ("/api/advice", "POST"): lambda path, given: surveys.advice(given),
-        ("/api/surveys", "GET"): lambda path, given: {"surveys": surveys.all()},
-        ("/api/surveys", "POST"): lambda path, given: surveys.create(given),
-        (survey, "GET"): lambda path, given: surveys.one(path["name"]),
-        (f"{survey}/result", "GET"): lambda path, given: surveys.result(path["name"]),
-        (f"{survey}/second", "GET"): lambda path, given: surveys.second(path["name"]),
-        (f"{survey}/people", "GET"): lambda path, given: {"people": surveys.people(path["name"])},
-        (f"{survey}/people/{{at}}", "GET"): lambda path, given: surveys.invitation(path["name"], path["at"]),
-        (f"{survey}/files/{{kind}}", "GET"): lambda path, given: surveys.file(path["name"], path["kind"]),
-        (f"{survey}/{{what}}", "POST"): lambda path, given: surveys.wish(path["name"], path["what"], given),
+    return {
+        ("/api/advice", "POST"): lambda _, form: surveys.advice(form),
+        ("/api/surveys", "GET"): lambda *_: {"surveys": surveys.all()},
+        ("/api/surveys", "POST"): lambda _, form: surveys.create(form),
+        (survey, "GET"): lambda path, _: surveys.one(path["name"]),
+        (f"{survey}/result", "GET"): lambda path, _: surveys.result(path["name"]),
+        (f"{survey}/aggregator", "GET"): lambda path, _: surveys.aggregator_status(path["name"]),
+        (f"{survey}/people", "GET"): lambda path, _: {"people": surveys.people(path["name"])},
+        (f"{survey}/people/{{at}}", "GET"): lambda path, _: surveys.invitation(
+            path["name"], path["at"]
+        ),
+        (f"{survey}/files/{{kind}}", "GET"): lambda path, _: surveys.file(
+            path["name"], path["kind"]
+        ),
+        # `Surveys.request` refuses whatever is not the name of a request.
+        (f"{survey}/{{what}}", "POST"): lambda path, values: surveys.request(
+            path["name"], path["what"], values
+        ),
     }
-    routes = [Route(path, _guarded(call, key, host), methods=[method]) for (path, method), call in calls.items()]
-    pages = [Route(f"/{name}", _file(content, name, host), methods=["GET"]) for name, content in _files().items()]
-    return Starlette(routes=[*routes, *pages, Route("/", _file(_files()["index.html"], "index.html", host))])
 
 
-def _files() -> dict[str, bytes]:
+def _page_files() -> dict[str, bytes]:
     """Every file of the page, by name."""
-    own = (files("faircount") / "dashboard" / "web").iterdir()
+    own = {path.name: path for path in (files("faircount") / "dashboard" / "web").iterdir()}
     shared = {name: files("faircount") / "web" / path for name, path in SHARED.items()}
-    return {name: path.read_bytes() for name, path in {**{each.name: each for each in own}, **shared}.items()}
+    return {name: path.read_bytes() for name, path in {**own, **shared}.items()}
 
 
-def _guarded(call: Call, key: str, host: str) -> Handler:
-    async def answer(request: Request) -> Response:
-        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if request.headers.get("host") != host or not hmac.compare_digest(shown.encode(), key.encode()):
-            return JSONResponse(said(_STRANGER), 403, HEADERS)
+def _guard(call: Call, key: str, host: str) -> Handler:
+    async def respond(request: Request) -> Response:
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        # Compared in constant time, so that response times do not give the key away.
+        has_key = hmac.compare_digest(token.encode(), key.encode())
+        if request.headers.get("host") != host or not has_key:
+            return JSONResponse(error_payload(_NO_KEY), 403, HEADERS)
         try:
-            given = _object(await request.body())
-            found = await asyncio.to_thread(call, dict(request.path_params), given)
+            values = _json_object(await request.body())
+            # In a thread, because a slow server must not block the other calls of the page.
+            found = await asyncio.to_thread(call, dict(request.path_params), values)
         except FaircountError as problem:
-            return JSONResponse(said(problem), 409, HEADERS)
+            return JSONResponse(error_payload(problem), 409, HEADERS)
         if isinstance(found, bytes):
             return Response(found, media_type="application/octet-stream", headers=HEADERS)
         return JSONResponse(found, headers=HEADERS)
 
-    return answer
+    return respond
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    """What a call gives, in JSON; nothing is an empty object."""
+def _json_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; an empty body is an empty object."""
     try:
-        given = json.loads(body or b"{}")
+        values = json.loads(body or b"{}")
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise ParameterError("a call gives one JSON object, or nothing")
-    return given
+        values = None
+    if not isinstance(values, dict):
+        raise ParameterError("send one JSON object, or nothing").with_code("bad_call")
+    return values
 
 
-def _file(content: bytes, name: str, host: str) -> Handler:
+def _file_handler(content: bytes, name: str, host: str) -> Handler:
     kind = mimetypes.guess_type(name)[0]
 
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
+        # The files hold no secret, so they need no key; the browser sends none for scripts.
         if request.headers.get("host") != host:
             return Response("another host", 403)
         return Response(content, media_type=kind, headers=HEADERS)
 
-    return answer
+    return respond

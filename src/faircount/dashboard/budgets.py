@@ -1,18 +1,26 @@
-"""The budget of a population over time: what each survey has taken, one after the other."""
+"""The privacy budget of a population over time: what each survey spent, one after the other."""
 
 from typing import Any
 
 RELEASED = "released"
+ROUNDING = 1e-9
+"""Sums of epsilons differ by less than this share only because of floating point."""
 
 
 def steps_of(budget: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A budget as S2 keeps it, with what was spent before and after each survey.
+    """The aggregator's budget, with the total before and after each survey.
 
-    `known` has, by survey id, what the owner knows besides: its name, and when it was opened.
+    `known` has by survey id what the owner knows in addition: the name, and when it was opened.
+    `together` is true where composition costs less than the sum of the surveys.
     """
-    spent, steps = 0.0, []
-    for each in budget["surveys"]:
+    spent = 0.0
+    steps = []
+    for charge in budget["surveys"]:
         before = spent
-        spent += 0.0 if each["status"] == RELEASED else each["epsilon"]
-        steps.append({**each, "before": before, "after": spent, **known.get(each["survey"], {})})
-    return {**budget, "surveys": steps, "together": budget["spent"]["epsilon"] < spent * (1 - 1e-9)}
+        # A released reservation was given back: the survey ended before anything was revealed.
+        if charge["status"] != RELEASED:
+            spent += charge["epsilon"]
+        facts = known.get(charge["survey"], {})
+        steps.append({**charge, "before": before, "after": spent, **facts})
+    together = budget["spent"]["epsilon"] < spent * (1 - ROUNDING)
+    return {**budget, "surveys": steps, "together": together}

@@ -1,122 +1,153 @@
-"""The form of a new survey as the page sends it: read and checked, and what to expect of the survey."""
+"""The form of a new survey as the page sends it: parsed, checked, and passed to the planner."""
 
 import math
 import sys
 from typing import Any
 
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.dashboard.said import condition_code, said
+from faircount.dashboard.error_payload import error_payload
+from faircount.owner.advice import SurveyRequirements, advise
+from faircount.owner.invitation_texts import ENGLISH, printed_words
+from faircount.owner.invitations import numbered_people
+from faircount.owner.survey import SurveyDescription
 from faircount.planning.question import WEAK, WEAK_DELTA
-from faircount.service.owner.advice import Wishes, advise
-from faircount.service.owner.invitations import numbered
-from faircount.service.owner.printed_words import ENGLISH, printed_words
-from faircount.service.owner.survey import Facts
 
-Given = dict[str, Any]
+Form = dict[str, Any]
 LONGEST_NAME = 60
-FEWEST, MOST = 2, 1_000_000
-"""People whom the form invites: more would not fit into a page, nor into one table."""
+FEWEST_PEOPLE = 2
+MOST_PEOPLE = 1_000_000
+"""More people would not fit into one page, nor into one table of invitations."""
 
-SMALLEST = sys.float_info.min
-"""A delta of 0 is none that the planner takes."""
+SMALLEST_DELTA = sys.float_info.min
+"""The planner needs a delta above 0."""
 
 TEXTS = ("question", "owner", "purpose", "contact", "population")
 
 
-def wishes_of(given: Given) -> Wishes:
-    """What is asked of the planner."""
-    items = tuple(dict.fromkeys(_lines(given, "items")))
+def wishes_of(form: Form) -> SurveyRequirements:
+    """The request to the planner."""
+    # An item written twice counts once: two equal answers could not be told apart.
+    items = tuple(dict.fromkeys(_lines(form, "items")))
     if len(items) < 2:
-        raise ParameterError("write at least two answers, one a line").coded("too_few_items")
-    absent = _share(given, "absent") if str(given.get("absent", "")).strip() else None  # empty: the usual room
-    delta = _share(given, "delta", least=SMALLEST)
-    return Wishes(items, _users(given), _positive(given, "epsilon"), delta, absent=absent)
+        raise ParameterError("write at least two answers, one per line").with_code("too_few_items")
+    # An empty field means the planner's usual dropout allowance.
+    absent = _share(form, "absent") if _text(form, "absent") else None
+    delta = _share(form, "delta", least=SMALLEST_DELTA)
+    return SurveyRequirements(
+        items, _users(form), _positive(form, "epsilon"), delta, dropout=absent
+    )
 
 
-def people_of(given: Given) -> list[str]:
-    """Who is invited: those who are named, or as many as the form says."""
-    return _lines(given, "people") or numbered(_users(given), language_of(given))
+def people_of(form: Form) -> list[str]:
+    """Who is invited: the people named in the form, or as many numbered ones as it says."""
+    return _lines(form, "people") or numbered_people(_users(form), language_of(form))
 
 
-def language_of(given: Given) -> str:
-    """In which language invitations are printed."""
-    return printed_words(str(given.get("invitation_language", ENGLISH))).language
+def language_of(form: Form) -> str:
+    """The language of the printed invitations."""
+    return printed_words(str(form.get("invitation_language", ENGLISH))).language
 
 
-def _users(given: Given) -> int:
-    """How many are invited; not made into a list, because somebody may type any number."""
-    users = len(_lines(given, "people")) or _whole(given, "users")
-    if not FEWEST <= users <= MOST:
-        raise ParameterError(f"invite {FEWEST} to {MOST:,} people").coded("people", fewest=FEWEST, most=MOST)
+def _users(form: Form) -> int:
+    # Names win over the number beside them: every name gets an invitation.
+    users = len(_lines(form, "people")) or _integer(form, "users")
+    # Checked before anybody makes a list: the field can hold any number.
+    if not FEWEST_PEOPLE <= users <= MOST_PEOPLE:
+        message = f"invite {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people"
+        limits = {"fewest": FEWEST_PEOPLE, "most": MOST_PEOPLE}
+        raise ParameterError(message).with_code("people", **limits)
     return users
 
 
-def facts_of(given: Given) -> Facts:
-    """What a person reads before answering."""
-    texts = {each: str(given.get(each, "")).strip() for each in TEXTS}
-    return Facts(seconds=_whole(given, "hours") * 3600, **texts)
+def facts_of(form: Form) -> SurveyDescription:
+    """What a participant reads before answering."""
+    texts = {name: _text(form, name) for name in TEXTS}
+    return SurveyDescription(seconds=_integer(form, "hours") * 3600, **texts)
 
 
-def budget_of(given: Given, wishes: Wishes) -> tuple[float, float]:
-    """What a new population may lose in all its surveys; one without a name has this survey alone."""
-    if not str(given.get("population", "")).strip():
+def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:
+    """The privacy budget of a new population; without a name it covers this survey alone."""
+    if not _text(form, "population"):
         return wishes.epsilon, wishes.delta
-    return _real(given, "budget_epsilon"), _real(given, "budget_delta")
+    return _number(form, "budget_epsilon"), _number(form, "budget_delta")
 
 
-def plain_name(name: str) -> str:
-    """The name of a survey, which is the name of a folder too."""
-    if not name or not all(each.isalnum() or each in "-_" for each in name) or len(name) > LONGEST_NAME:
-        raise ParameterError("the name of a survey is made of letters, digits, - and _").coded("bad_name")
+def check_name(name: str) -> str:
+    """The name of a survey, if it can be the name of a folder."""
+    # Letters and digits only: a name with a slash or dots would lead out of the owner's folder.
+    is_plain = all(character.isalnum() or character in "-_" for character in name)
+    if not name or not is_plain or len(name) > LONGEST_NAME:
+        message = "the name of a survey is made of letters, digits, - and _"
+        raise ParameterError(message).with_code("bad_name")
     return name
 
 
-def advice(given: Given) -> dict[str, Any]:
-    """What to expect of a survey that is being written down, from the planner; or why there is nothing to expect."""
+def advice(form: Form) -> dict[str, Any]:
+    """The planner's advice on the survey in the form, or why there is none."""
+    # The form is sent while the owner types: unfinished input is normal and becomes a hint.
     try:
-        wishes = wishes_of(given)
+        wishes = wishes_of(form)
         found = advise(wishes)
     except FaircountError as problem:
-        return {"refused": said(problem)}
+        return {"refused": error_payload(problem)}
+    condition = []
+    if found.condition is not None:
+        condition = found.condition.to_list()
     return {
-        "mechanism": found.mechanism.name, "proven": found.proven, "invited": wishes.users,
-        "needed": found.needed, "condition": found.condition, "condition_code": condition_code(found.condition),
-        "worthwhile": found.tells_something, "half_width_95": found.half_width_95, "items": list(wishes.items),
-        "weak_epsilon": wishes.epsilon > WEAK, "weak_delta": wishes.delta > WEAK_DELTA,
-    }  # fmt: skip
+        "mechanism": found.mechanism.name,
+        "proven": found.proven,
+        "invited": wishes.users,
+        "needed": found.minimum,
+        "condition": condition,
+        "worthwhile": found.is_informative,
+        "half_width_95": found.half_width_95,
+        "items": list(wishes.items),
+        "weak_epsilon": wishes.epsilon > WEAK,
+        "weak_delta": wishes.delta > WEAK_DELTA,
+    }
 
 
-def _lines(given: Given, name: str) -> list[str]:
-    return [each.strip() for each in str(given.get(name, "")).splitlines() if each.strip()]
+def _text(form: Form, name: str) -> str:
+    return str(form.get(name, "")).strip()
 
 
-def _whole(given: Given, name: str) -> int:
-    value = _real(given, name)
+def _lines(form: Form, name: str) -> list[str]:
+    lines = (line.strip() for line in _text(form, name).splitlines())
+    return [line for line in lines if line]
+
+
+def _integer(form: Form, name: str) -> int:
+    value = _number(form, name)
     if value != int(value) or value < 1:
-        raise ParameterError(f"{name} must be a whole number above 0").coded("not_whole", field=name)
+        message = f"{name} must be a whole number above 0"
+        raise ParameterError(message).with_code("not_whole", field=name)
     return int(value)
 
 
-def _positive(given: Given, name: str) -> float:
-    value = _real(given, name)
+def _positive(form: Form, name: str) -> float:
+    value = _number(form, name)
     if value <= 0:
-        raise ParameterError(f"{name} must be above 0").coded("not_above_zero", field=name)
+        raise ParameterError(f"{name} must be above 0").with_code("not_above_zero", field=name)
     return value
 
 
-def _share(given: Given, name: str, least: float = 0.0) -> float:
-    value = _real(given, name)
+def _share(form: Form, name: str, least: float = 0.0) -> float:
+    value = _number(form, name)
     if not least <= value < 1:
-        words = f"{name} must be {'above' if least else 'at least'} 0 and below 1"
-        raise ParameterError(words).coded("not_inside" if least else "not_share", field=name)
+        if least:
+            message = f"{name} must be above 0 and below 1"
+            raise ParameterError(message).with_code("not_inside", field=name)
+        message = f"{name} must be at least 0 and below 1"
+        raise ParameterError(message).with_code("not_share", field=name)
     return value
 
 
-def _real(given: Given, name: str) -> float:
+def _number(form: Form, name: str) -> float:
     try:
-        value = float(given[name])
+        value = float(form[name])
     except (KeyError, TypeError, ValueError):
         value = math.nan
+    # "nan" and "inf" are floats too, but would pass every comparison or none.
     if not math.isfinite(value):
-        raise ParameterError(f"{name} must be a number").coded("not_a_number", field=name)
+        raise ParameterError(f"{name} must be a number").with_code("not_a_number", field=name)
     return value

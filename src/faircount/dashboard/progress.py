@@ -1,47 +1,63 @@
-"""Where a survey stands, as values that the page puts into words of its own language."""
+"""The progress of a survey, as values that the page translates into its own language."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from faircount.protocol import SurveyParameters
-from faircount.protocol.survey.states import FINAL, State
+from faircount.protocol.survey.phases import FINAL, Phase
 
 EARLY = 0.1
-"""Before this share of the time has passed, the pace says nothing."""
+"""Before this share of the time has passed, the pace of responses predicts nothing."""
 
 
 def phases_of(params: SurveyParameters) -> list[str]:
-    """The states that a survey of this topology goes through and stays in for a while, in their order."""
-    stays = {State.DRAFT, *params.topology.phases, State.CLAIMED, State.PUBLISHED}
-    return [str(each) for each in State if each in stays]
+    """The phases in which a survey of this topology stays for a while, in order."""
+    lasting = {Phase.DRAFT, *params.topology.phases, Phase.COUNTING, Phase.PUBLISHED}
+    return [str(phase) for phase in Phase if phase in lasting]
 
 
-def phase_of(params: SurveyParameters, state: str) -> int:
-    """Position of the phase in which a survey is; -1 for one that ended without a result."""
-    order = list(State)
-    begun = [each for each in phases_of(params) if order.index(State(each)) <= order.index(State(state))]
-    return -1 if state == State.ABORTED else len(begun) - 1
+def phase_index(params: SurveyParameters, state: str) -> int:
+    """The position of the current phase; -1 for a survey that ended without a result."""
+    if state == Phase.ABORTED:
+        return -1
+    order = list(Phase)
+    current = order.index(Phase(state))
+    # Short phases that the page does not list belong to the listed phase before them.
+    begun = [phase for phase in phases_of(params) if order.index(Phase(phase)) <= current]
+    return len(begun) - 1
 
 
 def waits_for(params: SurveyParameters, status: dict[str, Any]) -> str:
-    """Whom a survey waits for: nobody, the owner, people, s1 or s2."""
-    state = State(status["state"])
+    """Whom a survey waits for: nobody, the owner, people, the coordinator or the aggregator."""
+    state = Phase(status["state"])
     if state in FINAL:
         return "nobody"
-    if state is State.DRAFT:
+    if state is Phase.DRAFT:
         return "owner"
+    # A retry is scheduled only while a request to the aggregator is unanswered.
     if status["tries_again_at"] is not None:
-        return "s2"
-    return "people" if state in params.topology.phases else "s1"
+        return "aggregator"
+    # Participants act in the phases of the topology; between them the coordinator works alone.
+    if state in params.topology.phases:
+        return "people"
+    return "coordinator"
 
 
-def too_few(status: dict[str, Any], now: datetime | None = None) -> dict[str, int] | None:
-    """Where at the pace of now fewer than the minimum will have answered: how many, and how many must; else nothing."""
-    if status["state"] != State.SUBMITTING or not status["closes_at"] or status["users"] >= status["minimum"]:
+def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict[str, int] | None:
+    """Expected and minimum number of responses, if the pace is too slow to reach the minimum."""
+    if status["state"] != Phase.SUBMITTING or not status["closes_at"]:
         return None
-    opened, closes = (datetime.fromisoformat(status[each]) for each in ("opened_at", "closes_at"))
+    users = status["users"]
+    minimum = status["minimum"]
+    if users >= minimum:
+        return None
+    opened = datetime.fromisoformat(status["opened_at"])
+    closes = datetime.fromisoformat(status["closes_at"])
     passed = ((now or datetime.now(tz=UTC)) - opened) / (closes - opened)
-    expected = int(status["users"] / max(passed, EARLY))
-    if passed < EARLY or expected >= status["minimum"]:
+    if passed < EARLY:
         return None
-    return {"expected": max(expected, status["users"]), "minimum": status["minimum"]}
+    # After the closing time `passed` exceeds 1: never expect fewer than have responded already.
+    expected = max(int(users / passed), users)
+    if expected >= minimum:
+        return None
+    return {"expected": expected, "minimum": minimum}

@@ -1,201 +1,252 @@
-"""What the dashboard shows and does, as plain values: the surveys in one folder, through the owner's own functions."""
+"""The surveys in one folder, as the dashboard shows them: plain values for JSON.
+
+Every call reads the folder and asks the servers again; only parsed parameters are cached. Most
+values come from the coordinator (S1). The aggregator (S2) is asked in calls of its own, so that one
+slow server does not delay the news of the other.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from faircount.client.calls import RetryPolicy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
 from faircount.core.files import read_file
-from faircount.dashboard import form
+from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
-from faircount.dashboard.exports import exported, plain_result
-from faircount.dashboard.progress import phase_of, phases_of, too_few, waits_for
-from faircount.dashboard.said import said
+from faircount.dashboard.error_payload import error_payload
+from faircount.dashboard.exports import export_result, plain_result
+from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.owner.folder import OwnerFile, read_servers
+from faircount.owner.invitations import invitations_csv, numbered_people, qr_rows
+from faircount.owner.remote import BothServers
+from faircount.owner.survey import Survey, create
+from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.wire.messages import Aborted
-from faircount.service.calls import Patience
-from faircount.service.owner.folder import OwnerFile, read_servers
-from faircount.service.owner.invitations import as_table, numbered, qr_rows
-from faircount.service.owner.remote import BothServers
-from faircount.service.owner.survey import Survey, create
 
-WISHES = ("open", "close", "extend", "abort")
+REQUESTS = ("open", "close", "extend", "abort")
 NO_INVITATIONS = "make the invitations first"
-HURRIED = Patience(tries=2)
-"""A page that is looked at says at once that a server is away, and asks again by itself."""
+IMPATIENT = RetryPolicy(attempts=2)
+"""A page tells at once that a server does not respond, and asks again a few seconds later."""
 
-AT_ONCE = 8
-"""So many surveys are asked after at the same time."""
+MOST_AT_ONCE = 8
+"""How many surveys are asked for their status at the same time."""
 
 
 @dataclass(frozen=True)
 class Surveys:
-    """The surveys of one owner: a folder with a folder for each, and the file with both servers' tokens."""
+    """The surveys of one owner: one folder per survey, and the file with both servers' tokens."""
 
     folder: Path
     servers: Path
-    _read: dict[tuple[str, int], Survey] = field(default_factory=dict, compare=False, repr=False)
+    _cache: dict[tuple[str, int], Survey] = field(default_factory=dict, compare=False, repr=False)
 
     def names(self) -> list[str]:
-        """Of all surveys in the folder."""
-        return sorted(each.parent.name for each in self.folder.glob("*/parameters.json"))
+        """The names of all surveys in the folder."""
+        return sorted(path.parent.name for path in self.folder.glob("*/parameters.json"))
 
     def all(self) -> list[dict[str, Any]]:
-        """Every survey with where it stands, by name."""
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(self._listed, self.names()))
+        """Every survey with its status, by name."""
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            return list(pool.map(self._one_or_problem, self.names()))
 
-    def _listed(self, name: str) -> dict[str, Any]:
+    def _one_or_problem(self, name: str) -> dict[str, Any]:
+        # A damaged folder must not hide the other surveys.
         try:
             return self.one(name)
         except FaircountError as problem:
-            return {"name": name, "question": "", "status": None, "too_few": None, "problem": said(problem)}
+            nothing = {"name": name, "question": "", "status": None, "too_few": None}
+            return {**nothing, "problem": error_payload(problem)}
 
     def survey(self, name: str) -> Survey:
-        """The survey of this name, read once; a name that would lead out of the folder is refused."""
-        path = self.folder / form.plain_name(name)
+        """The survey of this name; parsed again only if its parameters have changed."""
+        path = self.folder / forms.check_name(name)
         file = path / "parameters.json"
-        known = name, file.stat().st_mtime_ns if file.exists() else 0
-        if known not in self._read:
-            self._read[known] = Survey.at(path, HURRIED)
-        return self._read[known]
+        # The time of change is part of the key, so that a restored folder is read again.
+        changed = file.stat().st_mtime_ns if file.exists() else 0
+        if (name, changed) not in self._cache:
+            self._cache[name, changed] = Survey.at(path, IMPATIENT)
+        return self._cache[name, changed]
 
     def one(self, name: str) -> dict[str, Any]:
-        """One survey: what was asked, where it stands at S1, and whether too few will have answered."""
+        """One survey: its parameters, and its status at the coordinator."""
         survey = self.survey(name)
         params = survey.params
-        facts = {
-            "name": name, "question": params.question, "items": [str(each) for each in params.mechanism.domain.labels],
-            "mechanism": params.mechanism.name, "proven": params.proven,
-            "epsilon": params.epsilon, "delta": params.delta,
-            "minimum": params.minimum, "n_max": params.n_max, "s1": params.s1_operator, "s2": params.s2_operator,
-            "population": "" if params.population == f"survey {params.survey.hex()}" else params.population,
-            "invited": survey.folder.invitations_file.exists(), "phases": phases_of(params),
-            "status": None, "too_few": None, "problem": None,
-        }  # fmt: skip
-        return {**facts, **_standing(survey)} if facts["invited"] else facts
+        is_unnamed = params.population == f"survey {params.survey.hex()}"
+        facts: dict[str, Any] = {
+            "name": name,
+            "question": params.question,
+            "items": [str(label) for label in params.mechanism.domain.labels],
+            "mechanism": params.mechanism.name,
+            "proven": params.proven,
+            "epsilon": params.epsilon,
+            "delta": params.delta,
+            "minimum": params.minimum,
+            "n_max": params.n_max,
+            "s1": params.s1_operator,
+            "s2": params.s2_operator,
+            "population": "" if is_unnamed else params.population,
+            "invited": survey.folder.invitations_file.exists(),
+            "phases": phases_of(params),
+            "status": None,
+            "too_few": None,
+            "problem": None,
+        }
+        # Before anybody is invited, the coordinator does not know the survey.
+        if facts["invited"]:
+            facts.update(_coordinator_status(survey))
+        return facts
 
-    def advice(self, given: form.Given) -> dict[str, Any]:
-        """What to expect of a survey that is being written down, and what its population has left."""
-        population = str(given.get("population", "")).strip()
-        advice = form.advice(given)
-        return {**advice, "budget": self._budget(population)} if population else advice
+    def advice(self, form: forms.Form) -> dict[str, Any]:
+        """The planner's advice on a form, and the budget that its population has left."""
+        population = str(form.get("population", "")).strip()
+        advice = forms.advice(form)
+        # Without a name the survey gets a new budget of its own: there is nothing to ask for.
+        if population:
+            advice["budget"] = self._budget_of(population)
+        return advice
 
-    def _budget(self, population: str) -> dict[str, Any] | None:
-        """What a population has spent; None for one that S2 does not know, or does not tell of now."""
-        _, s2 = read_servers(self.servers)
-        server = s2.server("S2", HURRIED)
+    def _budget_of(self, population: str) -> dict[str, Any] | None:
+        """The budget of a population; None if the aggregator does not know it or respond."""
+        _, aggregator = read_servers(self.servers)
+        # The aggregator alone keeps budgets, so it may stand in the coordinator's place here.
+        server = aggregator.server("S2", IMPATIENT)
         try:
             return BothServers(server, server).budget(population)
         except FaircountError:
             return None
 
-    def create(self, given: form.Given) -> dict[str, Any]:
-        """Make a survey and its invitations; it is opened by a wish of its own."""
-        wishes, name = form.wishes_of(given), form.plain_name(str(given.get("name", "")))
+    def create(self, form: forms.Form) -> dict[str, Any]:
+        """Create a survey with its invitations; opening it is a separate request."""
+        wishes = forms.wishes_of(form)
+        name = forms.check_name(str(form.get("name", "")))
         s1, s2 = read_servers(self.servers)
-        facts = form.facts_of(given)
-        known = _known_budget(BothServers(s1.server("S1"), s2.server("S2")), facts.population)
-        budget, language = known or form.budget_of(given, wishes), form.language_of(given)
-        owner = OwnerFile(s1, s2, s1.address, budget, language)
-        create(self.folder / name, wishes, facts, owner)[0].invite(form.people_of(given))
+        facts = forms.facts_of(form)
+        servers = BothServers(s1.server("S1"), s2.server("S2"))
+        # A population's budget is never changed, whatever the form says.
+        budget = _existing_budget(servers, facts.population) or forms.budget_of(form, wishes)
+        # Participants open the page at the coordinator, so its address goes into the links.
+        owner = OwnerFile(s1, s2, s1.address, budget, forms.language_of(form))
+        survey, *_ = create(self.folder / name, wishes, facts, owner)
+        survey.invite(forms.people_of(form))
         return self.one(name)
 
-    def wish(self, name: str, what: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Invite, open, close, extend or abort; where the survey stands then."""
+    def request(self, name: str, what: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Invite, open, close, extend or abort; returns the survey afterwards."""
         survey = self.survey(name)
         if what == "invite":
-            survey.invite([] if survey.folder.invitations_file.exists() else _unnamed(survey))
-        elif what in WISHES:
-            told = {"people": len(survey.invited())} if what == "open" else given
-            survey.servers.wish(survey.params, what, **told)
+            # Repeating it is safe: existing invitations are only sent to the servers again.
+            has_invitations = survey.folder.invitations_file.exists()
+            survey.invite([] if has_invitations else _numbered_people(survey))
+        elif what in REQUESTS:
+            # The coordinator opens only if it knows everybody whom this folder invites.
+            sent = {"people": len(survey.invitees())} if what == "open" else values
+            survey.servers.request(survey.params, what, **sent)
         else:
-            raise ParameterError(f"a survey can be told to invite, {', '.join(WISHES)}")
+            message = f"the requests for a survey are invite, {', '.join(REQUESTS)}"
+            raise ParameterError(message).with_code("bad_call")
         return self.one(name)
 
     def people(self, name: str) -> list[str]:
-        """What the owner calls the people who are invited, in the order of the invitations."""
-        return [each.person for each in self.survey(name).invited()]
+        """The owner's names of the people invited, in the order of the invitations."""
+        return [invited.person for invited in self.survey(name).invitees()]
 
     def invitation(self, name: str, position: str) -> dict[str, Any]:
         """One invitation, with its QR code row by row."""
         survey = self.survey(name)
-        invited = survey.invited()
+        invited = survey.invitees()
+        # The position comes from a URL: negative numbers would count from the end of the list.
         if not position.isdecimal() or int(position) >= len(invited):
-            raise ParameterError(f"there are {len(invited)} invitations, counted from 0")
+            message = f"there are {len(invited)} invitations, counted from 0"
+            raise ParameterError(message).with_code("no_such_invitation", invited=len(invited))
         chosen = invited[int(position)]
         link = chosen.code.link(survey.owner.public_address)
-        return {"person": chosen.person, "link": link, "code": chosen.code.grouped, "qr": qr_rows(link)}
+        return {
+            "person": chosen.person,
+            "link": link,
+            "code": chosen.code.grouped_text,
+            "qr": qr_rows(link),
+        }
 
     def result(self, name: str) -> dict[str, Any]:
-        """Estimates raw and consistent, what was promised and what holds; or how the survey ended without a result."""
+        """The result with its guarantee, or how the survey ended without one."""
         survey = self.survey(name)
         found = survey.result()
         if isinstance(found, Aborted):
-            return {"ended": found.reason.decode(errors="replace"), "spent": bool(found.spent)}
+            return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
         plain = plain_result(found)
-        survey.keep_result(plain)
+        # The servers may delete the survey one day: the owner's folder keeps what was published.
+        survey.save_result(plain)
         return plain
 
-    def second(self, name: str) -> dict[str, Any]:
-        """What S2 says: where the survey stands there, and the budget. Apart from S1, so that neither waits."""
+    def aggregator_status(self, name: str) -> dict[str, Any]:
+        """The status at the aggregator, and the budget, or why they are not known right now."""
         survey = self.survey(name)
         try:
-            return {"at_s2": survey.servers.status_at_s2(survey.params), "budget": self.budget(name)}
+            status = survey.servers.aggregator_status(survey.params)
+            return {"aggregator": status, "budget": self.budget(name)}
         except FaircountError as problem:
-            return {"at_s2": {"problem": said(problem)}, "budget": None}
+            return {"aggregator": {"problem": error_payload(problem)}, "budget": None}
 
     def budget(self, name: str) -> dict[str, Any]:
-        """What the population of a survey has spent, survey after survey."""
+        """What the population of a survey has spent, survey by survey."""
         survey = self.survey(name)
         found = survey.servers.budget(survey.params.population)
-        others = {self.survey(each).params.survey.hex(): each for each in self.names()}
-        mine = {each["survey"]: others[each["survey"]] for each in found["surveys"] if each["survey"] in others}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return steps_of(found, dict(zip(mine, pool.map(self._named, mine.values()), strict=True)))
+        # The aggregator knows surveys by id only; names and times come from this folder.
+        names = {self.survey(other).params.survey.hex(): other for other in self.names()}
+        known = [charge["survey"] for charge in found["surveys"] if charge["survey"] in names]
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            facts = pool.map(self._name_and_time, [names[survey_id] for survey_id in known])
+            return steps_of(found, dict(zip(known, facts, strict=True)))
 
-    def _named(self, name: str) -> dict[str, Any]:
+    def _name_and_time(self, name: str) -> dict[str, Any]:
         survey = self.survey(name)
         try:
             return {"name": name, "opened_at": survey.servers.status(survey.params)["opened_at"]}
         except FaircountError:
+            # The time is a detail: without it the budget is still shown.
             return {"name": name}
 
     def file(self, name: str, kind: str) -> bytes:
-        """A file to keep: invitations as CSV or to print, who has not answered yet, the result."""
+        """A file to download: invitations, reminders, or the result."""
         survey = self.survey(name)
-        made = {"invitations.csv": survey.folder.invitations_file, "invitations.html": survey.folder.printable_file}
-        if kind in made:
-            return read_file(made[kind], NO_INVITATIONS)
+        stored = {
+            "invitations.csv": survey.folder.invitations_file,
+            "invitations.html": survey.folder.printable_file,
+        }
+        if kind in stored:
+            return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
-            return as_table(survey.not_answered(), survey.owner.public_address)
+            return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+        # `result` verifies the aggregator's signature before anything is exported.
         found = survey.result()
         if isinstance(found, Aborted):
-            raise RefusedError("this survey ended without a result").coded("no_result")
-        return exported(found, kind)
+            raise RefusedError("this survey ended without a result").with_code("no_result")
+        return export_result(found, kind)
 
 
-def _unnamed(survey: Survey) -> list[str]:
-    return numbered(survey.params.n_max, survey.owner.language)
+def _numbered_people(survey: Survey) -> list[str]:
+    return numbered_people(survey.params.n_max, survey.owner.language)
 
 
-def _known_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
-    """The total of a population that S2 knows already: it is not changed."""
+def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:
+    """The budget of a population that the aggregator knows already."""
     if not population:
         return None
     try:
         found = servers.budget(population)
-    except RemoteError:  # a new one
+    except RemoteError:  # a new population
         return None
     return found["epsilon"], found["delta"]
 
 
-def _standing(survey: Survey) -> dict[str, Any]:
-    """Where a survey stands at S1, if it tells."""
+def _coordinator_status(survey: Survey) -> dict[str, Any]:
+    """The status of a survey at the coordinator, or why it is not known right now."""
     params = survey.params
     try:
         status = survey.servers.status(params)
     except FaircountError as problem:
-        return {"problem": said(problem)}
-    stands = {"phase": phase_of(params, status["state"]), "waits_for": waits_for(params, status)}
-    return {"status": {**status, **stands}, "too_few": too_few(status)}
+        return {"problem": error_payload(problem)}
+    added = {"phase": phase_index(params, status["state"]), "waits_for": waits_for(params, status)}
+    return {"status": {**status, **added}, "too_few": predict_too_few(status)}

@@ -1,1 +1,1 @@
-"""From opened sums to what a person can use: estimates, intervals, consistent frequencies, weights of groups."""
+"""From decoded sums to results: estimates, intervals, consistent frequencies, weights of groups."""

@@ -1,10 +1,11 @@
 """Confidence intervals of frequencies.
 
-`covers="users"`: the truth is what these users hold, the only luck is the mechanism's. `covers="population"`: the users
-are themselves a random draw from a larger population. Every interval is the set of truths under which the opened sum is
-not too unlikely, so it holds at least as often as it says, at any n; where an approximation is used instead, `method`
-says so. The tails are split evenly; for sampling Blaker's ordering is used because it is up to a quarter narrower for
-rare items and never wider (docs/coverage.md).
+`covers="users"`: the truth is what these users hold, and only the mechanism is random.
+`covers="population"`: the users are themselves a random draw from a larger population. Every
+interval is the set of truths under which the decoded sum is not too unlikely, so it covers the
+truth at least as often as its level says, at any n; where an approximation is used instead,
+`method` says so. The tails are split evenly; for sampling Blaker's ordering is used because it is
+up to a quarter narrower for rare items and never wider (docs/explanation/coverage.md).
 """
 
 import math
@@ -14,17 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faircount.core.arrays import Floats, Ints, read_only
+from faircount.core.arrays import ArrayValue, Floats, Ints, read_only
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.validation import MOST_USERS, fraction, integer, numbers
-from faircount.core.values import ArrayValue
+from faircount.core.validation import MOST_USERS, check_fraction, check_integer, check_numbers
 from faircount.estimation.laws import (
     Rows,
     binomial_below,
     binomial_rows,
-    bracket_fraction,
-    first_integer,
+    bracket_fractions,
+    first_integers,
     hypergeometric_rows,
     noisy_below,
     two_coins_below,
@@ -35,21 +35,28 @@ COVERS = ("users", "population")
 ESTIMATORS = ("ht", "ratio")
 
 EXACT_LOCAL_USERS = 100_000
-"""Up to this many users the intervals of local mechanisms are inverted exactly; above, a score interval is used."""
+"""Up to this many users the intervals of local mechanisms are inverted exactly.
 
-_CELLS = 2_000_000  # size of the matrices that are worked on at a time
+Above, a score interval is used.
+"""
+
+NOISE_ONLY = "covers privacy noise only"
+NOISE_AND_DRAW = "covers privacy noise and the draw of these users"
+
+# Entries of the matrices that are worked on at a time: some 16 MB per matrix of doubles.
+_CELLS = 2_000_000
 
 Bounds = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Intervals(ArrayValue):
-    """Lower and upper bounds of frequencies, and in words how they were made.
+    """Lower and upper bounds of frequencies.
 
     low, high:    one number per item, read-only
-    level:        how often such an interval holds at least
-    covers:       "users" (privacy noise alone) or "population" (also the draw of these users)
-    simultaneous: whether all items hold together with this level
+    level:        how often such an interval covers the truth, at least
+    covers:       "users" (privacy noise only) or "population" (also the draw of these users)
+    simultaneous: whether the level is that of all items together
     method:       how the bounds were computed, in words
     """
 
@@ -70,12 +77,12 @@ class Intervals(ArrayValue):
         return self.high - self.low
 
     def contains(self, truth: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each interval holds the true frequency."""
-        return holds(self.low, self.high, truth)
+        """Return for every item whether the interval contains the true frequency."""
+        return contains(self.low, self.high, truth)
 
 
-def holds(low: Floats, high: Floats, truth: ArrayLike) -> NDArray[np.bool_]:
-    """Whether low <= truth <= high, up to the last bits of a division by n."""
+def contains(low: Floats, high: Floats, truth: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether low <= truth <= high, up to the last bits of a division by n."""
     value = np.asarray(truth, dtype=np.float64)
     return np.asarray((low <= value + 1e-12) & (value <= high + 1e-12))
 
@@ -90,114 +97,148 @@ def interval(
     simultaneous: bool = False,
     estimator: str = "ht",
 ) -> Intervals:
-    """Intervals of the items' frequencies from the opened sums (last axis: items) of `included` users.
+    """Return intervals of the items' frequencies from the decoded sums of `included` users.
 
-    `simultaneous`: all items of a release hold at once with probability `level` (Sidak where the sums are independent
-    given the answers, Bonferroni elsewhere). `estimator="ratio"` conditions on how many users were sampled: narrower,
+    The last axis of `sums` are the items. `simultaneous`: all items of a release are covered at
+    once with probability `level` (Sidak where the sums are independent given the answers,
+    Bonferroni elsewhere). `estimator="ratio"` conditions on how many users were sampled: narrower,
     for sampling mechanisms only.
     """
-    one_of("covers", covers, COVERS)
-    one_of("estimator", estimator, ESTIMATORS)
-    n = integer("included", included, least=1, most=MOST_USERS)
-    points = _points(sums, channel, n)
-    alone = channel.independent and covers == "users" and estimator == "ht"
-    error = error_per_item(1 - fraction("level", level), points.shape[-1], simultaneous, alone)
+    check_choice("covers", covers, COVERS)
+    check_choice("estimator", estimator, ESTIMATORS)
+    n = check_integer("included", included, least=1, most=MOST_USERS)
+    points = _check_sums(sums, channel, n)
+    items = points.shape[-1]
+    # Given the answers the sums of independent channels are independent. The draw of the users and
+    # the number sampled are common to all items and make them dependent again.
+    independent = channel.independent and covers == "users" and estimator == "ht"
+    error = error_per_item(1 - check_fraction("level", level), items, simultaneous, independent)
     if estimator == "ratio":
         require_sampling(channel)
-        bounds, method = _ratio(points, n, error, covers)
+        bounds, method = _invert_given_sampled(points, n, error, covers)
     else:
         bounds, method = _invert(points, channel, n, error, covers)
     if simultaneous:
-        method += f"; {'Sidak' if alone else 'Bonferroni'} over {points.shape[-1]} items"
+        method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     return Intervals(*bounds, float(level), covers, simultaneous, method)
 
 
 def error_per_item(error: float, items: int, simultaneous: bool, independent: bool) -> float:
-    """Probability of a miss that each of `items` intervals may have."""
+    """Return the probability with which one of `items` intervals may miss the truth."""
     if not simultaneous:
         return error
-    return -math.expm1(math.log1p(-error) / items) if independent else error / items
+    if independent:
+        return -math.expm1(math.log1p(-error) / items)  # Sidak: 1 - (1 - error)^(1 / items)
+    return error / items
 
 
 def require_sampling(channel: Channel) -> None:
-    """Refuse the ratio estimator where sums hold anything but sampled holders."""
+    """Refuse the ratio estimator where sums contain anything but sampled holders."""
     if channel.noise is not None or channel.miss:
         raise ParameterError(
-            "the ratio estimator is for sampling mechanisms: with noise or local reports use estimator='ht'"
+            "the ratio estimator is for sampling mechanisms: "
+            "with noise or local reports use estimator='ht'"
         )
 
 
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not among the allowed ones."""
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        raise ParameterError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}"
+        )
 
 
-def _points(sums: ArrayLike, channel: Channel, included: int) -> Ints:
-    """The sums as integers in units of 1 / scale; those that no honest run can open are refused."""
-    values, scale = numbers("sums", sums), channel.noise.scale if channel.noise else 1
+def _check_sums(sums: ArrayLike, channel: Channel, included: int) -> Ints:
+    """Return the sums as integers in units of 1 / scale; impossible ones are refused."""
+    values = check_numbers("sums", sums)
+    # Noise may be finer than whole counts. A decoded sum is then a multiple of 1 / scale, and as an
+    # integer it can be looked up in tables without rounding.
+    scale = channel.noise.scale if channel.noise else 1
     points = np.rint(values * scale)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
     if np.abs(points).max() > MOST_USERS or np.any(np.abs(values * scale - points) > 1e-6):
-        raise AnswerError("sums must be opened counts as decoded, not estimates or rounded values")
+        raise AnswerError("sums must be counts as decoded, not estimates or rounded values")
     if channel.noise is None and (points.min() < 0 or points.max() > included):
         raise AnswerError(f"sums must lie between 0 and the {included} users included")
     return points.astype(np.int64)
 
 
-def _invert(points: Ints, channel: Channel, n: int, error: float, covers: str) -> tuple[Bounds, str]:
-    solve, method = _method(channel, n, covers)
-    low, high = _each_distinct(lambda rows: solve(rows[:, 0], channel, n, error), points.reshape(-1, 1), n)
+def _invert(
+    points: Ints, channel: Channel, n: int, error: float, covers: str
+) -> tuple[Bounds, str]:
+    solve, method = _choose_method(channel, n, covers)
+    low, high = _solve_distinct(
+        lambda rows: solve(rows[:, 0], channel, n, error), points.reshape(-1, 1), n
+    )
     return (low.reshape(points.shape), high.reshape(points.shape)), method
 
 
-def _each_distinct(solve: Callable[[Ints], Bounds], rows: Ints, n: int) -> Bounds:
+def _solve_distinct(solve: Callable[[Ints], Bounds], rows: Ints, n: int) -> Bounds:
     """Solve every distinct row once, as many at a time as fit into memory."""
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    # A law of n users has a window of about 20 sqrt(n) + 50 points (laws.py).
     step = max(1, int(_CELLS / (20 * math.sqrt(n) + 50)))
-    parts = [solve(distinct[at : at + step]) for at in range(0, len(distinct), step)]
-    low, high = (np.concatenate(side)[inverse.ravel()] for side in zip(*parts, strict=True))
-    return low, high
+    # Many items of a release have the same sum, small ones most of all.
+    lows = []
+    highs = []
+    for start in range(0, len(distinct), step):
+        low, high = solve(distinct[start : start + step])
+        lows.append(low)
+        highs.append(high)
+    return np.concatenate(lows)[inverse.ravel()], np.concatenate(highs)[inverse.ravel()]
 
 
-def _method(channel: Channel, n: int, covers: str) -> tuple[Callable[[Ints, Channel, int, float], Bounds], str]:
-    """How to invert this channel, and its description."""
-    noisy, local = channel.noise is not None, channel.miss > 0
+def _choose_method(
+    channel: Channel, n: int, covers: str
+) -> tuple[Callable[[Ints, Channel, int, float], Bounds], str]:
+    """Return the function that inverts this channel, and its description."""
+    noisy = channel.noise is not None
+    local = channel.miss > 0
     if noisy and local:
         raise ParameterError("intervals for a local mechanism with added noise are not available")
     if covers == "population":
         if noisy:
-            return (
-                _noisy_population,
-                "exact, from the chance of meeting a holder and the law of the noise: privacy noise and user sampling",
-            )
-        return _binomial_population, "Clopper-Pearson, exact: privacy noise and user sampling"
+            method = "exact, from the laws of the noise and of the number of holders"
+            return _solve_noisy_population, f"{method}; {NOISE_AND_DRAW}"
+        return _solve_population, f"exact (Clopper-Pearson); {NOISE_AND_DRAW}"
     if noisy and channel.hit == 1:
-        return _noise_quantiles, "quantiles of the realized noise law, exact: privacy noise alone"
+        return _solve_noisy, f"exact, from the quantiles of the noise; {NOISE_ONLY}"
     if noisy:
-        return (
-            _sampled_and_noisy,
-            "exact, from the chance of being sampled and the law of the noise: privacy noise alone",
-        )
+        return _solve_sampled_noisy, f"exact, from the laws of sampling and noise; {NOISE_ONLY}"
     if not local:
-        return _sampled, "exact, from the chance of being sampled (Blaker's ordering): privacy noise alone"
+        return _solve_sampled, f"exact, from the law of sampling (Blaker's ordering); {NOISE_ONLY}"
     if n <= EXACT_LOCAL_USERS:
-        return _local, "exact, from the chances of a yes with and without the item: privacy noise alone"
-    return _local_score, "score interval with continuity correction, approximate: privacy noise alone"
+        return _solve_local, f"exact, from the law of the randomized reports; {NOISE_ONLY}"
+    return (
+        _solve_local_score,
+        f"approximate: score interval with continuity correction; {NOISE_ONLY}",
+    )
 
 
-def _from_tails(below: Callable[[Ints, Ints], Floats], points: Ints, n: int, tail: float) -> tuple[Ints, Ints]:
-    """Holders in [0, n] for which neither tail of the sum at the point is `tail` or less; else the boundary."""
-    low = first_integer(lambda holders: 1 - below(points - 1, holders) > tail, points.size, n)
-    high = first_integer(lambda holders: below(points, holders) <= tail, points.size, n) - 1
-    low, high = np.minimum(low, n), np.maximum(high, 0)
+def _from_tails(
+    below: Callable[[Ints, Ints], Floats], points: Ints, n: int, tail: float
+) -> tuple[Ints, Ints]:
+    """Return the least and greatest plausible number of holders in [0, n].
+
+    A number is plausible if both tails of the sum, cut at the point, are more likely than `tail`.
+    Where none is, the result is the boundary.
+    """
+    low = first_integers(lambda holders: 1 - below(points - 1, holders) > tail, points.size, n)
+    high = first_integers(lambda holders: below(points, holders) <= tail, points.size, n) - 1
+    low = np.minimum(low, n)
+    high = np.maximum(high, 0)
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _blaker(rows: Callable[[Ints], Rows], points: Ints, low: Ints, high: Ints, error: float) -> tuple[Ints, Ints]:
-    """Walk both ends of an equal-tailed interval inwards to the first acceptable number of holders."""
+def _blaker(
+    rows: Callable[[Ints], Rows], points: Ints, low: Ints, high: Ints, error: float
+) -> tuple[Ints, Ints]:
+    """Narrow an equal-tailed interval to the acceptable numbers of holders (Blaker 2000)."""
 
+    # Blaker's interval lies inside the equal-tailed one. Its p-value is not monotone, so both ends
+    # walk inwards one by one to the first acceptable number instead of bisecting.
     def walk(edge: Ints, step: int, stop: Ints) -> Ints:
         while np.any(out := (edge != stop) & (rows(edge).acceptability(points) <= error)):
             edge = edge + step * out
@@ -207,14 +248,21 @@ def _blaker(rows: Callable[[Ints], Rows], points: Ints, low: Ints, high: Ints, e
     return low, walk(high, -1, low)
 
 
-def _sampled(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+# Solvers: from sums, all of them integers in units of 1 / scale, to the bounds of frequencies.
+
+
+def _solve_sampled(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    # The tails come from the incomplete beta function: bisection needs no whole laws, which are
+    # computed only for the few steps of Blaker's walk.
     p = np.full(points.size, channel.hit)
-    ends = _from_tails(lambda x, holders: binomial_below(x, holders, channel.hit), points, n, error / 2)
+    ends = _from_tails(
+        lambda x, holders: binomial_below(x, holders, channel.hit), points, n, error / 2
+    )
     low, high = _blaker(lambda holders: binomial_rows(holders, p), points, *ends, error)
     return low / n, high / n
 
 
-def _local(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+def _solve_local(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
     def below(x: Ints, holders: Ints) -> Floats:
         return two_coins_below(x, holders, n, channel.hit, channel.miss)
 
@@ -222,82 +270,109 @@ def _local(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
     return low / n, high / n
 
 
-def _local_score(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    """Holders k with (|s - mean(k)| - 1/2)^2 <= z^2 variance(k): a quadratic, since both are linear in k."""
-    z2, gain = normal_quantile(1 - error / 2) ** 2, channel.hit - channel.miss
+def _solve_local_score(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    """Return the holders k with (|s - mean(k)| - 1/2)^2 <= z^2 variance(k)."""
+    z2 = normal_quantile(1 - error / 2) ** 2
+    gain = channel.hit - channel.miss
     base = channel.miss * (1 - channel.miss)
     slope = channel.hit * (1 - channel.hit) - base
 
+    # Mean and variance are linear in k, so the boundaries are the roots of a quadratic.
     def root(shift: float, sign: int) -> Floats:
         y = points + shift - n * channel.miss
         middle = 2 * gain * y + z2 * slope
         spread = np.sqrt(np.maximum(middle**2 - 4 * gain**2 * (y**2 - z2 * n * base), 0))
         return np.asarray((middle + sign * spread) / (2 * gain**2))
 
-    low, high = np.floor(root(-0.5, -1)), np.ceil(root(0.5, 1))
+    low = np.floor(root(-0.5, -1))
+    high = np.ceil(root(0.5, 1))
     return np.clip(low, 0, n) / n, np.clip(high, 0, n) / n
 
 
-def _noise_quantiles(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    noise = _noise(channel)
-    least, most = (round(each * noise.scale) for each in noise.quantiles(error / 2))
-    low, high = -((most - points) // noise.scale), (points - least) // noise.scale
-    low, high = np.minimum(low, high), np.maximum(low, high)  # noise below 1/2: no whole number may be plausible
+def _solve_noisy(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    noise = _require_noise(channel)
+    smallest, largest = noise.quantiles(error / 2)
+    least = round(smallest * noise.scale)
+    most = round(largest * noise.scale)
+    # Whole numbers of holders between point - most and point - least, both in units of 1 / scale:
+    # the lower end is rounded up, the upper end down.
+    low = -((most - points) // noise.scale)
+    high = (points - least) // noise.scale
+    # With noise that stays below 1/2 there may be no whole number between them.
+    low, high = np.minimum(low, high), np.maximum(low, high)
     return np.clip(low, 0, n) / n, np.clip(high, 0, n) / n
 
 
-def _sampled_and_noisy(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    noise, p = _noise(channel), np.full(points.size, channel.hit)
-    low, high = _from_tails(lambda x, holders: noisy_below(x, holders, p, noise), points, n, error / 2)
+def _solve_sampled_noisy(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    noise = _require_noise(channel)
+    p = np.full(points.size, channel.hit)
+    low, high = _from_tails(
+        lambda x, holders: noisy_below(x, holders, p, noise), points, n, error / 2
+    )
     return low / n, high / n
 
 
-def _noisy_population(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
-    noise, users = _noise(channel), np.full(points.size, n, dtype=np.int64)
+def _solve_noisy_population(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    noise = _require_noise(channel)
+    users = np.full(points.size, n, dtype=np.int64)
 
+    # A random user is a holder with probability psi and then counted with probability hit.
     def below(x: Ints, psi: Floats) -> Floats:
         return noisy_below(x, users, channel.hit * psi, noise)
 
-    low, _ = bracket_fraction(lambda psi: 1 - below(points - 1, psi) > error / 2, points.size)
-    _, high = bracket_fraction(lambda psi: below(points, psi) <= error / 2, points.size)
+    # The outer ends of both brackets: the interval may be 1e-9 too wide, but not too narrow.
+    low, _ = bracket_fractions(lambda psi: 1 - below(points - 1, psi) > error / 2, points.size)
+    _, high = bracket_fractions(lambda psi: below(points, psi) <= error / 2, points.size)
     return low, high
 
 
-def _noise(channel: Channel) -> NoiseLaw:
+def _require_noise(channel: Channel) -> NoiseLaw:
     if channel.noise is None:
         raise ParameterError("this channel adds no noise")
     return channel.noise
 
 
-def _binomial_population(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+def _solve_population(points: Ints, channel: Channel, n: int, error: float) -> Bounds:
+    # A random user's report is a yes with probability miss + gain psi, so the sum is binomial.
     low, high = clopper_pearson(points, n, error / 2)
     gain = channel.hit - channel.miss
     return np.clip((low - channel.miss) / gain, 0, 1), np.clip((high - channel.miss) / gain, 0, 1)
 
 
-def _ratio(points: Ints, n: int, error: float, covers: str) -> tuple[Bounds, str]:
-    """Given the number S of users sampled, s_j is hypergeometric (users) or Bin(S, frequency) (population)."""
-    drawn = np.broadcast_to(points.sum(axis=-1, keepdims=True), points.shape)
-    if drawn.max() > n:
+def _invert_given_sampled(points: Ints, n: int, error: float, covers: str) -> tuple[Bounds, str]:
+    """Return the bounds given the number S of users sampled.
+
+    An item's sum is then hypergeometric (users) or Bin(S, frequency) (population).
+    """
+    # Every sampled user is counted for exactly one item, so the sums tell how many there are.
+    sampled = np.broadcast_to(points.sum(axis=-1, keepdims=True), points.shape)
+    if sampled.max() > n:
         raise AnswerError(f"sums add up to more than the {n} users included")
-    rows = np.stack([points.ravel(), drawn.ravel()], axis=1)
+    rows = np.stack([points.ravel(), sampled.ravel()], axis=1)
     if covers == "population":
         low, high = clopper_pearson(rows[:, 0], rows[:, 1], error / 2)
-        method = "Clopper-Pearson given the number sampled, exact: privacy noise and user sampling"
+        method = f"exact given the number sampled (Clopper-Pearson); {NOISE_AND_DRAW}"
     else:
-        low, high = _each_distinct(lambda some: _drawn(some[:, 0], some[:, 1], n, error), rows, n)
-        method = "exact, given the number of users sampled (Blaker's ordering): privacy noise alone"
+        low, high = _solve_distinct(
+            lambda distinct: _solve_hypergeometric(distinct[:, 0], distinct[:, 1], n, error),
+            rows,
+            n,
+        )
+        method = f"exact given the number sampled (Blaker's ordering); {NOISE_ONLY}"
     return (low.reshape(points.shape), high.reshape(points.shape)), method
 
 
-def _drawn(points: Ints, drawn: Ints, n: int, error: float) -> Bounds:
-    ends = _from_tails(lambda x, k: hypergeometric_rows(n, k, drawn).below(x), points, n, error / 2)
-    low, high = _blaker(lambda k: hypergeometric_rows(n, k, drawn), points, *ends, error)
+def _solve_hypergeometric(points: Ints, sampled: Ints, n: int, error: float) -> Bounds:
+    def rows(holders: Ints) -> Rows:
+        return hypergeometric_rows(n, holders, sampled)
+
+    ends = _from_tails(lambda x, holders: rows(holders).below(x), points, n, error / 2)
+    low, high = _blaker(rows, points, *ends, error)
     return low / n, high / n
 
 
 def normal_quantile(probability: float) -> float:
-    """z with P(Z <= z) = probability for a standard normal Z."""
+    """Return the z with P(Z <= z) = probability for a standard normal Z."""
     from scipy.special import ndtri
 
     return float(ndtri(probability))

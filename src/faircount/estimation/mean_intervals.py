@@ -1,9 +1,10 @@
 """Confidence intervals of a mean of values in [-1, 1].
 
-Reports of two values (Duchi) have an exact interval. Others (PM) have Student's, with a variance that the reports tell.
-It is widened in two cases in which it would not hold: where so few reports are pure noise that their sum is not nearly
-normal (large epsilon, few users), by the law of that sum; and for a population, where users who were not drawn may
-differ more than those who were, by an upper bound of the spread (Maurer and Pontil 2009).
+Reports of two values (Duchi) have an exact interval. Others (PM) have Student's, with a variance
+estimated from the reports. It is widened in two cases in which it would cover too rarely: where so
+few reports are pure noise that their sum is not nearly normal (large epsilon, few users), by the
+law of that sum; and for a population, where users who were not drawn may differ more than those who
+were, by an upper bound on the spread (Maurer and Pontil 2009).
 """
 
 import math
@@ -13,78 +14,125 @@ import numpy as np
 from faircount.core.arrays import Floats
 from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.core.search import last_real
-from faircount.core.validation import fraction, integer, positive, real
-from faircount.estimation.intervals import COVERS, normal_quantile, one_of
+from faircount.core.search import last_float
+from faircount.core.validation import check_fraction, check_integer, check_positive, check_real
+from faircount.estimation.intervals import COVERS, check_choice, normal_quantile
 from faircount.estimation.weighted_law import Complex, Laws, frequencies_of, power
 from faircount.mechanisms.local_mean import LocalMean, ReportSums
 
 FEW = 5.0
-"""With fewer expected reports that say nothing of their user's value, their law is used instead of a normal one."""
+"""Expected number of uninformed reports, those that say nothing of their user's value.
+
+With fewer of them their law is used instead of a normal one.
+"""
 
 SPREAD_ERROR = 0.1
 """Share of the error that is spent on bounding the spread of a population."""
 
 
 def reports_interval(
-    mechanism: LocalMean, aggregate: ReportSums, included: int, *, level: float = 0.95, covers: str = "users"
+    mechanism: LocalMean,
+    aggregate: ReportSums,
+    included: int,
+    *,
+    level: float = 0.95,
+    covers: str = "users",
 ) -> tuple[float, float]:
-    """Interval of a mean from the sums of reports; noise and spread of the values are estimated from them."""
-    one_of("covers", covers, COVERS)
-    n, error = integer("included", included, least=1), 1 - fraction("level", level)
-    estimate, noise = mechanism.estimate(aggregate, n), mechanism.noise_variance(aggregate, n)
+    """Return the interval of a mean from the sums of reports.
+
+    The noise and the spread of the values are estimated from the same sums.
+    """
+    check_choice("covers", covers, COVERS)
+    n = check_integer("included", included, least=1)
+    error = 1 - check_fraction("level", level)
+    estimate = mechanism.estimate(aggregate, n)
+    noise = mechanism.noise_variance(aggregate, n)
     square = mechanism.mean_square(aggregate, n)
     spread = 0.0
     if covers == "population":
-        own = square - max(0.0, estimate**2 - noise)  # the square of an estimate is too large by its variance
-        spread, error = spread_at_most(max(0.0, own), n, SPREAD_ERROR * error), (1 - SPREAD_ERROR) * error
-    known = None if spread >= 1 else spread
-    low, high = mean_interval(estimate, noise, n, level=1 - error, covers=covers, spread=known)
-    if mechanism.uninformed * n < FEW:
+        # The square of an estimate is too large by its variance, on average.
+        own = square - max(0.0, estimate**2 - noise)
+        spread = spread_at_most(max(0.0, own), n, SPREAD_ERROR * error)
+        error = (1 - SPREAD_ERROR) * error
+    # A bound of 1 says nothing: values in [-1, 1] never spread more.
+    known_spread = None if spread >= 1 else spread
+    low, high = mean_interval(
+        estimate, noise, n, level=1 - error, covers=covers, spread=known_spread
+    )
+    if mechanism.uniform_probability * n < FEW:
         half = _half_width(mechanism, square, spread, n, error)
-        low, high = min(low, estimate - half), max(high, estimate + half)
-    return _into_range(low, high)
+        low = min(low, estimate - half)
+        high = max(high, estimate + half)
+    return _clip(low, high)
 
 
 def spread_at_most(spread: float, n: int, error: float) -> float:
-    """A bound on the variance of values in [-1, 1] of which n have this variance, wrong with probability `error`."""
+    """Return a bound on the variance of a population of values in [-1, 1].
+
+    n values drawn from it have the variance `spread`; the bound is wrong with probability `error`.
+    """
+    # Maurer and Pontil (2009), Theorem 10, for values in an interval of length 2.
     more = 2 * math.sqrt(2 * math.log(1 / error) / (n - 1)) if n > 1 else math.inf
     return min(1.0, (math.sqrt(spread) + more) ** 2)
 
 
 def _half_width(mechanism: LocalMean, square: float, spread: float, n: int, error: float) -> float:
-    """Half the width of an interval from the law of the noise: one half of the users at +x, one at -x, x^2 the square.
+    """Return half the width of an interval from the law of the noise.
 
-    As much wider as Student's quantile is than the normal one, because x is estimated. The users' own values differ
-    from the population's mean by +-sqrt(spread).
+    Half of the users are taken to be at +x and half at -x, where x^2 is the mean square. The users'
+    own values differ from the population's mean by +-sqrt(spread).
     """
-    x, tail, reach = math.sqrt(square), error / 2, (mechanism.window.cells - 1) / (2 * float(mechanism.scale)) + 1
+    x = math.sqrt(square)
+    tail = error / 2
+    reach = (mechanism.window.cells - 1) / (2 * float(mechanism.scale)) + 1
     deviation = math.sqrt((float(mechanism.report_variance(np.array([x]))[0]) + spread) / n)
     length = 20 * deviation + 6 * reach / n
     u = frequencies_of(length) / n
-    noise = power(_noise_spectrum(mechanism, x, u), (n + 1) // 2) * power(_noise_spectrum(mechanism, -x, u), n // 2)
-    law = Laws((noise * power(np.cos(u * math.sqrt(spread)) + 0j, n))[None, :], length, 0.0)
-    fine = length * 1e-9
-    too_near = last_real(lambda at: max(law.above(at)[0], law.below(-at)[0]) > tail, 0.0, length / 2, fine)
-    return (too_near + fine) * _student_quantile(max(n - 1, 1), 1 - tail) / normal_quantile(1 - tail)
+    # Characteristic functions of independent summands multiply.
+    positive = power(_noise_spectrum(mechanism, x, u), (n + 1) // 2)
+    negative = power(_noise_spectrum(mechanism, -x, u), n // 2)
+    own_values = power(np.cos(u * math.sqrt(spread)) + 0j, n)
+    law = Laws((positive * negative * own_values)[None, :], length, 0.0)
+    precision = length * 1e-9
+
+    def is_too_narrow(half: float) -> bool:
+        return bool(max(law.above(half)[0], law.below(-half)[0]) > tail)
+
+    too_narrow = last_float(is_too_narrow, 0.0, length / 2, precision)
+    # Wider by as much as Student's quantile exceeds the normal one, because x is estimated.
+    student = _student_quantile(max(n - 1, 1), 1 - tail)
+    return (too_narrow + precision) * student / normal_quantile(1 - tail)
 
 
 def _noise_spectrum(mechanism: LocalMean, x: float, frequencies: Floats) -> Complex:
-    """Characteristic function of a report's noise y - x: any cell, or one of the own window (see local_mean.py)."""
-    window, turn = mechanism.window, frequencies / float(mechanism.scale)
+    """Return the characteristic function of the noise y - x of a report.
+
+    The report is any cell, or one of the window around the value (see local_mean.py).
+    """
+    window = mechanism.window
+    turn = frequencies / float(mechanism.scale)
+    # A value between two grid points is rounded at random to one of them.
     place = (x + 1) / 2 * mechanism.steps
     start = math.floor(place)
-    begin = (1 - (place - start)) * np.exp(1j * turn * start) + (place - start) * np.exp(1j * turn * (start + 1))
-    cells = float(window.other) * _cells(window.cells, turn) + float(window.excess) * begin * _cells(window.width, turn)
-    return np.asarray(cells * np.exp(-1j * (turn * (window.cells - 1) / 2 + frequencies * x)))
+    rest = place - start
+    begin = (1 - rest) * np.exp(1j * turn * start) + rest * np.exp(1j * turn * (start + 1))
+    anywhere = float(window.other) * _geometric_sum(window.cells, turn)
+    nearby = float(window.excess) * begin * _geometric_sum(window.width, turn)
+    shift = turn * (window.cells - 1) / 2 + frequencies * x
+    return np.asarray((anywhere + nearby) * np.exp(-1j * shift))
 
 
-def _cells(count: int, turn: Floats) -> Complex:
-    """sum of e^(i k turn) over k < count."""
+def _geometric_sum(count: int, turn: Floats) -> Complex:
+    """Return the sum of e^(i k turn) over k < count."""
     sine = np.sin(turn / 2)
-    flat = np.abs(sine) < 1e-9
-    sums = np.sin(count * turn / 2) / np.where(flat, 1.0, sine) * np.exp(1j * turn * (count - 1) / 2)
-    return np.where(flat, count + 0j, sums)
+    # At multiples of 2 pi the closed form is 0 / 0, and all terms are 1.
+    is_flat = np.abs(sine) < 1e-9
+    sums = (
+        np.sin(count * turn / 2)
+        / np.where(is_flat, 1.0, sine)
+        * np.exp(1j * turn * (count - 1) / 2)
+    )
+    return np.where(is_flat, count + 0j, sums)
 
 
 def mean_interval(
@@ -96,45 +144,55 @@ def mean_interval(
     covers: str = "users",
     spread: float | None = None,
 ) -> tuple[float, float]:
-    """Interval of a mean of values in [-1, 1] from an unbiased estimate by `included` users (Student's t, n - 1).
+    """Return Student's interval of a mean of values in [-1, 1], with n - 1 degrees of freedom.
 
-    `noise_variance` is the variance of the estimate that the mechanism causes, or what the reports say it is; t instead
-    of the normal law pays for the latter, and for tails that are not yet normal at n = 50. Approximate. For
-    `covers="population"` the variance of one user's value is `spread`; without it the largest possible one,
-    1 - mean^2, is assumed. For reports of two values use `two_point_interval`.
+    `estimate` is unbiased, by `included` users, and `noise_variance` the variance that the
+    mechanism adds to it, known or estimated from the reports; t instead of the normal law pays for
+    the latter, and for tails that are not yet normal at n = 50. Approximate. For
+    `covers="population"` the variance of one user's value is `spread`; without it the largest
+    possible one, 1 - mean^2, is assumed. For reports of two values use `two_point_interval`.
     """
-    n, tail = integer("included", included, least=1), (1 - fraction("level", level)) / 2
+    n = check_integer("included", included, least=1)
+    tail = (1 - check_fraction("level", level)) / 2
     z2 = _student_quantile(max(n - 1, 1), 1 - tail) ** 2
-    one_of("covers", covers, COVERS)
-    center, noise, own = real("estimate", estimate), real("noise_variance", noise_variance), spread
-    if noise < 0 or (own is not None and real("spread", own) < 0):
+    check_choice("covers", covers, COVERS)
+    center = check_real("estimate", estimate)
+    noise = check_real("noise_variance", noise_variance)
+    if noise < 0 or (spread is not None and check_real("spread", spread) < 0):
         raise ParameterError("noise_variance and spread are variances and must not be negative")
     if covers == "users":
-        own = 0.0
-    if own is not None:
-        half = math.sqrt(z2 * (noise + own / n))
-        return _into_range(center - half, center + half)
-    # (estimate - m)^2 <= z^2 (noise + (1 - m^2) / n), solved for m
+        spread = 0.0
+    if spread is not None:
+        half = math.sqrt(z2 * (noise + spread / n))
+        return _clip(center - half, center + half)
+    # (estimate - m)^2 <= z^2 (noise + (1 - m^2) / n), solved for m.
     lead = 1 + z2 / n
     half = math.sqrt(max(center**2 - lead * (center**2 - z2 * (noise + 1 / n)), 0.0))
-    return _into_range((center - half) / lead, (center + half) / lead)
+    return _clip((center - half) / lead, (center + half) / lead)
 
 
-def two_point_interval(estimate: float, magnitude: float, included: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Interval of a mean from reports that are all +magnitude or -magnitude (Duchi), for users and population alike.
+def two_point_interval(
+    estimate: float, magnitude: float, included: int, *, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of a mean from reports that are all +magnitude or -magnitude (Duchi).
 
-    Clopper-Pearson on the number of positive reports: exact for a population; for given users it is the worst case,
-    and two-valued reports cannot tell which case it is.
+    Clopper-Pearson on the number of positive reports: exact for a population. For given users it is
+    the worst case, and two-valued reports cannot tell which case it is, so it serves for both.
     """
-    n, error = integer("included", included, least=1), 1 - fraction("level", level)
-    if not abs(real("estimate", estimate)) <= positive("magnitude", magnitude) * (1 + 1e-9):
-        raise AnswerError("the estimate is larger than any report: give the average of reports of this magnitude")
-    up = np.clip(np.array([round((estimate / magnitude + 1) / 2 * n)]), 0, n)
-    low, high = clopper_pearson(up, n, error / 2)
-    return _into_range(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
+    n = check_integer("included", included, least=1)
+    error = 1 - check_fraction("level", level)
+    average = check_real("estimate", estimate)
+    if abs(average) > check_positive("magnitude", magnitude) * (1 + 1e-9):
+        raise AnswerError(
+            "the estimate is larger than any report: give the average of reports of this magnitude"
+        )
+    positive = np.clip(np.array([round((estimate / magnitude + 1) / 2 * n)]), 0, n)
+    low, high = clopper_pearson(positive, n, error / 2)
+    return _clip(float(2 * low[0] - 1) * magnitude, float(2 * high[0] - 1) * magnitude)
 
 
-def _into_range(low: float, high: float) -> tuple[float, float]:
+def _clip(low: float, high: float) -> tuple[float, float]:
+    """Cut an interval off at -1 and 1, where all means lie."""
     return min(max(low, -1.0), 1.0), min(max(high, -1.0), 1.0)
 
 

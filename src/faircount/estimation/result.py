@@ -1,4 +1,4 @@
-"""What an analyst gets: estimates with intervals and the guarantee they were bought with."""
+"""What an analyst gets: estimates with intervals, and the guarantee under which they were made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import SEEDED, Guarantee
+from faircount.accounting.guarantee import Guarantee, Void
 from faircount.core import plain
 from faircount.core.arrays import Floats, read_only
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
-from faircount.estimation.presentation import AGAIN, SIMULATION, Frequencies
-from faircount.estimation.validity import SUPPOSED, Validity
+from faircount.estimation.presentation import REPETITION, SIMULATION, Frequencies
+from faircount.estimation.validity import ASSUMPTIONS, Validity
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
 
 
 def void_if(simulation: bool, guarantee: Guarantee) -> Guarantee:
-    """The guarantee, or that it does not hold because the randomness was seeded."""
-    return replace(guarantee, void=SEEDED) if simulation else guarantee
+    """Return the guarantee, marked as void if the randomness was seeded."""
+    return replace(guarantee, void=Void.SEEDED) if simulation else guarantee
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,9 +29,13 @@ class Result(Frequencies):
     """Estimated frequencies of the items among the `included` users.
 
     mechanism: the mechanism that ran, bound to its number of users
-    aggregate: the opened sums, one number per item
+    aggregate: the decoded sums, one number per item
     included:  number of users in the sums
-    facts:     what the run wants remembered: topology, number of share holders, modulus, whether it is a simulation
+    facts:     about the run: topology, number of share holders, modulus, whether it is a simulation
+
+    >>> result = fc.run(["yes"] * 60 + ["no"] * 40, fc.Laplace(items=["yes", "no"], epsilon=1.0))
+    >>> result.estimates.shape
+    (2,)
     """
 
     mechanism: FrequencyMechanism
@@ -44,25 +48,28 @@ class Result(Frequencies):
 
     @property
     def name(self) -> str:
-        """Of the mechanism."""
+        """Name of the mechanism."""
         return self.mechanism.name
 
     @property
     def topology(self) -> str | None:
         """How the shares travelled; None where there were none."""
-        found = self.facts.get("topology")
-        return None if found is None else str(found)
+        topology = self.facts.get("topology")
+        return None if topology is None else str(topology)
 
     @property
     def simulation(self) -> bool:
-        """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
+        """Whether the randomness was not the operating system's.
+
+        Then nobody is protected, whatever is guaranteed.
+        """
         return bool(self.facts.get("simulation"))
 
     @property
     def validity(self) -> Validity | None:
-        """What was proven of the reports, where they travelled between devices and servers."""
-        found = self.facts.get("validity")
-        return found if isinstance(found, Validity) else None
+        """What was proven of the reports, where they travelled between clients and servers."""
+        validity = self.facts.get("validity")
+        return validity if isinstance(validity, Validity) else None
 
     @cached_property
     def items(self) -> tuple[object, ...]:
@@ -71,7 +78,10 @@ class Result(Frequencies):
 
     @cached_property
     def estimates(self) -> Floats:
-        """Unbiased frequencies; single ones may be negative and they need not sum to one: see `consistent`."""
+        """Unbiased frequencies; single ones may be negative, and they need not sum to one.
+
+        See `consistent` for frequencies that do.
+        """
         return read_only(self.mechanism.estimate(self.aggregate, self.included))
 
     @cached_property
@@ -81,8 +91,9 @@ class Result(Frequencies):
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """One guarantee per adversary, the weakest first; users who are missing are accounted for."""
-        return tuple(void_if(self.simulation, each) for each in self.mechanism.stated(self.included))
+        """One guarantee per adversary, the weakest first; missing users are accounted for."""
+        stated = self.mechanism.stated_guarantees(self.included)
+        return tuple(void_if(self.simulation, guarantee) for guarantee in stated)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -91,17 +102,29 @@ class Result(Frequencies):
 
     @property
     def requested(self) -> dict[str, float | None]:
-        """The epsilon and delta that the mechanism was made for; the guarantee says what is really spent."""
+        """The epsilon and delta that the mechanism was made for.
+
+        The guarantee says what is really spent.
+        """
         return dict(zip(("epsilon", "delta"), self.mechanism.promise, strict=True))
 
-    def interval(self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False) -> Intervals:
-        """Confidence intervals of the frequencies.
+    def interval(
+        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+    ) -> Intervals:
+        """Return confidence intervals of the frequencies.
 
-        `covers="users"`: privacy noise alone, the truth being what these users hold. `covers="population"`: also the
-        luck of drawing these users from a larger population. `simultaneous`: all items at once hold with `level`.
+        `covers="users"`: privacy noise only, the truth being what these users hold.
+        `covers="population"`: also the random draw of these users from a larger population.
+        `simultaneous`: all items are covered at once with probability `level`.
         """
-        channel = self.mechanism.channel(self.included)
-        return interval(self.aggregate, channel, self.included, level=level, covers=covers, simultaneous=simultaneous)
+        return interval(
+            self.aggregate,
+            self.mechanism.channel(self.included),
+            self.included,
+            level=level,
+            covers=covers,
+            simultaneous=simultaneous,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +134,7 @@ class MeanResult:
     mechanism: the mechanism that ran, bound to its number of users
     aggregate: sums of the reports
     included:  number of users in the sums
-    facts:     what the run wants remembered, such as whether it is a simulation
+    facts:     about the run, such as whether it is a simulation
     """
 
     mechanism: LocalMean
@@ -121,7 +144,10 @@ class MeanResult:
 
     @property
     def simulation(self) -> bool:
-        """Whether the randomness was not the operating system's: then nobody is protected, whatever is guaranteed."""
+        """Whether the randomness was not the operating system's.
+
+        Then nobody is protected, whatever is guaranteed.
+        """
         return bool(self.facts.get("simulation"))
 
     @cached_property
@@ -131,21 +157,24 @@ class MeanResult:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local differential privacy of each report."""
-        return void_if(self.simulation, self.mechanism.stated()[0])
+        """Local differential privacy of every report."""
+        return void_if(self.simulation, self.mechanism.stated_guarantees()[0])
 
     def interval(self, level: float = 0.95, *, covers: str = "users") -> tuple[float, float]:
-        """Confidence interval of the mean: privacy noise alone, or (`covers="population"`) also the draw of users.
+        """Return the confidence interval of the mean.
 
+        `covers="users"`: privacy noise only. `covers="population"`: also the draw of these users.
         Two-valued reports (Duchi) cannot tell the two apart; their exact interval serves for both.
         """
         magnitude = self.mechanism.report_magnitude
         if magnitude is not None:
             return two_point_interval(self.estimate, magnitude, self.included, level=level)
-        return reports_interval(self.mechanism, self.aggregate, self.included, level=level, covers=covers)
+        return reports_interval(
+            self.mechanism, self.aggregate, self.included, level=level, covers=covers
+        )
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         low, high = self.interval(level, covers=covers)
         epsilon, delta = self.mechanism.promise
         return {
@@ -158,39 +187,45 @@ class MeanResult:
             "covers": covers,
             "mean": {"estimate": self.estimate, "low": low, "high": high},
             "guarantee": self.guarantee.to_dict(),
-            "again": AGAIN,
-            "supposed": SUPPOSED[False],
+            "again": REPETITION,
+            "supposed": ASSUMPTIONS[False],
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
-        """A pandas DataFrame of one row; its `attrs` hold the guarantee."""
-        said = self.to_dict(level, covers=covers)
-        about = {"guarantee": said["guarantee"], "simulation": self.simulation}
-        return plain.frame({name: [value] for name, value in said["mean"].items()}, ["mean"], "of", about)
+        """Return a pandas DataFrame of one row; its `attrs` hold the guarantee."""
+        low, high = self.interval(level, covers=covers)
+        columns = {"estimate": [self.estimate], "low": [low], "high": [high]}
+        attrs = {"guarantee": self.guarantee.to_dict(), "simulation": self.simulation}
+        return plain.data_frame(columns, ["mean"], "of", attrs)
 
     def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
-        """The mean with its interval on matplotlib axes: those given, or new ones, which are returned."""
-        from faircount.estimation.drawing import mean_axes
+        """Draw the mean on matplotlib axes, new ones unless given, and return them."""
+        from faircount.estimation.drawing import draw_mean
 
-        return mean_axes(self, level, covers, ax)
+        return draw_mean(self, level, covers, ax)
 
     def __str__(self) -> str:
-        head = f"{self._head()} of {self.included} users"
-        above = [SIMULATION] if self.simulation else []
-        supposed = f"supposed: {SUPPOSED[False]}"
-        return "\n".join([*above, head, supposed, f"privacy: {self.guarantee}", f"again: {AGAIN}"])
+        lines = [SIMULATION] if self.simulation else []
+        lines.append(f"{self._summary()} of {self.included} users")
+        lines.append(f"assumes: {ASSUMPTIONS[False]}")
+        lines.append(f"privacy: {self.guarantee}")
+        lines.append(f"again: {REPETITION}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
-        simulated = ", SIMULATION" if self.simulation else ""
-        return f"<MeanResult: {self._head()}, {self.included:,} users, epsilon {self.guarantee.epsilon:.4g}{simulated}>"
+        facts = f"{self.included:,} users, epsilon {self.guarantee.epsilon:.4g}"
+        if self.simulation:
+            facts += ", SIMULATION"
+        return f"<MeanResult: {self._summary()}, {facts}>"
 
     def _repr_html_(self) -> str:
         above, *lines = str(self).splitlines()
-        return plain.paragraph(above, strong=True) + "".join(map(plain.paragraph, lines))
+        return plain.html_paragraph(above, strong=True) + "".join(map(plain.html_paragraph, lines))
 
-    def _head(self) -> str:
+    def _summary(self) -> str:
         low, high = self.interval()
         return f"{self.mechanism.name}: mean {self.estimate:.4f} [{low:.4f}, {high:.4f}]"
 
     def __hash__(self) -> int:
+        # The facts are a mapping, which has no hash; equal results have equal estimates anyway.
         return hash((self.mechanism, self.included, self.estimate))

@@ -1,26 +1,32 @@
-"""What is known of the reports behind a result: proven to be one vote each, or taken as they came."""
+"""What is known about the reports behind a result: proven to be one vote each, or unchecked."""
 
 from dataclasses import dataclass
 from typing import Any
 
 FAILURE_BITS = 40
-"""Where reports are proven, one that is invalid is counted with probability 2^-40 at most, in the whole survey."""
+"""Where reports are proven, an invalid one is counted with probability 2^-40 at most.
 
+This holds for the whole survey, not for a single report.
+"""
 
-SUPPOSED = {
-    False: "clients follow the protocol; no report is proven to be one vote, so one that lies may count for many",
-    True: "clients may lie; only reports that are proven to be one vote are counted",
+ASSUMPTIONS = {
+    False: (
+        "clients follow the protocol; no report is proven to be one vote, "
+        "so a malicious one may count for many"
+    ),
+    True: "clients may be malicious; only reports that are proven to be one vote are counted",
 }
-"""What a plan or a result supposes of the clients, by whether reports are proven."""
+"""What a plan or a result assumes about the clients, by whether reports are proven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """How much clients who lie can have moved a result.
+    """How much dishonest participants can have changed a result.
 
     proven:  whether every counted report was proven to be one vote
     counted: reports in the sums
-    refused: reports that came and are not counted: they did not open or, where that is proven, are not valid
+    refused: reports that arrived and are not counted: they could not be decrypted or, where reports
+             are proven, are not valid
     coins:   whether clients also made the noise, of coins that they could not choose
     """
 
@@ -29,31 +35,47 @@ class Validity:
     refused: int
     coins: bool = False
 
-    def frequency_bound(self, liars: int) -> float:
-        """By how much so many lying clients can move any frequency at most; 1 where nothing is proven."""
-        return min(1.0, liars / self.counted) if self.proven and self.counted else float(liars > 0)
+    def frequency_bound(self, dishonest: int) -> float:
+        """Return by how much so many dishonest participants can change a frequency at most."""
+        if self.proven and self.counted:
+            return min(1.0, dishonest / self.counted)
+        return float(dishonest > 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; without proofs there is no bound."""
+        """Return plain values for JSON; without proofs there is no bound."""
+        bounds: dict[str, Any] = {
+            "count_per_liar": None,
+            "frequency_per_liar": None,
+            "fails_with_probability": None,
+        }
+        if self.proven:
+            bounds = {
+                "count_per_liar": 1,
+                "frequency_per_liar": self.frequency_bound(1),
+                "fails_with_probability": 2.0**-FAILURE_BITS,
+            }
         return {
             "proven": self.proven,
             "counted": self.counted,
             "refused": self.refused,
-            "count_per_liar": 1 if self.proven else None,
-            "frequency_per_liar": self.frequency_bound(1) if self.proven else None,
-            "fails_with_probability": 2.0**-FAILURE_BITS if self.proven else None,
+            **bounds,
             "statement": str(self),
         }
 
     def __str__(self) -> str:
         reports = f"{self.counted} reports counted, {self.refused} refused."
         if not self.proven:
-            return f"{reports} They were not proven: a client that lies can move any count by any amount."
+            return (
+                f"{reports} They were not proven: "
+                "a malicious client can change any count by any amount."
+            )
         coins = ", and coins that its sender could not choose" if self.coins else ""
         return (
-            f"{reports} Every counted report added exactly one to exactly one item{coins}. c lying clients among them "
-            f"move any count by at most c, any frequency by at most c/{self.counted}, before fitting to sum 1. This "
-            f"fails with probability below 2^-{FAILURE_BITS} in this survey, if both servers followed the protocol and "
-            "no client learned the values of both before the claim. A lying server can change the result and leave out "
-            "anybody; invented people count as people. Not reviewed outside."
+            f"{reports} Every counted report added exactly one to exactly one item{coins}. "
+            "Each dishonest participant can change a count by at most one and a frequency by at "
+            f"most 1/{self.counted}, before frequencies are fitted to sum to 1. This fails with "
+            f"probability below 2^-{FAILURE_BITS} in this survey, if both servers followed the "
+            "protocol and no client learned the secret values of both before the batch manifest "
+            "was fixed. A dishonest server can change the result and leave out anybody; invented "
+            "people count as people. No independent security review yet."
         )

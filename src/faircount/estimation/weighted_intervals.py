@@ -1,11 +1,14 @@
 """Confidence intervals of frequencies that several groups estimate together with weights.
 
-Weights as the sizes (`uwa`): the estimate is unbiased whatever each group holds, and so the interval holds: it is the
-set of total counts that are plausible for at least one way to divide the holders among the groups (first narrowed down
-to the ways that each group's own sum leaves plausible, at a tenth of the error: Berger and Boos 1994). Other weights
-suppose that the groups are alike. The interval then is the set of total counts that are plausible when their holders
-are a random set of all users, or divided as evenly as whole numbers allow: privacy noise, and the luck of the division,
-which weights unlike the sizes do not balance out.
+Weights as the sizes (`uwa`): the estimate is unbiased whatever each group holds, and the interval
+is valid whatever it holds: it is the set of total counts that are plausible for at least one way to
+divide the holders among the groups (first narrowed down to the ways that each group's own sum
+leaves plausible, at a tenth of the error: Berger and Boos 1994).
+
+Other weights assume that the groups are alike. The interval is then the set of total counts that
+are plausible when their holders are a random set of all users, or divided as evenly as whole
+numbers allow: it covers privacy noise, and the chance of the division, which weights unlike the
+sizes do not balance out.
 """
 
 import math
@@ -16,126 +19,186 @@ from numpy.typing import ArrayLike
 
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
-from faircount.core.search import last_real, last_whole
-from faircount.core.validation import fraction, numbers
+from faircount.core.search import last_float, last_integer
+from faircount.core.validation import check_fraction, check_numbers
 from faircount.estimation.intervals import (
     COVERS,
+    NOISE_AND_DRAW,
+    NOISE_ONLY,
     Intervals,
+    check_choice,
     error_per_item,
     interval,
     normal_quantile,
-    one_of,
 )
-from faircount.estimation.weighted_law import EXACT_SPLIT_USERS, Laws, Part, WeightedSum
+from faircount.estimation.weighted_law import EXACT_SPLIT_USERS, Laws, WeightedGroup, WeightedSum
 
 NARROWING = 0.1
-"""Share of the error that is spent on narrowing down how the holders are divided among the groups."""
+"""Share of the error spent on narrowing down how the holders are divided among the groups."""
 
-_FINE = 16  # frequencies of a population are searched in steps of 1 / (16 n)
+# Frequencies of a population are searched in steps of 1 / (16 n).
+_FINE = 16
 
 Search = tuple[Callable[[int], Sequence[Laws]], int, int]
-"""Laws that the sum may have with a number of holders (or steps of a frequency); the least and most of that number."""
+"""Laws that the sum may have with a number of holders (or of steps of a frequency), and the least
+and the greatest such number."""
 
 
 def weighted_interval(
     sums: ArrayLike,
-    parts: Sequence[Part],
+    groups: Sequence[WeightedGroup],
     *,
     level: float = 0.95,
     covers: str = "users",
     simultaneous: bool = False,
 ) -> Intervals:
-    """Intervals of the items' frequencies among all users from the opened sums, one row per group.
+    """Return intervals of the items' frequencies among all users.
 
-    The weights of the parts must sum to one. `covers="population"`: the users of each group are a random draw from a
-    larger population, whose groups have the same shares. `simultaneous`: all items hold at once with `level`.
+    `sums` are the decoded sums, one row per group; the weights of the groups must sum to one.
+    `covers="population"`: the users of each group are a random draw from a larger population, whose
+    groups have the same shares. `simultaneous`: all items are covered at once with `level`.
     """
-    one_of("covers", covers, COVERS)
-    table, total = _checked(sums, parts), WeightedSum(tuple(parts))
-    alone = covers == "users" and _by_size(total) and all(part.channel.independent for part in parts)
-    error = error_per_item(1 - fraction("level", level), table.shape[1], simultaneous, alone)
-    searches, error, method = _searches(table, total, covers, error)
+    check_choice("covers", covers, COVERS)
+    table = _check_sums(sums, groups)
+    items = table.shape[1]
+    total = WeightedSum(tuple(groups))
+    independent = (
+        covers == "users"
+        and _is_weighted_by_size(total)
+        and all(group.channel.independent for group in groups)
+    )
+    error = error_per_item(1 - check_fraction("level", level), items, simultaneous, independent)
+    searches, error, method = _choose_searches(table, total, covers, error)
+    # The same for all searches: an interval is the set of truths that make this estimate plausible.
     estimates = sum(
-        part.weight * part.channel.estimate(row, part.users) for part, row in zip(parts, table, strict=True)
+        group.weight * group.channel.estimate(row, group.users)
+        for group, row in zip(groups, table, strict=True)
     )
-    found = np.array(
-        [_bounds(*each, total, error) for each in zip(np.asarray(estimates).tolist(), searches, strict=True)]
-    )
+    bounds = []
+    for estimate, search in zip(np.asarray(estimates).tolist(), searches, strict=True):
+        bounds.append(_find_bounds(estimate, search, total, error))
     if simultaneous:
-        method += f"; {'Sidak' if alone else 'Bonferroni'} over {table.shape[1]} items"
+        method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     scale = total.users if covers == "users" else _FINE * total.users
-    return Intervals(found[:, 0] / scale, found[:, 1] / scale, float(level), covers, simultaneous, method)
+    low, high = np.array(bounds).T
+    return Intervals(low / scale, high / scale, float(level), covers, simultaneous, method)
 
 
-def _checked(sums: ArrayLike, parts: Sequence[Part]) -> Floats:
-    table = numbers("sums", sums)
-    if table.ndim != 2 or table.shape[0] != len(parts) or table.size == 0 or not np.all(np.isfinite(table)):
-        raise ParameterError("give one row of finite sums and one part per group")
-    if abs(sum(part.weight for part in parts) - 1) > 1e-9:
-        raise ParameterError("the weights of the parts must sum to 1")
+def _check_sums(sums: ArrayLike, groups: Sequence[WeightedGroup]) -> Floats:
+    table = check_numbers("sums", sums)
+    fits = table.ndim == 2 and table.shape[0] == len(groups) and table.size > 0
+    if not fits or not np.all(np.isfinite(table)):
+        raise ParameterError("give one row of finite sums per group")
+    if abs(sum(group.weight for group in groups) - 1) > 1e-9:
+        raise ParameterError("the weights of the groups must sum to 1")
     return table
 
 
-def _by_size(total: WeightedSum) -> bool:
-    return all(abs(part.weight - part.users / total.users) < 1e-12 for part in total.parts)
+def _is_weighted_by_size(total: WeightedSum) -> bool:
+    return all(abs(group.weight - group.users / total.users) < 1e-12 for group in total.groups)
 
 
-def _searches(table: Floats, total: WeightedSum, covers: str, error: float) -> tuple[list[Search], float, str]:
-    """What to search for every item, the error left for it, and how it is done in words."""
-    items, by_size = table.shape[1], _by_size(total)
+def _choose_searches(
+    table: Floats, total: WeightedSum, covers: str, error: float
+) -> tuple[list[Search], float, str]:
+    """Return what to search for every item, the error left for it, and a description."""
+    items = table.shape[1]
+    by_size = _is_weighted_by_size(total)
     if covers == "population":
-        most = _FINE * total.users
-        shares = _widest_shares if by_size else _equal_shares
         words = "whatever each group holds" if by_size else "if the groups are alike"
-        search = (lambda step: [total.population(shares(total, step / most))]), 0, most
-        return [search] * items, error, f"law of the weighted sum, {words}: privacy noise and user sampling"
+        method = f"law of the weighted sum, valid {words}; {NOISE_AND_DRAW}"
+        return [_population_search(total, by_size)] * items, error, method
     if not by_size:
-        exact = "exact" if total.users <= EXACT_SPLIT_USERS else "approximate"
-        method = f"law of the weighted sum, {exact}, if the groups are alike: privacy noise and unequal weights"
-        return [(_alike(total), 0, total.users)] * items, error, method
-    low, high, error = _narrowed(table, total, error)
-    ways = [_ways(total, low[:, item], high[:, item]) for item in range(items)]
-    method = "law of the sum at the least favourable division among the groups: privacy noise alone"
-    return ways, error, method
+        exactness = "exact" if total.users <= EXACT_SPLIT_USERS else "approximate"
+        method = (
+            f"law of the weighted sum, {exactness}, valid if the groups are alike; "
+            "covers privacy noise and unequal weights"
+        )
+        return [(_alike_laws(total), 0, total.users)] * items, error, method
+    low, high, error = _narrow(table, total, error)
+    searches = [_worst_splits(total, low[:, item], high[:, item]) for item in range(items)]
+    method = f"law of the sum at the least favourable division among the groups; {NOISE_ONLY}"
+    return searches, error, method
 
 
-def _narrowed(table: Floats, total: WeightedSum, error: float) -> tuple[Ints, Ints, float]:
-    """Plausible numbers of holders, one row per group, and the error left; no narrowing where it would not matter."""
-    sizes = np.array([part.users for part in total.parts])
-    slopes = [part.per_holder for part in total.parts]
+def _population_search(total: WeightedSum, by_size: bool) -> Search:
+    """Search the frequency of a population, in steps."""
+    steps = _FINE * total.users
+
+    def laws(step: int) -> Sequence[Laws]:
+        theta = step / steps
+        if by_size:
+            return [total.population(_most_variable_shares(total, theta))]
+        return [total.population(np.full(len(total.groups), theta))]
+
+    return laws, 0, steps
+
+
+def _narrow(table: Floats, total: WeightedSum, error: float) -> tuple[Ints, Ints, float]:
+    """Return plausible numbers of holders, one row per group, and the error left."""
+    sizes = np.array([group.users for group in total.groups])
+    slopes = [group.per_holder for group in total.groups]
     if max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)):
+        # The division among the groups does not matter: no error is spent on it.
         everything = np.broadcast_to(sizes[:, None], table.shape)
         return np.zeros_like(everything), everything, error
     level = 1 - NARROWING * error / sizes.size
-    each = [interval(row, part.channel, part.users, level=level) for row, part in zip(table, total.parts, strict=True)]
-    low, high = (np.rint([getattr(made, side) for made in each] * sizes[:, None]) for side in ("low", "high"))
-    return low.astype(np.int64), high.astype(np.int64), (1 - NARROWING) * error
+    lows = []
+    highs = []
+    for row, group in zip(table, total.groups, strict=True):
+        bounds = interval(row, group.channel, group.users, level=level)
+        lows.append(bounds.low)
+        highs.append(bounds.high)
+    # Bounds are whole numbers of holders divided by the size; the product is rounded back.
+    low = np.rint(lows * sizes[:, None]).astype(np.int64)
+    high = np.rint(highs * sizes[:, None]).astype(np.int64)
+    return low, high, (1 - NARROWING) * error
 
 
-def _ways(total: WeightedSum, low: Ints, high: Ints) -> Search:
-    """Laws of the sum at the ways to divide the holders that make it vary most, least, and most within each group."""
-    by_variance = np.argsort([-part.per_holder for part in total.parts], kind="stable").tolist()
+def _worst_splits(total: WeightedSum, low: Ints, high: Ints) -> Search:
+    """Search over the divisions of the holders that make the sum vary most and least.
+
+    Besides, the divisions that fill one group first: the widest tail need not be where the variance
+    is largest.
+    """
+    # The variance is linear in the numbers of holders, so it is extreme where the groups are filled
+    # in the order of their slopes.
+    by_variance = np.argsort([-group.per_holder for group in total.groups], kind="stable").tolist()
     orders = [by_variance, by_variance[::-1]]
-    orders += [[g, *(h for h in by_variance if h != g)] for g in by_variance]
-    return (lambda holders: [total.fixed(_filled(holders, orders, low, high))]), int(low.sum()), int(high.sum())
-
-
-def _alike(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
-    """Laws of the sum when holders are a random set of the users, or divided as evenly as whole numbers allow."""
-    sizes = np.array([part.users for part in total.parts])
-    keys = [[part.weight / part.users for part in total.parts], [part.per_holder for part in total.parts]]
-    rising = [np.argsort(key, kind="stable").tolist() for key in keys]
-    orders = [*rising, *(order[::-1] for order in rising)]
+    for first in by_variance:
+        others = [g for g in by_variance if g != first]
+        orders.append([first, *others])
 
     def laws(holders: int) -> Sequence[Laws]:
-        low, left = np.divmod(holders * sizes, total.users)
-        return total.random(holders), total.fixed(_filled(holders, orders, low, low + (left > 0)))
+        return [total.given_splits(_fill(holders, orders, low, high))]
+
+    return laws, int(low.sum()), int(high.sum())
+
+
+def _alike_laws(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
+    """Return the laws of the sum for holders that do not depend on the group.
+
+    They are a random set of the users, or divided as evenly as whole numbers allow.
+    """
+    sizes = np.array([group.users for group in total.groups])
+    by_weight = np.argsort([group.weight / group.users for group in total.groups], kind="stable")
+    by_variance = np.argsort([group.per_holder for group in total.groups], kind="stable")
+    ascending = [by_weight.tolist(), by_variance.tolist()]
+    orders = ascending + [order[::-1] for order in ascending]
+
+    def laws(holders: int) -> Sequence[Laws]:
+        low, rest = np.divmod(holders * sizes, total.users)
+        splits = _fill(holders, orders, low, low + (rest > 0))
+        return total.random_split(holders), total.given_splits(splits)
 
     return laws
 
 
-def _filled(holders: int, orders: Sequence[Sequence[int]], low: Ints, high: Ints) -> Ints:
-    """Every group at least at `low`; who is left goes to the groups in each of these orders, up to `high`."""
+def _fill(holders: int, orders: Sequence[Sequence[int]], low: Ints, high: Ints) -> Ints:
+    """Divide the holders among the groups, between `low` and `high`, once for every order.
+
+    Every group has at least `low`; the others go to the groups in this order, up to `high`.
+    """
     splits = np.repeat(low[None, :], len(orders), axis=0)
     for split, order in zip(splits, orders, strict=True):
         left = holders - int(low.sum())
@@ -146,36 +209,47 @@ def _filled(holders: int, orders: Sequence[Sequence[int]], low: Ints, high: Ints
     return np.unique(splits, axis=0)
 
 
-def _equal_shares(total: WeightedSum, theta: float) -> Floats:
-    return np.full(len(total.parts), theta)
+def _most_variable_shares(total: WeightedSum, theta: float) -> Floats:
+    """Return frequencies in the groups, theta together, at which the sum varies most."""
+    weights = np.array([group.weight for group in total.groups])
+    slopes = np.array([group.per_holder for group in total.groups]) * total.users**2
+    low = float(slopes.min()) - 1
+    high = float(slopes.max()) + 1
 
-
-def _widest_shares(total: WeightedSum, theta: float) -> Floats:
-    """Frequencies in the groups, theta together, at which the sum varies most: its variance is concave in each."""
-    weights = np.array([part.weight for part in total.parts])
-    slopes = np.array([part.per_holder for part in total.parts]) * total.users**2
-    low, high = float(slopes.min()) - 1, float(slopes.max()) + 1
-
-    def shares(level: float) -> Floats:  # a group's slope + 1 - 2 share is this level, unless its share is at an end
+    # The variance is concave in every share. At its maximum the derivative, slope + 1 - 2 share, is
+    # the same level in all groups whose share is not at an end (a Lagrange multiplier).
+    def shares(level: float) -> Floats:
         return np.clip((slopes + 1 - level) / 2, 0, 1)
 
-    return shares(last_real(lambda level: bool(weights @ shares(level) > theta), low, high, 1e-12 * (high - low)))
+    level = last_float(
+        lambda level: bool(weights @ shares(level) > theta), low, high, 1e-12 * (high - low)
+    )
+    return shares(level)
 
 
-def _bounds(estimate: float, search: Search, total: WeightedSum, error: float) -> tuple[int, int]:
-    """Least and greatest plausible number; where none is, the boundary that is nearest to plausible."""
+def _find_bounds(
+    estimate: float, search: Search, total: WeightedSum, error: float
+) -> tuple[int, int]:
+    """Return the least and the greatest plausible number.
+
+    Where none is plausible, it is the boundary that is nearest to being so.
+    """
     laws, least, most = search
-    unit = max(1.0, most / total.users)  # steps per holder
+    steps_per_holder = max(1.0, most / total.users)
+    # The normal approximation is the first guess, from which the search needs few evaluations: the
+    # law of a weighted sum is slow to compute.
     spread = math.sqrt(total.variance(min(max(estimate, 0.0), 1.0) * total.users))
-    middle, half = (x * total.users * unit for x in (estimate, normal_quantile(1 - error / 2) * spread))
+    middle = estimate * total.users * steps_per_holder
+    half = normal_quantile(1 - error / 2) * spread * total.users * steps_per_holder
     step = max(1, round(half / 8))
 
-    def not_too_low(number: int) -> bool:
-        return any(np.any(each.above(estimate) > error / 2) for each in laws(-number))
+    # `last_integer` searches upwards, so the lower bound is searched among negated numbers.
+    def is_not_too_low(negated: int) -> bool:
+        return any(np.any(law.above(estimate) > error / 2) for law in laws(-negated))
 
-    def not_too_high(number: int) -> bool:
-        return any(np.any(each.below(estimate) > error / 2) for each in laws(number))
+    def is_not_too_high(number: int) -> bool:
+        return any(np.any(law.below(estimate) > error / 2) for law in laws(number))
 
-    high = max(last_whole(not_too_high, round(middle + half), step, least, most), least)
-    low = min(-last_whole(not_too_low, round(half - middle), step, -most, -least), most)
+    high = max(last_integer(is_not_too_high, round(middle + half), step, least, most), least)
+    low = min(-last_integer(is_not_too_low, round(half - middle), step, -most, -least), most)
     return min(low, high), max(low, high)

@@ -1,1 +1,1 @@
-"""Every mechanism of the paper and two more, behind one contract (`base.py`)."""
+"""The mechanisms of the paper and further ones, with a common interface (`base.py`)."""

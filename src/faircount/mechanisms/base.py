@@ -1,22 +1,28 @@
-"""The one contract that every mechanism keeps.
+"""The interface that every mechanism implements.
 
-    answers --respond--> responses --total--> sum --decode--> aggregate --estimate--> what the analyst reads
-                     (per user)                                  ^
-    counts  --draw-----------------------------------------------+   the same law in O(N), for simulations
+A mechanism turns private answers into a published estimate and accounts for the privacy of it:
 
-`variance` is the theory for `estimate`, `guarantee` the privacy of publishing the aggregate.
+    answers --respond--> responses --total--> sum --decode--> aggregate --estimate--> estimate
+                      (one per user)                              ^
+    counts  --draw------------------------------------------------+   same distribution, in O(N)
 
-A mechanism also says of itself what others need to know: its name and parameters, what a server sees of the responses
-(`collected`), whether all users do the same (`every_user_alike`), whether reports are proven (`proven`), whom it
-protects from (`adversaries`), what is left of the guarantee when users vanish (`stated`, `realized`), and which of its
-kind spends a given budget (`calibrated`). It knows no topology and no command.
+The upper path is what clients and servers compute. `draw` samples the aggregate directly from its
+distribution, which simulations use because it does not depend on the number of users. `variance` is
+the theoretical variance of `estimate`, and `guarantee` the privacy of publishing the aggregate.
+
+A mechanism also describes itself, so that planning, auditing and the protocol need no list of
+mechanisms: its name and parameters, what a server sees of the responses (`collected`), whether all
+users draw from the same distribution (`identical_for_all_users`), whether reports carry a validity
+proof (`proven`), which adversaries it protects from (`adversaries`), what remains of the guarantee
+when users drop out (`stated_guarantees`), and how its parameters follow from a privacy budget
+(`calibrate`). It knows neither topologies nor commands.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
@@ -24,157 +30,193 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.composition import Losses
+from faircount.accounting.conditions import Condition
 from faircount.accounting.divergence import epsilon_for
-from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, known
+from faircount.accounting.guarantee import OUTSIDER, Adversary, Guarantee, Relation, check_adversary
 from faircount.core.arrays import Floats, Ints
 from faircount.core.domain import Domain
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
-from faircount.core.validation import MOST_USERS, frequencies, integer
-from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.core.validation import MOST_USERS, check_frequencies, check_integer
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.worst_pair import WorstPair
 
+# Called with the number of users that have been processed so far.
 Progress = Callable[[int], None]
-"""Is told the number of users done."""
 
+# The delta at which epsilon is stated when the parameters of a mechanism fix neither of them.
 DEFAULT_DELTA = 1e-6
-"""delta at which a mechanism's epsilon is stated when its parameters do not fix one."""
 
 
 class Collected(StrEnum):
-    """What the servers see of the users' responses. A topology decides from this whether it can carry them."""
+    """What the servers see of the responses; decides which topologies can run a mechanism."""
 
-    SUM = "sum"  # each user makes one vector over a field, and only the sum of all vectors is opened
-    SETS = "sets"  # S1 sees which items each user reports; only the sums of what they report are opened
-    REPORTS = "reports"  # the server sees every user's own randomized report
-    ANSWERS = "answers"  # a trusted server sees every answer in the clear
+    # One vector over a prime field per user, of which only the sum of all vectors is opened.
+    SUM = "sum"
+    # The coordinator sees which items a user reports, and only the sums per item are opened.
+    SETS = "sets"
+    # The server sees the randomized report of every user.
+    REPORTS = "reports"
+    # A trusted server sees every answer in the clear.
+    ANSWERS = "answers"
 
 
-def _gathered(kind: type, table: str) -> dict[str, str]:
-    """What a class and its bases say in a table of this name, each about itself."""
-    return {name: words for base in kind.__mro__[::-1] for name, words in vars(base).get(table, {}).items()}
+def _merge_tables(kind: type, table: str) -> dict[str, str]:
+    """Merge the class attribute `table` of a class and its bases; subclasses override."""
+    merged: dict[str, str] = {}
+    # Base classes first, so that their parameters are listed first and can be described anew.
+    for base in reversed(kind.__mro__):
+        merged.update(vars(base).get(table, {}))
+    return merged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """A way from private answers to a published estimate, with its exact privacy."""
+    """A randomized algorithm from private answers to a published estimate, with exact accounting.
+
+    Mechanisms are immutable. A parameter is a field of the dataclass, is validated when the
+    mechanism is created, and is described in `parameter_docs`, from which the list of parameters at
+    the end of every docstring is generated.
+    """
 
     name: ClassVar[str]
     collected: ClassVar[Collected]
-    needs: ClassVar[tuple[str, ...]] = ("epsilon",)
-    """Parameters that must be given before its privacy can be tested; epsilon may be that of the claim."""
 
-    means: ClassVar[dict[str, str]] = {"users": "number of users who take part; may be left out until the survey runs"}
-    """What its parameters mean, each where it is a field; the docstring of every mechanism lists all of them."""
+    # Parameters that an audit needs; `epsilon` may also be the epsilon of the audited claim.
+    required_parameters: ClassVar[tuple[str, ...]] = ("epsilon",)
 
+    # Name of a parameter -> its description, given by the class that introduces the field.
+    parameter_docs: ClassVar[dict[str, str]] = {
+        "users": "number of users who take part; may be left out until the survey runs"
+    }
+
+    # Whether a report comes with a proof that it is a single vote (see `VerifiedMechanism`).
     proven: ClassVar[bool] = False
-    """Whether a report comes with a proof that it is one vote, as those of every `VerifiedMechanism` do."""
 
     users: int | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        listed = "\n".join(f"{name}: {words}" for name, words in _gathered(cls, "means").items())
+        # The generated list is what help() and the API reference show, with inherited parameters.
+        documented = _merge_tables(cls, "parameter_docs").items()
+        listed = "\n".join(f"{name}: {description}" for name, description in documented)
         cls.__doc__ = f"{cleandoc(cls.__doc__ or cls.__name__)}\n\n{listed}"
 
     def __post_init__(self) -> None:
         if self.users is not None:
-            keep(self, users=integer("users", self.users, least=1, most=MOST_USERS))
+            set_fields(self, users=check_integer("users", self.users, least=1, most=MOST_USERS))
 
     def bind(self, users: int) -> Self:
-        """The same mechanism for this number of users; a number fixed before must agree."""
+        """Return the mechanism for this number of users.
+
+        A mechanism that already has a number of users can only be bound to the same number.
+        """
         if self.users is not None and self.users != users:
-            raise ParameterError(f"the mechanism was made for {self.users} users, but there are {users}")
+            raise ParameterError(
+                f"the mechanism was created for {self.users} users, but there are {users}"
+            )
         return replace(self, users=users)
 
     @property
     def n(self) -> int:
-        """Number of users; needed from here on."""
+        """The number of users; an error if it has not been given yet."""
         if self.users is None:
-            raise ParameterError(f"{self.name}: give users=, the number of users who will take part")
+            raise ParameterError(
+                f"{self.name}: give users=, the number of users who will take part"
+            )
         return self.users
 
     @abstractmethod
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Any:
-        """What each user's device makes of its own answer; row i belongs to user i."""
+        """Compute the responses of all users; row i is what the client of user i computes."""
 
     @abstractmethod
     def total(self, responses: Any) -> Any:
-        """The sum that an honest run opens: nothing else of the responses is used."""
+        """Add up the responses; the sum is all that an honest run uses of them."""
 
     def collect(
-        self, responses: Any, parties: int | None, entropy: Entropy, progress: Progress | None = None
+        self,
+        responses: Any,
+        parties: int | None,
+        entropy: Entropy,
+        progress: Progress | None = None,
     ) -> tuple[Any, dict[str, object]]:
-        """The same sum, made as the servers make it, and what is to be remembered of how; `parties` hold shares."""
+        """Compute the same sum as `total` in the way the servers do, from shares of `parties`.
+
+        Returns the sum and the facts about the computation that a result records.
+        """
         return self.total(responses), {}
 
     @abstractmethod
     def decode(self, total: Any, included: int) -> Any:
-        """The sum as numbers, checked against its possible range; `included` users took part."""
+        """Decode the sum of `included` users; a sum outside the possible range is an error."""
 
     @abstractmethod
     def draw(self, population: Any, rng: np.random.Generator) -> Any:
-        """An aggregate with the law of decode(total(respond(...))), drawn directly. Simulations only."""
+        """Sample an aggregate with the distribution of decode(total(respond(...))).
+
+        For simulations only: `rng` is not cryptographically secure.
+        """
 
     @abstractmethod
     def estimate(self, aggregate: Any, included: int) -> Any:
-        """Unbiased estimate of what these users hold."""
+        """Return an unbiased estimate for the included users."""
 
     @abstractmethod
     def variance(self, truth: Any, included: int | None = None) -> Any:
-        """Variance of `estimate` when the users hold `truth`: privacy noise alone."""
+        """Return the variance that privacy noise gives `estimate` when the users hold `truth`."""
 
     @abstractmethod
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """The exact (or, where said, an upper bound on) delta at this epsilon."""
+        """Return delta at this epsilon: exact, or an upper bound where a subclass says so."""
 
-    def condition(self, adversary: Adversary) -> str | None:
-        """What must be true of the data for the guarantee to hold; None for nothing."""
+    def condition(self, adversary: Adversary) -> Condition | None:
+        """Return what the guarantee assumes about the data or the servers; None for nothing."""
         return None
 
     @property
     def default_adversary(self) -> Adversary:
-        """Who reads the published result and nothing else: the adversary that an audit plays."""
+        """The adversary that an audit plays: by default, a reader of the published result."""
         return OUTSIDER
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:
-        """Everybody a complete statement of privacy speaks about."""
+        """All adversaries against whom a complete privacy statement gives a guarantee."""
         return (self.default_adversary,)
 
-    def accounted(self, adversary: object) -> Adversary:
-        """An adversary whose view is accounted for; anybody else is refused."""
-        return known(adversary)
+    def check_adversary(self, adversary: object) -> Adversary:
+        """Return the adversary, or raise if the mechanism has no guarantee against it."""
+        return check_adversary(adversary)
 
     @property
     def participants(self) -> Adversary:
-        """The colluding participants that the parameters were made for; else who reads the result."""
+        """The colluding participants whom the parameters allow for; else a reader."""
         return self.default_adversary
 
     @property
     def insiders(self) -> int:
-        """Colluding users whom the parameters allow for."""
+        """Number of colluding users whom the parameters allow for."""
         return 0
 
     @property
     def dropouts(self) -> int:
-        """Users who may vanish before the sum is opened, as the parameters allow for."""
+        """Dropout allowance: how many users may be missing when the sum is opened."""
         return 0
 
     @property
     def makes_shares(self) -> bool:
-        """Whether responses are secret until they are added up; else a server sees each of them."""
+        """Whether responses stay secret until they are added up."""
         return self.collected in (Collected.SUM, Collected.SETS)
 
     @property
-    def every_user_alike(self) -> bool:
-        """Whether every user draws from the same law, so that no user needs a place in a roster."""
+    def identical_for_all_users(self) -> bool:
+        """Whether all users draw from the same distribution, so that no roster is needed."""
         return True
 
     @property
     def promise(self) -> tuple[float | None, float | None]:
-        """(epsilon, delta) that the parameters were made for, its fields; None where they do not fix one."""
+        """(epsilon, delta) that the parameters were calibrated for; None where they fix none."""
         return getattr(self, "epsilon", None), getattr(self, "delta", None)
 
     def guarantee(
@@ -185,9 +227,10 @@ class Mechanism(ABC):
         adversary: Adversary | None = None,
         relation: Relation = Relation.REPLACE_ONE,
     ) -> Guarantee:
-        """The delta at an epsilon, or the epsilon at a delta; with neither, at the epsilon promised.
+        """Return delta at the given epsilon, or epsilon at the given delta.
 
-        Without an adversary it is the weakest of all guarantees, which names its own.
+        With neither, the epsilon that the parameters were calibrated for is used. Without an
+        adversary, the weakest guarantee over all `adversaries` is returned.
         """
         if epsilon is not None and delta is not None:
             raise ParameterError("give epsilon or delta, not both: the other one is computed")
@@ -195,12 +238,19 @@ class Mechanism(ABC):
             epsilon = self.promise[0]
         if adversary is None:
             return self.guarantees(epsilon=epsilon, delta=delta, relation=relation)[0]
-        against, relation = self.accounted(adversary), Relation.of(relation)
+
+        against = self.check_adversary(adversary)
+        neighbours = Relation.of(relation)
         if epsilon is None:
             if delta is None:
-                raise ParameterError(f"{self.name}: give epsilon= or delta=, the other one is computed")
-            epsilon = epsilon_for(lambda each: self.delta_at(each, against, relation), delta)
-        return Guarantee(epsilon, self.delta_at(epsilon, against, relation), relation, against, self.condition(against))
+                raise ParameterError(
+                    f"{self.name}: give epsilon= or delta=, the other one is computed"
+                )
+            epsilon = epsilon_for(lambda value: self.delta_at(value, against, neighbours), delta)
+        # Delta is computed again at the epsilon found: it is exact there, and at most what was
+        # asked for.
+        spent = self.delta_at(epsilon, against, neighbours)
+        return Guarantee(epsilon, spent, neighbours, against, self.condition(against))
 
     def guarantees(
         self,
@@ -209,79 +259,105 @@ class Mechanism(ABC):
         delta: float | None = None,
         relation: Relation = Relation.REPLACE_ONE,
     ) -> tuple[Guarantee, ...]:
-        """One guarantee per adversary; the weakest comes first."""
-        against = partial(self.guarantee, epsilon=epsilon, delta=delta, relation=relation)
-        each = [against(adversary=who) for who in self.adversaries]
-        asked = delta is not None  # then deltas differ by rounding alone, and epsilon says which is the weakest
-        return tuple(sorted(each, key=lambda g: (g.epsilon, g.delta) if asked else (g.delta, g.epsilon), reverse=True))
+        """Return one guarantee per adversary, the weakest first."""
+        found = [
+            self.guarantee(epsilon=epsilon, delta=delta, adversary=adversary, relation=relation)
+            for adversary in self.adversaries
+        ]
+        if delta is None:
+            return tuple(sorted(found, key=lambda g: (g.delta, g.epsilon), reverse=True))
+        # At a given delta the deltas differ by rounding only, and epsilon tells which is weakest.
+        return tuple(sorted(found, key=lambda g: (g.epsilon, g.delta), reverse=True))
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
-        """The neighbouring data sets on which it hides least at this epsilon; `reader` knows nobody's noise."""
-        raise ParameterError(f"{self.name} names no worst pair of data sets, so it cannot be audited")
+        """Return the neighbouring data sets on which delta at this epsilon is largest.
 
-    def seen(self, responses: Any, copies: int, insiders: int) -> Ints:
-        """What the adversary looks at in each of `copies` surveys: whole numbers, one row per survey.
-
-        Responses come user by user, each in all surveys; what the first `insiders` users sent is taken off.
+        With `reader`, the adversary reads the result and knows nobody's noise.
         """
-        raise ParameterError(f"{self.name} does not say what is seen of it, so it cannot be audited")
+        raise ParameterError(
+            f"{self.name} defines no worst pair of data sets, so it cannot be audited"
+        )
 
-    def observed(self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy) -> Ints:
-        """What the adversary sees in each of `copies` surveys with these answers, from what the users' own code makes.
+    def adversary_view(self, responses: Any, copies: int, insiders: int) -> Ints:
+        """Return what the adversary computes from the responses of `copies` surveys.
 
-        Many surveys in one call of `respond` where the mechanism allows it, else one call for each.
+        The result has one row of integers per survey. The responses are ordered by user, `copies`
+        in a row for the same user. What the first `insiders` users sent is known to the adversary
+        and is subtracted.
         """
-        wide = self.side_by_side(copies)
-        if wide is not None:
-            return wide.seen(wide.respond(np.repeat(answers, copies), entropy), copies, insiders)
-        return np.concatenate([self.seen(self.respond(answers, entropy), 1, insiders) for _ in range(copies)])
+        raise ParameterError(f"{self.name} defines no adversary's view, so it cannot be audited")
+
+    def simulate_views(
+        self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy
+    ) -> Ints:
+        """Run `copies` surveys with these answers and return the adversary's view of every one.
+
+        The responses come from the same code that clients run. All surveys share one call of
+        `respond` where the mechanism can be batched.
+        """
+        batch = self.for_batch(copies)
+        if batch is not None:
+            responses = batch.respond(np.repeat(answers, copies), entropy)
+            return batch.adversary_view(responses, copies, insiders)
+        views = [
+            self.adversary_view(self.respond(answers, entropy), 1, insiders) for _ in range(copies)
+        ]
+        return np.concatenate(views)
 
     @property
-    def observed_quickly(self) -> bool:
-        """Whether hundreds of thousands of surveys are observed in seconds."""
-        return self.side_by_side(1) is not None
+    def has_fast_simulation(self) -> bool:
+        """Whether `simulate_views` runs hundreds of thousands of surveys within seconds."""
+        return self.for_batch(1) is not None
 
-    def side_by_side(self, copies: int) -> Self | None:
-        """The mechanism for so many surveys at once, in which each user does as it does alone; None if there is none.
+    def for_batch(self, copies: int) -> Self | None:
+        """Return a mechanism that runs `copies` surveys in one call, or None if there is none.
 
-        Users come in the order of their places, each `copies` times.
+        In the batch every user of every survey draws exactly as in a survey of its own. Users are
+        ordered by their place in the roster, `copies` in a row for the same place.
         """
         return None
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """What composes exactly (replace-one); None where only the guarantee itself does."""
+        """Return the privacy losses for exact composition (replace-one).
+
+        None means that only the (epsilon, delta) guarantee itself can be composed.
+        """
         return None
 
-    def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
-        """Per adversary, weakest first: at the promised epsilon, else at delta 1e-6, else at epsilon 1.
+    def stated_guarantees(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """Return the guarantees that a result states, one per adversary, the weakest first.
 
-        If more users are missing than the parameters allow for, what is left of the guarantee without them.
+        They are stated at the promised epsilon, else at delta = 1e-6, else at epsilon = 1.
+        If more users are missing than the dropout allowance, subclasses return what remains.
         """
         if self.promise[0] is not None:
             return self.guarantees()
         try:
             return self.guarantees(delta=DEFAULT_DELTA)
         except RefusedError:
+            # No epsilon reaches this delta, as for sampling without a floor.
             return self.guarantees(epsilon=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyMechanism(Mechanism):
-    """A mechanism for the frequencies of N items, one item per user."""
+    """A mechanism for the frequencies of N items when every user holds one item."""
 
+    # The error falls like n^(-error_power): 1/2 if every user randomizes, 1 for noise on the sum.
     error_power: ClassVar[float] = 0.5
-    """The error falls about like the number of users to this power: 1/2 for coins of each user, 1 for added noise."""
 
-    means: ClassVar[dict[str, str]] = {"items": "number of items, or the public list of labels"}
+    parameter_docs: ClassVar[dict[str, str]] = {
+        "items": "number of items, or the public list of labels"
+    }
 
-    run_with: ClassVar[dict[str, str]] = {}
-    """Names of its own `parameters`, and of the attributes that have them; they come after those of its bases."""
+    # Name in `parameters` -> attribute that holds the value; those of base classes come first.
+    parameter_attributes: ClassVar[dict[str, str]] = {}
 
     items: int | Sequence[object] | Domain
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keep(self, items=Domain.of(self.items))
+        set_fields(self, items=Domain.of(self.items))
 
     @cached_property
     def domain(self) -> Domain:
@@ -294,77 +370,99 @@ class FrequencyMechanism(Mechanism):
         return len(self.domain)
 
     def positions(self, answers: NDArray[Any], size: int | None = None) -> Ints:
-        """Encoded answers, one position in 0..N-1 per user; the message of a refusal repeats no answer."""
-        held, users = np.asarray(answers), self.n if size is None else size
-        if held.dtype.kind not in "iu" or held.shape != (users,):
-            raise AnswerError(f"answers must be {users} positions in the item list, one per user: encode them first")
-        if held.size and (held.min() < 0 or held.max() >= self.N):
-            raise AnswerError(f"an answer lies outside the {self.N} items: encode answers with the item list")
-        return held.astype(np.int64)
+        """Validate encoded answers: one position in 0..N-1 per user.
+
+        Error messages never repeat an answer, because they may end up in a log.
+        """
+        encoded = np.asarray(answers)
+        users = self.n if size is None else size
+        if encoded.dtype.kind not in "iu" or encoded.shape != (users,):
+            raise AnswerError(
+                f"answers must be {users} positions in the item list, one per user: "
+                "encode them first"
+            )
+        if encoded.size and (encoded.min() < 0 or encoded.max() >= self.N):
+            raise AnswerError(
+                f"an answer lies outside the {self.N} items: encode answers with the item list"
+            )
+        return encoded.astype(np.int64)
 
     @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """The mechanism that spends this budget, and nothing more; refused with the reason where it cannot."""
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
+        """Return the mechanism that spends the given budget; raises if there is none."""
         raise RefusedError(f"{cls.name} has no rule that finds its parameters for a budget")
 
     @classmethod
     def example(cls, users: int, items: int) -> "FrequencyMechanism":
-        """A small one of this kind, on which the contract is tested: made for a weak budget, with the largest floor."""
+        """Return a small instance on which the tests of the interface run."""
+        # A weak budget, and the largest floor that this number of users can guarantee.
         wanted = Requirements(users, items, epsilon=2.0, delta=0.01, floor=(users - 1) // items)
-        return cls.calibrated(wanted).mechanism
+        return cls.calibrate(wanted).mechanism
 
     @property
     def floor(self) -> int:
-        """Holders besides any one user that every item must have for the guarantee to hold."""
+        """Number of other holders that every item must have for the guarantee to hold."""
         return 0
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What it is run with, by the names used on paper: p, D, gamma, q and the like."""
-        return {name: getattr(self, where) for name, where in _gathered(type(self), "run_with").items()}
+        """The parameters of a run under their names in the paper: p, D, gamma, q and so on."""
+        attributes = _merge_tables(type(self), "parameter_attributes").items()
+        return {name: getattr(self, attribute) for name, attribute in attributes}
 
     @property
     def response_bits(self) -> int:
-        """Size of what one user's device computes from its answer, before shares and seals: here, one item's number."""
+        """Size of one response before it is shared and encrypted: here, the index of an item."""
         return (self.N - 1).bit_length()
 
     @abstractmethod
     def channel(self, included: int) -> Channel:
-        """The law of one item's sum when `included` users took part."""
+        """Return the distribution of one item's sum when `included` users take part."""
 
     def estimate(self, aggregate: NDArray[Any], included: int) -> Floats:
-        """Unbiased estimate of the frequencies among the included users (Horvitz-Thompson for sampling)."""
-        return self.channel(included).estimate(aggregate, integer("included", included, least=1))
+        """Return unbiased frequencies of the included users (for sampling, Horvitz-Thompson)."""
+        return self.channel(included).estimate(
+            aggregate, check_integer("included", included, least=1)
+        )
 
     def variance(self, truth: Floats, included: int | None = None) -> Floats:
-        """Variance of each estimated frequency when the users' frequencies are `truth`: privacy noise alone."""
-        count = self.n if included is None else integer("included", included, least=1)
-        return self.channel(count).variance(frequencies(truth, items=self.N), count)
+        """Return the variance of every estimated frequency, from privacy noise only."""
+        count = self.n if included is None else check_integer("included", included, least=1)
+        return self.channel(count).variance(check_frequencies(truth, items=self.N), count)
 
     def expected_errors(self, included: int) -> tuple[float, float]:
-        """Standard error and 95% half-width of an average item's frequency when so many users are in the sum.
+        """Return the standard error and the 95% half-width for an item of average frequency.
 
-        The half-width is that of the sum's own law, which is normal only where the sum spreads over hundreds of counts.
+        The half-width comes from the distribution of the sum itself, which is close to normal only
+        where the sum has a standard deviation of hundreds of counts.
         """
         return self.channel(included).expected_errors(self.N, included)
 
     @property
     def count_step(self) -> float:
-        """How much one more in an item's sum adds to its estimated count."""
-        law = self.channel(self.n)
-        return 1 / (law.hit - law.miss)
+        """By how much one more in an item's sum raises the estimated count."""
+        channel = self.channel(self.n)
+        return 1 / (channel.hit - channel.miss)
 
 
-def keep(mechanism: Mechanism, **clean: object) -> None:
-    """Store checked parameters: Python numbers, because NumPy's small integers would wrap around in sums."""
-    for name, value in clean.items():
+def set_fields(mechanism: Mechanism, **values: object) -> None:
+    """Store validated parameters in a frozen mechanism.
+
+    The values are Python numbers: NumPy's small integers would wrap around in sums.
+    """
+    for name, value in values.items():
         object.__setattr__(mechanism, name, value)
 
 
 def check_range(values: Ints, low: int, high: int, total_low: int, total_high: int) -> Ints:
-    """Refuse sums that honest responses cannot make, per item or in total; corruption mostly shows in the total."""
+    """Return the sums, or raise if honest responses cannot produce them."""
     if np.any(values < low) or np.any(values > high):
-        raise CorruptSumError(f"an opened count lies outside [{low}, {high}]: a response was corrupted")
+        raise CorruptSumError(
+            f"an opened count lies outside [{low}, {high}]: a response was corrupted"
+        )
+    # A corrupted item often stays within its own range, but rarely keeps the total within its own.
     if not total_low <= int(values.sum()) <= total_high:
-        raise CorruptSumError(f"the opened counts add up to a number outside [{total_low}, {total_high}]")
+        raise CorruptSumError(
+            f"the opened counts add up to a number outside [{total_low}, {total_high}]"
+        )
     return values

@@ -1,7 +1,14 @@
-"""Laplace: integer noise of which no single user knows the sum; unconditional, no floor on the data.
+"""Distributed discrete Laplace noise: pure epsilon for any data, without a floor.
 
-The noise of h users adds up to a two-sided geometric law, which is epsilon-differentially private. Every user counts
-(p = 1), and sums stay small integers in a small field, as the paper wants from sampling.
+The discrete Laplace distribution with ratio a = e^(-epsilon/2),
+
+    P(Z = z) = (1 - a) / (1 + a) * a^|z|,
+
+hides a change of one in two counts up to a factor e^epsilon. It is infinitely divisible: Z is the
+sum of h independent differences X - X' with X and X' NegativeBinomial(1/h) of the same ratio. Every
+user adds one such difference, so that the noise of any h users is enough and no single user knows
+the sum. All users are counted (p = 1), and sums stay small integers in a small field, which is what
+the paper chooses sampling for.
 """
 
 import math
@@ -25,192 +32,245 @@ from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_l
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints
 from faircount.core.errors import ParameterError
-from faircount.core.validation import positive
-from faircount.mechanisms.base import keep
-from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.core.validation import check_positive
+from faircount.mechanisms.base import set_fields
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, noise_bound
+from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, chernoff_bound
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 50.0
-"""What the table can serve: below it would have more than 377,000 entries, above it nobody would be protected."""
+# Range of epsilon: below it a table would have more than 377,000 entries, and above it there would
+# be next to no noise.
+SMALLEST_EPSILON = 0.001
+LARGEST_EPSILON = 50.0
 
-_TABLE_BITS = 136  # the table ends where the ratio's power falls below 2^-136, beyond the 128 bits of a draw
-_FIXED = 256  # fractional bits of the integers that stand for probabilities while a table is made
+# A table ends where a^z falls below 2^-136, beyond the 128 bits of a draw.
+_TABLE_BITS = 136
+
+# Fractional bits of the integers that represent probabilities while a table is computed.
+_FIXED = 256
 
 
-def half_law(epsilon: float, h: int, length: int) -> list[Decimal]:
-    """P(X - X' = z) for z = 0..length, X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2), in 80 digits.
+def one_sided_law(epsilon: float, h: int, length: int) -> list[Decimal]:
+    """Return g[z] = P(X - X' = z) for z = 0..length with 80 digits, for one of h users.
 
-    From a(z+1-r) g[z+1] = (1+a^2) z g[z] - a(z-1+r) g[z-1], r = 1/h. The law is the recurrence's vanishing solution,
-    so it is run downward (upward it would be swamped), from twice the length, where an arbitrary start is forgotten.
+    The probabilities satisfy, with r = 1/h,
+
+        a (z + 1 - r) g[z+1] = (1 + a^2) z g[z] - a (z - 1 + r) g[z-1].
     """
     with localcontext(PRECISE):
-        a, r = (-Decimal(epsilon) / 2).exp(), 1 / Decimal(h)
+        a = (-Decimal(epsilon) / 2).exp()
+        r = 1 / Decimal(h)
         middle = 1 + a * a
-        law = [Decimal(0), Decimal(1)]  # g[z+1], g[z] from the far end on
+        # Miller's algorithm: g is the decaying solution, so the recurrence is stable downward only.
+        # It starts at twice the length, from where the arbitrary start values no longer matter.
+        law = [Decimal(0), Decimal(1)]
         for z in range(2 * length, 0, -1):
             law.append((middle * z * law[-1] - a * (z + 1 - r) * law[-2]) / (a * (z - 1 + r)))
         law.reverse()
         whole = law[0] + 2 * sum(law[1:])
-        return [each / whole for each in law[: length + 1]]
+        return [probability / whole for probability in law[: length + 1]]
 
 
 @lru_cache(maxsize=64)
 def laplace_table(epsilon: float, h: int) -> tuple[DrawTable, float]:
-    """The table of one user's noise per entry, and its total variation distance from the ideal law."""
+    """Return the table of one user's noise and its total variation distance from the ideal law."""
     length = math.ceil(_TABLE_BITS * math.log(2) / (epsilon / 2))
     with localcontext(PRECISE):
-        ideal = [int(each * (1 << _FIXED)) for each in half_law(epsilon, h, length)]
-    half, step = 1 << (_FIXED - BITS - 1), 1 << (_FIXED - BITS)
-    table = DrawTable.symmetric([(each + half) // step for each in ideal[1:]])
+        law = one_sided_law(epsilon, h, length)
+        ideal = [int(probability * (1 << _FIXED)) for probability in law]
+    # Round every probability to the nearest multiple of 2^-128.
+    half = 1 << (_FIXED - BITS - 1)
+    step = 1 << (_FIXED - BITS)
+    table = DrawTable.symmetric([(weight + half) // step for weight in ideal[1:]])
+    # The distance is half the sum of all differences, both signs of z counted.
     drawn = [weight * step for weight in table.weights[length:]]
     moved = [abs(one - other) for one, other in zip(drawn, ideal, strict=True)]
-    cut = (1 << _FIXED) - ideal[0] - 2 * sum(ideal[1:])  # the tails outside, and what rounding down lost
+    # The tails beyond the table, and what truncation to 256 bits lost.
+    cut = (1 << _FIXED) - ideal[0] - 2 * sum(ideal[1:])
     return table, math.ldexp(float(moved[0] + 2 * sum(moved[1:]) + cut), -_FIXED - 1)
 
 
 @lru_cache(maxsize=64)
-def laplace_noise(epsilon: float, share: float) -> NoiseLaw:
-    """The law of a fraction `share` of the noise that is made for epsilon; 2 is the sum of two whole ones."""
-    pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), share))
+def laplace_noise(epsilon: float, multiple: float) -> NoiseLaw:
+    """Return the law of `multiple` times the noise for epsilon; 2 is the sum of two draws."""
+    # The computed law ends where probabilities are negligible, and is normalized again.
+    pmf = np.exp(laplace_log_pmf(math.exp(-epsilon / 2), multiple))
     return NoiseLaw(-(pmf.size // 2), pmf / pmf.sum())
 
 
-def laplace_bound(epsilon: float, share: float, tail: float) -> int:
-    """B with P(|a fraction `share` of the noise made for epsilon| > B) <= tail."""
-    a, top = math.exp(-epsilon / 2), 2 * math.log(-math.expm1(-epsilon / 2))
+def laplace_bound(epsilon: float, multiple: float, tail: float) -> int:
+    """Return B with P(|Z| > B) <= tail, where Z is `multiple` times the noise for epsilon."""
+    a = math.exp(-epsilon / 2)
+    top = 2 * math.log(-math.expm1(-epsilon / 2))
 
     def log_mgf(t: Floats) -> Floats:
-        return np.asarray(share * (top - np.log1p(-a * np.exp(t)) - np.log1p(-a * np.exp(-t))))
+        # E[e^(tZ)] = ((1 - a)^2 / ((1 - a e^t) (1 - a e^-t)))^multiple, finite for t < epsilon / 2.
+        return np.asarray(multiple * (top - np.log1p(-a * np.exp(t)) - np.log1p(-a * np.exp(-t))))
 
-    return noise_bound(log_mgf, epsilon / 2, tail)
+    return chernoff_bound(log_mgf, epsilon / 2, tail)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(BoundedNoise):
-    """What all mechanisms with this noise have in common, whoever adds it: its law, and its exact privacy."""
+    """Common base of all mechanisms with this noise, whoever adds it: its law and its privacy."""
 
-    means: ClassVar[dict[str, str]] = {"epsilon": "privacy loss it is made for"}
-    run_with: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
+    parameter_docs: ClassVar[dict[str, str]] = {
+        "epsilon": "privacy loss that the noise is calibrated for"
+    }
+    parameter_attributes: ClassVar[dict[str, str]] = {"epsilon": "epsilon"}
     epsilon: float
 
     def __post_init__(self) -> None:
-        keep(self, epsilon=positive("epsilon", self.epsilon))
+        set_fields(self, epsilon=check_positive("epsilon", self.epsilon))
         if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
-            served = f"between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}"
-            raise ParameterError(f"epsilon must lie {served}, not {self.epsilon:g}")
+            raise ParameterError(
+                f"epsilon must lie between {SMALLEST_EPSILON} and {LARGEST_EPSILON:g}, "
+                f"not {self.epsilon:g}"
+            )
         super().__post_init__()
 
     @property
     @abstractmethod
-    def draws(self) -> int:
-        """How many draws from the table add up to the whole noise of an entry."""
+    def draws_per_entry(self) -> int:
+        """Number of draws from the table that add up to the whole noise of an entry."""
 
     @abstractmethod
-    def hidden(self, adversary: Adversary) -> int:
-        """How many of an entry's draws the adversary does not know; 0 or less for none."""
+    def hidden_draws(self, adversary: Adversary) -> int:
+        """Return how many draws of an entry the adversary does not know; possibly below 1."""
 
     @abstractmethod
-    def share(self, included: int) -> float:
-        """How many times the whole noise is in an opened sum of so many users."""
+    def noise_multiple(self, included: int) -> float:
+        """Return how many times the whole noise is in the sum of this many users."""
 
     @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """Over R releases exactly a 2R-fold randomized response, and what the finite tables cost."""
-        total, releases = wanted.epsilon, wanted.releases
-        each = total if releases == 1 else laplace_epsilon_for_releases(total, wanted.delta * (1 - 1e-9), releases)
-        made = cls(**wanted.crowd, epsilon=each)
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
+        """Return the mechanism whose releases compose to the budget.
+
+        R releases are exactly a 2R-fold randomized response of epsilon / 2 each, plus the distance
+        of the finite tables from the ideal law.
+        """
+        total = wanted.epsilon
+        releases = wanted.releases
+        epsilon = total
+        if releases > 1:
+            # A billionth of delta is kept for the tables, which need less.
+            ideal_delta = wanted.delta * (1 - 1e-9)
+            epsilon = laplace_epsilon_for_releases(total, ideal_delta, releases)
+        mechanism = cls(**wanted.population, epsilon=epsilon)
 
         def total_delta() -> float:
-            ideal = compose_randomized_response(each / 2, 2 * releases, epsilon=total)
-            return ideal + made.table_delta(total, releases)
+            ideal = compose_randomized_response(epsilon / 2, 2 * releases, epsilon=total)
+            return ideal + mechanism.table_delta(total, releases)
 
-        return Calibrated(made, total_delta)
+        return CalibrationResult(mechanism, total_delta)
 
     @property
     def table(self) -> DrawTable:
-        """The law of one draw; public, the same for all."""
-        return laplace_table(self.epsilon, self.draws)[0]
+        """Distribution of one draw; public and the same for all."""
+        return laplace_table(self.epsilon, self.draws_per_entry)[0]
 
     def table_delta(self, epsilon: float, releases: int = 1) -> float:
-        """What the finite tables of all releases cost at the total epsilon."""
-        return releases * self._table_delta(epsilon, self.draws)
+        """Return what the finite tables of all releases add to delta at the total epsilon."""
+        return releases * self._table_delta(epsilon, self.draws_per_entry)
 
-    def _table_delta(self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE) -> float:
-        """(1 + e^epsilon) times the total variation distance of the draws that hide a user from ideal ones."""
+    def _table_delta(
+        self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE
+    ) -> float:
+        """Return (1 + e^epsilon) times the distance of the unknown draws from ideal ones."""
         entries = 2 if relation is Relation.REPLACE_ONE else 1
-        return (1 + math.exp(min(epsilon, 700.0))) * entries * unknown * laplace_table(self.epsilon, self.draws)[1]
+        distance = laplace_table(self.epsilon, self.draws_per_entry)[1]
+        # The exponent is capped where exp would overflow; the caller caps delta at 1.
+        return (1 + math.exp(min(epsilon, 700.0))) * entries * unknown * distance
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """Noisy counts for the counts of those who took part."""
-        held = self.present(population)
-        size, stop = self.share(int(held.sum())), -math.expm1(-self.epsilon / 2)
-        noise = rng.negative_binomial(size, stop, self.N) - rng.negative_binomial(size, stop, self.N)
-        return np.asarray(held + noise)
+        """Sample noisy counts for the counts of those who take part."""
+        counts = self.check_population(population)
+        size = self.noise_multiple(int(counts.sum()))
+        stop = -math.expm1(-self.epsilon / 2)
+        # The difference of two negative binomials, whose size may be a fraction.
+        noise = rng.negative_binomial(size, stop, self.N)
+        noise = noise - rng.negative_binomial(size, stop, self.N)
+        return np.asarray(counts + noise)
 
     def channel(self, included: int) -> Channel:
-        """Every holder counts; the noise is all that went in."""
-        return Channel(1.0, noise=laplace_noise(self.epsilon, self.share(self.takes_part(included))))
+        """Return the channel that counts all holders and adds all noise that was contributed."""
+        multiple = self.noise_multiple(self.check_included(included))
+        return Channel(1.0, noise=laplace_noise(self.epsilon, multiple))
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact delta of the ideal law plus what the table may add."""
-        return self.delta_left(epsilon, self.hidden(adversary), relation)
+        """Return the exact delta of the ideal law plus what the finite table may add."""
+        return self.delta_with_draws(epsilon, self.hidden_draws(adversary), relation)
 
-    def delta_left(self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE) -> float:
-        """The same where so many draws are unknown."""
+    def delta_with_draws(
+        self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE
+    ) -> float:
+        """Return the delta when `unknown` draws are unknown to the adversary."""
         if unknown < 1:
             return 1.0
-        share = unknown / self.draws
-        pure = laplace_epsilon(self.epsilon, share) * (1 if relation is Relation.REPLACE_ONE else 0.5)
-        ideal = laplace_delta(self.epsilon, share, epsilon, relation)
+        multiple = unknown / self.draws_per_entry
+        # From this epsilon on the ideal delta is 0, so the table is never accounted beyond it.
+        pure = laplace_epsilon(self.epsilon, multiple)
+        if relation is not Relation.REPLACE_ONE:
+            pure = pure * 0.5
+        ideal = laplace_delta(self.epsilon, multiple, epsilon, relation)
         return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """A count up and another one down, each a randomized response of epsilon / 2; more noise only hides more."""
-        hidden = self.hidden(adversary)
-        if hidden < self.draws:
+        """Return the losses of two counts, each a randomized response of epsilon / 2."""
+        hidden = self.hidden_draws(adversary)
+        # With more draws than needed the loss is smaller, so it is bounded by this one; with fewer
+        # it is another law, which is not composed.
+        if hidden < self.draws_per_entry:
             return None
-        distance = 2 * hidden * laplace_table(self.epsilon, self.draws)[1]
+        distance = 2 * hidden * laplace_table(self.epsilon, self.draws_per_entry)[1]
         return Losses((randomized_response(self.epsilon / 2),) * 2, distance)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(LaplaceNoise, TableNoise):
-    """Distributed discrete Laplace noise: pure epsilon, up to the 2^-107 or so of a finite table.
+    """Distributed discrete Laplace noise: pure epsilon, up to about 2^-107 for the finite table.
 
-    Each user adds to every entry a draw of X - X', X and X' NegativeBinomial(1/h) with ratio a = e^(-epsilon/2). Any h
-    of them add up to noise of law (1-a)/(1+a) a^|z|, which hides a change by one in two entries up to e^epsilon; more
-    only help. Variance of a count (n'/h) 2a/(1-a)^2.
+    Every user adds to every entry a draw of X - X' with X and X' NegativeBinomial(1/h) of ratio
+    a = e^(-epsilon/2). The noise of any h users adds up to the law (1-a)/(1+a) a^|z|, which hides a
+    change of one in two entries up to e^epsilon; further noise only helps. With n' users in the sum
+    the variance of a count is (n'/h) 2a/(1-a)^2.
+
+    >>> fc.Laplace(items=3, users=100, epsilon=1.0).guarantee().epsilon
+    1.0
     """
 
     name: ClassVar[str] = "laplace"
 
     @property
-    def draws(self) -> int:
-        """One of each user counted on."""
+    def draws_per_entry(self) -> int:
+        """One draw of every user whose noise is counted on."""
         return self.h
 
-    def hidden(self, adversary: Adversary) -> int:
-        """One of each user whom it does not know."""
-        return self.unknown(adversary)
+    def hidden_draws(self, adversary: Adversary) -> int:
+        """Return one draw of every user whose noise the adversary does not know."""
+        return self.unknown_users(adversary)
 
-    def share(self, included: int) -> float:
-        """Every h users make it once."""
+    def noise_multiple(self, included: int) -> float:
+        """Return n' / h: every h users contribute the whole noise once."""
         return included / self.h
 
-    def noise_reach(self, entries: int, tail: float) -> int:
-        """Of the noise of all n users."""
+    def bound_noise(self, entries: int, tail: float) -> int:
+        """Return the bound for the noise of all n users."""
         return laplace_bound(self.epsilon, entries * self.n / self.h, tail)
 
-    def side_by_side(self, copies: int) -> Self:
-        """A user's noise depends on epsilon and h alone."""
-        return self._same_noise_of_each(copies)
+    def for_batch(self, copies: int) -> Self:
+        """Return the mechanism for more users: the noise of a user depends on epsilon and h."""
+        return self._with_same_noise(copies)
 
-    def realized(
+    def remaining_guarantee(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
-        """From the noise that went in, whoever made it: with a share of h below 1, 2 ln(P(0)/P(1)) as epsilon."""
-        unknown = self.left(included)
-        left = laplace_epsilon(self.epsilon, unknown / self.h)
-        return Guarantee(left, self.delta_left(left, unknown), Relation.REPLACE_ONE, self.default_adversary)
+        """Return the guarantee of the noise that was contributed, at an epsilon of its own.
+
+        A fraction of the noise is still pure: its epsilon is 2 ln(P(0) / P(1)).
+        """
+        unknown = self.count_honest(included)
+        remaining = laplace_epsilon(self.epsilon, unknown / self.h)
+        delta = self.delta_with_draws(remaining, unknown)
+        return Guarantee(remaining, delta, Relation.REPLACE_ONE, self.default_adversary)

@@ -1,14 +1,16 @@
-"""The one list of mechanisms, by the name used on the command line and in published parameters.
+"""All mechanisms by the name that the command line and published parameters use.
 
-A mechanism of the package is a line of a table below; one of a user's own is registered where it is defined:
+A mechanism of the package is one line in a table below. A mechanism of your own is registered where
+it is defined:
 
     @register
     @dataclass(frozen=True, kw_only=True)
     class Mine(Laplace):
         name = "mine"
 
-It is then planned, audited, run and, if it makes shares, published and parsed like any other. The tables hold text, so
-that the command line can offer the names without loading a mechanism.
+It can then be planned, audited and run like any other, and, if it makes shares, its published
+parameters can be parsed. The tables contain strings, so that the command line can list the names
+without importing any mechanism.
 """
 
 from importlib import import_module
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from faircount.mechanisms.base import FrequencyMechanism, Mechanism
     from faircount.mechanisms.secret_shared import FieldMechanism
 
+# Name -> module and class. The planner breaks ties between equal errors in this order.
 FREQUENCY = {
     "laplace": ("laplace", "Laplace"),
     "decoys": ("decoys", "Decoys"),
@@ -34,10 +37,9 @@ FREQUENCY = {
     "oue": ("local_frequency", "OUE"),
     "grr": ("local_frequency", "GRR"),
 }
-"""Name -> module and class, in the order in which the planner prefers equal errors."""
 
+# The same for mechanisms that estimate a mean.
 MEAN = {"duchi": ("local_mean", "Duchi"), "pm": ("local_mean", "PM")}
-"""The same for mechanisms that estimate a mean."""
 
 _registered: "dict[str, type[Mechanism]]" = {}
 
@@ -45,38 +47,57 @@ Kind = TypeVar("Kind", bound="type[Mechanism]")
 
 
 def register(kind: Kind) -> Kind:
-    """Add a mechanism of your own (a decorator).
+    """Register a mechanism of your own (a class decorator).
 
-    kind: a concrete subclass of a mechanism with a `name` that is not taken
+    kind: a concrete subclass of a mechanism with a `name` that is not in use
+    returns: the class itself
+
+    >>> from dataclasses import dataclass
+    >>> @fc.register
+    ... @dataclass(frozen=True, kw_only=True)
+    ... class Renamed(fc.Laplace):
+    ...     "Laplace noise under a name of your own."
+    ...     name = "renamed"
+    >>> fc.privacy("renamed", epsilon=1.0).epsilon
+    1.0
     """
     from faircount.mechanisms.base import Mechanism
 
     if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
         raise ParameterError("only a subclass of a mechanism can be registered")
+    # An inherited name does not count: it belongs to the base class.
     name = kind.__dict__.get("name")
     if not isinstance(name, str) or not name:
         raise ParameterError(f"{kind.__name__}: give it a name of its own, as in name = 'mine'")
-    before = _registered.get(name)
-    again = before is not None and (before.__module__, before.__qualname__) == (kind.__module__, kind.__qualname__)
-    if name in names() and not again:  # the same class again is a notebook cell that runs a second time
+    # The same class may be registered again, as when a notebook cell is run twice.
+    if name in names() and not _is_redefinition(name, kind):
         raise ParameterError(f"the name {name!r} is taken by another mechanism: choose another one")
     _registered[name] = kind
     return kind
 
 
+def _is_redefinition(name: str, kind: "type[Mechanism]") -> bool:
+    """Whether the class registered under this name has the same module and qualified name."""
+    before = _registered.get(name)
+    if before is None:
+        return False
+    return before.__module__ == kind.__module__ and before.__qualname__ == kind.__qualname__
+
+
 def names() -> tuple[str, ...]:
-    """Every mechanism's name; nothing is loaded."""
+    """Return the names of all mechanisms without importing one."""
     return (*FREQUENCY, *MEAN, *_registered)
 
 
 def frequency_names() -> tuple[str, ...]:
-    """Those for frequencies, in the order in which the planner prefers equal errors."""
-    own = (name for name, kind in _registered.items() if hasattr(kind, "calibrated"))
+    """Return the names of the frequency mechanisms in the planner's order of preference."""
+    # Only frequency mechanisms have `calibrate`; the base class is not imported to find out.
+    own = (name for name, kind in _registered.items() if hasattr(kind, "calibrate"))
     return (*FREQUENCY, *own)
 
 
 def mechanism(name: str) -> "type[Mechanism]":
-    """The class of this name."""
+    """Return the class of the mechanism with this name."""
     if name in _registered:
         return _registered[name]
     if name not in names():
@@ -87,15 +108,16 @@ def mechanism(name: str) -> "type[Mechanism]":
 
 
 def frequency_mechanisms() -> "dict[str, type[FrequencyMechanism]]":
-    """Every mechanism for frequencies, in the order in which the planner prefers equal errors."""
+    """Return the classes of the frequency mechanisms in the planner's order of preference."""
     from faircount.mechanisms.base import FrequencyMechanism
 
-    every = ((name, mechanism(name)) for name in frequency_names())
-    return {name: kind for name, kind in every if issubclass(kind, FrequencyMechanism)}
+    classes = ((name, mechanism(name)) for name in frequency_names())
+    return {name: kind for name, kind in classes if issubclass(kind, FrequencyMechanism)}
 
 
 def shared_mechanisms() -> "dict[str, type[FieldMechanism]]":
-    """Those that make shares: a survey between devices runs them, and its published parameters name them."""
+    """Return the mechanisms that make shares, which are those that a survey can run."""
     from faircount.mechanisms.secret_shared import FieldMechanism
 
-    return {name: kind for name, kind in frequency_mechanisms().items() if issubclass(kind, FieldMechanism)}
+    classes = frequency_mechanisms().items()
+    return {name: kind for name, kind in classes if issubclass(kind, FieldMechanism)}

@@ -1,7 +1,10 @@
-"""Sampling: DPCS (Algorithm 1) and DPDS (Algorithm 2).
+"""Sampling mechanisms: DPCS (the paper's Algorithm 1) and DPDS (Algorithm 2).
 
-Every record is counted with probability p. Nothing is added, so the privacy comes from the crowd: it needs a *floor*, a
-number k of other holders that every item is known to have. Without a floor (k = 0) delta is p at any epsilon.
+Every record is counted with probability p and nothing is added. A user is hidden among the other
+holders of the same item, so the guarantee needs a *floor*: a number k of other holders that every
+item is known to have, without looking at the answers. Of these, t insiders and d dropouts may not
+protect anybody, and delta follows from the k - t - d others. Without a floor (k = 0) delta is p at
+every epsilon.
 """
 
 import math
@@ -14,80 +17,96 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting import exact
-from faircount.accounting.composition import Losses, compose, sampling_pair, sampling_probability_for_releases
+from faircount.accounting.composition import (
+    Losses,
+    compose,
+    sampling_pair,
+    sampling_probability_for_releases,
+)
+from faircount.accounting.conditions import Condition, assume_floor
 from faircount.accounting.divergence import LossPair, log_binomial
 from faircount.accounting.guarantee import COLLECTOR, Adversary, Guarantee, Relation, insiders
-from faircount.core.arrays import Floats, Ints, Residues
+from faircount.core.arrays import Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
-from faircount.core.validation import counts as checked_counts
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import integer, probability
-from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range, keep
-from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.core.validation import check_counts, check_epsilon, check_integer, check_probability
+from faircount.mechanisms.base import Collected, FrequencyMechanism, check_range, set_fields
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
-from faircount.mechanisms.worst_pair import Part, WorstPair
+from faircount.mechanisms.worst_pair import Marginal, WorstPair
 
 
 @lru_cache(64)
-def _total_delta(crowd: int, p: float, epsilon: float, releases: int) -> float:
-    """Delta of all releases together with so many other holders in each."""
+def _total_delta(hidden: int, p: float, epsilon: float, releases: int) -> float:
+    """Return the delta of all releases when `hidden` other holders protect in each of them."""
     if releases == 1:
-        return exact.sampling_delta(crowd, p, epsilon)
-    pair = sampling_pair(crowd, p)
-    return compose([[pair, pair.swapped()]] * releases, epsilon=epsilon)
+        return exact.sampling_delta(hidden, p, epsilon)
+    pair = sampling_pair(hidden, p)
+    return compose([[pair, pair.swap()]] * releases, epsilon=epsilon)
 
 
-def hidden_by_floor(wanted: Requirements) -> int:
-    """k - t - d: other holders of every item who neither collude nor drop out; refused where none are left."""
-    crowd, room = wanted.floor - wanted.insiders - wanted.dropouts, (wanted.users - 1) // wanted.items
-    if wanted.floor > room:
-        each = f"each of {wanted.items} items {wanted.floor} other holders"
-        raise RefusedError(f"{wanted.users} users cannot give {each}: {room} at most")
-    if crowd < 1:
-        lost = wanted.insiders + wanted.dropouts
-        raise no_crowd(wanted.epsilon / wanted.releases, wanted.delta / wanted.releases, lost)
-    return crowd
+def count_hidden_holders(wanted: Requirements) -> int:
+    """Return k - t - d, the other holders who neither collude nor drop out; at least one."""
+    largest = (wanted.users - 1) // wanted.items
+    if wanted.floor > largest:
+        raise RefusedError(
+            f"{wanted.users} users cannot give each of {wanted.items} items {wanted.floor} other "
+            f"holders: {largest} at most"
+        )
+    lost = wanted.insiders + wanted.dropouts
+    if wanted.floor - lost < 1:
+        # The floor in the message is for one release, whose budget is an equal part of the total.
+        raise floor_error(wanted.epsilon / wanted.releases, wanted.delta / wanted.releases, lost)
+    return wanted.floor - lost
 
 
-def floor_needed(epsilon: float, delta: float, lost: int) -> int:
-    """The floor at which the paper's own p = 1 - e^-epsilon meets the budget, `lost` holders of an item aside."""
+def required_floor(epsilon: float, delta: float, lost: int) -> int:
+    """Return the smallest floor at which the paper's p = 1 - e^-epsilon meets the budget.
+
+    `lost` of the other holders may collude or drop out.
+    """
     return exact.sampling_floor(-math.expm1(-epsilon), epsilon, delta) + lost
 
 
-def no_crowd(epsilon: float, delta: float, lost: int) -> RefusedError:
-    """Why nothing can be calibrated without a crowd, where `lost` holders of an item may collude or drop out.
+def floor_error(epsilon: float, delta: float, lost: int) -> RefusedError:
+    """Return the error for a floor that leaves nobody to hide among.
 
-    Without one, p would be delta: a survey that counts one user in a million.
+    With no other holder, p would have to be delta: a survey that counts one user in a million.
     """
-    needed = floor_needed(epsilon, delta, lost)
+    needed = required_floor(epsilon, delta, lost)
     return RefusedError(
-        f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for a smaller p), "
-        "known without looking at the answers"
+        f"needs a floor of {needed} holders per item (--floor {needed} for the paper's p, less for "
+        "a smaller p), known without looking at the answers"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(FrequencyMechanism):
-    """What DPCS and DPDS share: the coin, the law of the sum, and its exact privacy.
+    """Common base of DPCS and DPDS: the coin, the distribution of the sum, and its exact privacy.
 
-    Give `p`, or give `epsilon` and `delta` and the largest p that meets them at the floor is found. `floor` counts the
-    holders that every item is known to have BESIDES the user in question. `insiders` and `dropouts` are subtracted from
-    it when p is calibrated and in every guarantee against insiders, which is the weakest.
+    Give `p`, or give `epsilon` and `delta`, from which the largest p that meets them at the floor
+    is computed. `floor` counts the holders that every item is known to have BESIDES the user in
+    question. `insiders` and `dropouts` are subtracted from it when p is calibrated and in every
+    guarantee against insiders, which is the weakest one.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("p", "epsilon")
-    means: ClassVar[dict[str, str]] = {
+    required_parameters: ClassVar[tuple[str, ...]] = ("p", "epsilon")
+    parameter_docs: ClassVar[dict[str, str]] = {
         "p": "probability with which a user is counted; found from epsilon and delta if not given",
-        "epsilon": "privacy loss of the promise, or that p is found from",
+        "epsilon": "privacy loss of the promise, or from which p is computed",
         "delta": "probability with which more than epsilon may be lost",
-        "floor": "other holders that every item has for sure, known without looking at the answers",
-        "insiders": "colluding participants, taken off the floor",
-        "dropouts": "users who may vanish, taken off the floor",
+        "floor": "other holders that every item is known to have, without looking at the answers",
+        "insiders": "colluding participants, subtracted from the floor",
+        "dropouts": "dropout allowance: users who may be missing, subtracted from the floor",
     }
-    run_with: ClassVar[dict[str, str]] = {name: name for name in ("p", "floor", "insiders", "dropouts")}
+    parameter_attributes: ClassVar[dict[str, str]] = {
+        "p": "p",
+        "floor": "floor",
+        "insiders": "insiders",
+        "dropouts": "dropouts",
+    }
 
     p: float | None = None
     epsilon: float | None = None
@@ -98,38 +117,51 @@ class Sampling(FrequencyMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keep(self, **{name: integer(name, getattr(self, name)) for name in ("floor", "insiders", "dropouts")})
+        set_fields(
+            self,
+            floor=check_integer("floor", self.floor),
+            insiders=check_integer("insiders", self.insiders),
+            dropouts=check_integer("dropouts", self.dropouts),
+        )
         if self.epsilon is not None:
-            keep(self, epsilon=checked_epsilon(self.epsilon))
+            set_fields(self, epsilon=check_epsilon(self.epsilon))
         if self.delta is not None:
-            keep(self, delta=probability("delta", self.delta))
+            set_fields(self, delta=check_probability("delta", self.delta))
         if self.users is not None and self.floor and self.users <= self.N * self.floor:
             raise RefusedError(
-                f"{self.users} users cannot give each of {self.N} items {self.floor} holders besides any one user: "
-                f"the floor must be below {self.users / self.N:.4g}"
+                f"{self.users} users cannot give each of {self.N} items {self.floor} holders "
+                f"besides any one user: the floor must be below {self.users / self.N:.4g}"
             )
-        keep(self, p=self._calibrated() if self.p is None else probability("p", self.p))
+        set_fields(self, p=self._find_p() if self.p is None else check_probability("p", self.p))
 
     @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
-        """The largest p that the floor allows."""
-        crowd = hidden_by_floor(wanted)
-        p = sampling_probability_for_releases(crowd, wanted.epsilon, wanted.delta, wanted.releases)
-        made = cls(**wanted.crowd, **wanted.promise, p=p, floor=wanted.floor)
-        return Calibrated(made, lambda: _total_delta(crowd, p, wanted.epsilon, wanted.releases))
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
+        """Return the mechanism with the largest p that the floor allows."""
+        hidden = count_hidden_holders(wanted)
+        p = sampling_probability_for_releases(hidden, wanted.epsilon, wanted.delta, wanted.releases)
+        mechanism = cls(**wanted.population, **wanted.promised_budget, p=p, floor=wanted.floor)
 
-    def _calibrated(self) -> float:
+        def total_delta() -> float:
+            return _total_delta(hidden, p, wanted.epsilon, wanted.releases)
+
+        return CalibrationResult(mechanism, total_delta)
+
+    def _find_p(self) -> float:
+        """Return the largest p that meets epsilon and delta at the floor."""
         if self.epsilon is None or self.delta is None:
-            raise ParameterError(f"{self.name}: give p, or epsilon and delta together with a floor to find p")
-        crowd = self.crowd(insiders(self.insiders))
-        if crowd < 1:
-            raise no_crowd(self.epsilon, self.delta, self.insiders + self.dropouts)
-        return exact.sampling_probability(crowd, self.epsilon, self.delta)
+            raise ParameterError(
+                f"{self.name}: give p, or epsilon and delta together with a floor to find p"
+            )
+        hidden = self.hidden_holders(insiders(self.insiders))
+        if hidden < 1:
+            raise floor_error(self.epsilon, self.delta, self.insiders + self.dropouts)
+        return exact.sampling_probability(hidden, self.epsilon, self.delta)
 
     @property
     def rate(self) -> float:
         """Probability that a record is counted."""
-        return self.p or 0.0  # never zero: __post_init__ saw to it
+        # `p` is None only until `__post_init__` has run; the 0.0 is for the type checker.
+        return self.p or 0.0
 
     @property
     def participants(self) -> Adversary:
@@ -137,167 +169,202 @@ class Sampling(FrequencyMechanism):
         return insiders(self.insiders)
 
     @property
-    def reach(self) -> int:
-        """A sum of n bits."""
+    def sum_span(self) -> int:
+        """The sum of an item is a sum of n bits."""
         return self.n
 
     @cached_property
     def coin(self) -> DrawTable:
-        """The user's Bernoulli(p), exact to 128 bits."""
+        """The user's Bernoulli(p) coin, exact to 128 bits."""
         return DrawTable.coin(self.rate)
 
     def channel(self, included: int) -> Channel:
-        """s_j = Bin(Pi_j, p)."""
+        """Return the channel of s_j = Bin(Pi_j, p)."""
         return Channel(self.rate)
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
-        """The opened sum for a population of counts, O(N)."""
-        holders = checked_counts(population, items=self.N)
-        return np.asarray(rng.binomial(holders, self.channel(int(holders.sum())).hit), dtype=np.int64)
+        """Sample the opened sums for a population given as counts, in O(N)."""
+        holders = check_counts(population, items=self.N)
+        hit = self.channel(int(holders.sum())).hit
+        return np.asarray(rng.binomial(holders, hit), dtype=np.int64)
 
-    def crowd(self, adversary: Adversary) -> int:
-        """Holders of an item that the adversary knows nothing about and that stay to the end: k - t - d.
+    def hidden_holders(self, adversary: Adversary) -> int:
+        """Return k - t - d: other holders whose coins the adversary does not know.
 
-        Nobody hides the user from whoever sees its own report.
+        Nobody hides a user from a collector, who sees the user's own report.
         """
-        return 0 if adversary == COLLECTOR else max(0, self.floor - adversary.insiders - self.dropouts)
+        if adversary == COLLECTOR:
+            return 0
+        return max(0, self.floor - adversary.insiders - self.dropouts)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Exact for three or more items; for two, exact up to 400 users and an upper bound above."""
-        k, users = self.crowd(adversary), self._enumerated(adversary)
+        """Return the exact delta; for two items and more than 400 users, an upper bound."""
+        hidden = self.hidden_holders(adversary)
+        users = self._enumerated_users(adversary)
         if users and relation is Relation.REPLACE_ONE:
-            return exact.sampling_delta_two_items(users, k, self.rate, epsilon)
-        return exact.sampling_delta(k, self.rate, epsilon, relation)
+            return exact.sampling_delta_two_items(users, hidden, self.rate, epsilon)
+        return exact.sampling_delta(hidden, self.rate, epsilon, relation)
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """One sampled count up and another one down."""
+        """Return the losses of two sampled counts, of which one rises and one falls."""
         if adversary == COLLECTOR:
             return None
-        pair = sampling_pair(self.crowd(adversary), self.rate)
-        return Losses((pair, pair.swapped()))
+        pair = sampling_pair(self.hidden_holders(adversary), self.rate)
+        return Losses((pair, pair.swap()))
 
-    def _enumerated(self, adversary: Adversary) -> int:
-        """With two items: users (neither insiders nor dropouts) whose every split is compared; 0 where none is."""
-        k, left = self.crowd(adversary), (self.users or 0) - adversary.insiders - self.dropouts
-        return left if self.N == 2 and k and 2 * k < left <= exact.ENUMERATED_USERS else 0
+    def _enumerated_users(self, adversary: Adversary) -> int:
+        """Return the honest users whose splits over two items are enumerated; 0 for none.
 
-    def worst_crowds(self, adversary: Adversary, epsilon: float) -> tuple[int, int]:
-        """Numbers of other holders of two items at which a user who changes between them is hidden least."""
-        k, users = self.crowd(adversary), self._enumerated(adversary)
-        return exact.worst_two_items(users, k, self.rate, epsilon) if users else (k, k)
+        With exactly two items a user who does not hold one holds the other, so that not both items
+        can be at the floor at once: enumerating all splits gives a smaller exact delta.
+        """
+        hidden = self.hidden_holders(adversary)
+        honest = (self.users or 0) - adversary.insiders - self.dropouts
+        if self.N != 2 or not hidden:
+            return 0
+        # Beyond the limit the enumeration would take too long, and the bound is nearly as good.
+        return honest if 2 * hidden < honest <= exact.ENUMERATED_USERS else 0
+
+    def worst_holders(self, adversary: Adversary, epsilon: float) -> tuple[int, int]:
+        """Return the numbers of other holders of two items at which delta is largest."""
+        hidden = self.hidden_holders(adversary)
+        users = self._enumerated_users(adversary)
+        if users:
+            return exact.worst_two_items(users, hidden, self.rate, epsilon)
+        return hidden, hidden
 
     def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
-        """(k+1, k) against (k, k+1) holders; users of other items would change nothing in these two sums.
+        """Return (k+1, k) against (k, k+1) holders of the first two items.
 
-        With two items alone all users hold one or the other, and the claim may speak of such data sets only.
+        Holders of further items would not change these two sums. With two items in all, the
+        guarantee covers data sets of all users, so the pair is the worst split of them.
         """
-        crowds = self.worst_crowds(self.default_adversary, epsilon)
+        holders = self.worst_holders(self.default_adversary, epsilon)
         small = self._with_two_items()
-        others = np.concatenate([np.repeat([0, 1], crowds), small._bystanders(sum(crowds))])
+        others = np.concatenate([np.repeat([0, 1], holders), small._bystanders(sum(holders))])
         hit = small.channel(1).hit
-        law = [
-            Part(0, LossPair(*(_padded(log_binomial(crowd + more, hit), crowd + 2) for more in worlds)))
-            for crowd, worlds in zip(crowds, ((1, 0), (0, 1)), strict=True)
-        ]
-        made = replace(small, users=others.size + 1)
-        return WorstPair(made, np.append(others, 0), np.append(others, 1), tuple(law), self)
+
+        # Without the last user's answer the two sums are independent binomials; the answer adds one
+        # trial to the first sum in one data set and to the second sum in the other.
+        marginals = []
+        for count, added in zip(holders, ((1, 0), (0, 1)), strict=True):
+            logs = np.full((2, count + 2), -np.inf)
+            for row, more in zip(logs, added, strict=True):
+                row[: count + more + 1] = log_binomial(count + more, hit)
+            marginals.append(Marginal(0, LossPair(*logs)))
+        mechanism = replace(small, users=others.size + 1)
+        return WorstPair(
+            mechanism, np.append(others, 0), np.append(others, 1), tuple(marginals), self
+        )
 
     def _with_two_items(self) -> Self:
-        """The same coins, for any data and the first two items only."""
+        """Return the mechanism with the same coins for the first two items and any data."""
         return replace(self, users=None, floor=0, items=self.domain.labels[:2])
 
     def _bystanders(self, others: int) -> Ints:
-        """Holders of another item than the two that are compared, where a survey needs more users."""
+        """Return answers outside the two compared items, where a survey needs more users."""
         return np.empty(0, dtype=np.int64)
 
-    def side_by_side(self, copies: int) -> Self:
-        """A user's coin depends on p alone."""
+    def for_batch(self, copies: int) -> Self:
+        """Return the mechanism for more users: a user's coin depends on p only."""
         return replace(self, users=self.n * copies)
 
-    def condition(self, adversary: Adversary) -> str | None:
-        """The floor, in words; with floor 0 nothing is assumed."""
+    def condition(self, adversary: Adversary) -> Condition | None:
+        """Return the floor as an assumption; with floor 0 nothing is assumed."""
         if not self.floor or adversary == COLLECTOR:
             return None
-        lost = [f"{adversary.insiders} may collude"] * (adversary.insiders > 0)
-        lost += [f"{self.dropouts} {self._leaving(adversary)}"] * (self.dropouts > 0)
-        aside = f" (of whom {' and '.join(lost)})" if lost else ""
-        return f"every item has at least {self.floor} holders besides the user in question{aside}"
+        left_out = self._chooses_dropouts(adversary)
+        return assume_floor(self.floor, adversary.insiders, self.dropouts, left_out=left_out)
 
-    def _leaving(self, adversary: Adversary) -> str:
-        """How `dropouts` users can come to be missing from the sum."""
-        return "may drop out"
+    def _chooses_dropouts(self, adversary: Adversary) -> bool:
+        """Whether this adversary may choose which users are missing from the sum."""
+        return False
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:
-        """Whoever takes part also reads the result, so insiders come first."""
+        """The insiders, who also read the result, then the reader."""
         return (insiders(self.insiders), *super().adversaries)
 
-    def realized(
+    def remaining_guarantee(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
-        """The weakest guarantee left when only `included` users are in the sum: the floor loses all the others."""
-        gone = self.n - integer("included", included, least=1, most=self.n)
-        promised = 1.0 if self.epsilon is None else self.epsilon
-        return replace(self, dropouts=gone).guarantees(epsilon=promised if epsilon is None else epsilon)[0]
+        """Return the weakest guarantee when only `included` users are in the sum.
 
-    def stated(self, included: int | None = None) -> tuple[Guarantee, ...]:
-        """As for all; if more users are missing than allowed for, the floor loses them."""
+        All missing users might have been holders of the same item, so the floor loses them all.
+        """
+        missing = self.n - check_integer("included", included, least=1, most=self.n)
+        if epsilon is None:
+            epsilon = 1.0 if self.epsilon is None else self.epsilon
+        return replace(self, dropouts=missing).guarantees(epsilon=epsilon)[0]
+
+    def stated_guarantees(self, included: int | None = None) -> tuple[Guarantee, ...]:
+        """Return the guarantees; users missing beyond the allowance lower the floor."""
         if included is None or self.users is None or self.users - included <= self.dropouts:
-            return super().stated()
-        return replace(self, dropouts=self.users - included).stated()
-
-
-def _padded(log_pmf: Floats, size: int) -> Floats:
-    return np.append(log_pmf, np.full(size - log_pmf.size, -np.inf))
+            return super().stated_guarantees()
+        return replace(self, dropouts=self.users - included).stated_guarantees()
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPCS(Sampling):
-    """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples among them."""
+    """Centralized sampling, Algorithm 1: a TRUSTED server sees all answers and samples them.
+
+    >>> fc.DPCS(items=30, users=1000, p=0.3934, floor=23).guarantee(epsilon=0.5).delta < 0.003
+    True
+    """
 
     name: ClassVar[str] = "dpcs"
     collected: ClassVar[Collected] = Collected.ANSWERS
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Ints:
-        """The server's sample: position of each record's item, -1 for a record not sampled."""
+        """Return the server's sample: the item of every record, or -1 if it is not sampled."""
         positions = self.positions(answers)
         return np.where(self.coin.draw(positions.size, entropy) == 1, positions, -1)
 
     def total(self, responses: NDArray[np.int64]) -> Ints:
-        """Sampled count of every item."""
+        """Count the sampled records of every item."""
         sampled = np.asarray(responses)
-        if sampled.ndim != 1 or sampled.dtype.kind not in "iu" or np.any((sampled < -1) | (sampled >= self.N)):
-            raise AnswerError(f"responses must be positions from 0 to {self.N - 1}, or -1, one per record")
+        is_vector = sampled.ndim == 1 and sampled.dtype.kind in "iu"
+        if not is_vector or np.any((sampled < -1) | (sampled >= self.N)):
+            raise AnswerError(
+                f"responses must be positions from 0 to {self.N - 1}, or -1, one per record"
+            )
         return np.bincount(sampled[sampled >= 0], minlength=self.N).astype(np.int64)
 
-    def seen(self, responses: Ints, copies: int, insiders: int) -> Ints:
-        """How often the first two items were sampled."""
+    def adversary_view(self, responses: Ints, copies: int, insiders: int) -> Ints:
+        """Return the sampled counts of the first two items."""
         sampled = responses.reshape(-1, copies)
         return np.stack([(sampled == item).sum(axis=0) for item in (0, 1)], axis=1)
 
     def decode(self, total: NDArray[np.int64], included: int) -> Ints:
-        """The counts, checked: no item and no total above the number of users."""
-        present, counted = integer("included", included, least=1), np.asarray(total)
+        """Return the counts; no item and no total may exceed the number of users."""
+        users = check_integer("included", included, least=1)
+        counted = np.asarray(total)
         if counted.shape != (self.N,) or counted.dtype.kind not in "iu":
             raise AnswerError(f"sampled counts must be {self.N} whole numbers, one per item")
-        return check_range(counted.astype(np.int64), 0, present, 0, present)
+        return check_range(counted.astype(np.int64), 0, users, 0, users)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """As for all sampling; whoever sees a record itself, as the trusted server does, knows the answer."""
-        return 1.0 if adversary == COLLECTOR else super().delta_at(epsilon, adversary, relation)
+        """Return delta as for all sampling, but 1 against the collector: the server itself."""
+        if adversary == COLLECTOR:
+            return 1.0
+        return super().delta_at(epsilon, adversary, relation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPDS(Sampling, SharedMechanism):
-    """Distributed sampling, Algorithm 2: every user flips its own coin and shares its item, or nothing, over F_q."""
+    """Distributed sampling, Algorithm 2: users flip a coin and share their item, or nothing.
+
+    >>> fc.DPDS(items=30, users=1000, p=0.3934, floor=23).guarantee(epsilon=0.5).delta < 0.003
+    True
+    """
 
     name: ClassVar[str] = "dpds"
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """Each user's one-hot vector with probability p, the zero vector otherwise (Algorithm 2, lines 2 to 7)."""
+        """Return one-hot vectors with probability p, else zero vectors (lines 2 to 7)."""
         return one_hot(answers, self.N) * self.coin.draw(users.size, entropy)[:, None]
 
     def decode(self, total: Residues, included: int) -> Ints:
-        """The residues as counts: each at most n', and together at most n' (every user holds one item)."""
-        present = self.takes_part(included)
-        return check_range(self.opened(total).astype(np.int64), 0, present, 0, present)
+        """Return the residues as counts, each and in total at most the number of users."""
+        users = self.check_included(included)
+        return check_range(self.check_sum(total).astype(np.int64), 0, users, 0, users)

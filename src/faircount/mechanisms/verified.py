@@ -1,13 +1,16 @@
-"""Mechanisms whose reports are proven: every counted user adds exactly one to exactly one item, and cannot add more.
+"""Mechanisms with validity proofs: every counted user adds exactly one vote, and cannot add more.
 
-A report is N + m bits: a one-hot answer and m fair coins (m may be 0). Its sender proves to both servers that these are
-bits and that the answer is one vote; neither sees one of them. What hides the answers must then be something that no
-sender can bias: noise that the servers make (`server_noise.py`), or coins of the users that values which nobody knew
-before turn over and give to the items (`placed_coins.py`).
+A report is N + m bits: a one-hot answer and m fair coins, where m may be 0. The sender proves to
+both servers that all of them are bits and that the answer is one vote; neither server sees any of
+them. The noise that hides the answers must then be such that no sender can bias it: noise of the
+servers (`server_noise.py`), or coins of the users that are inverted and assigned to items by values
+which nobody knew before (`placed_coins.py`).
 
-    user      report_bits                                       shared, and proven
-    servers   tally their shares of the members' reports, add_up with coins turned over and placed, plus server_noise
-    opened    the sum of both: counts and noise, of which `channel` is the exact law
+    user      report_bits                     shared, with a proof
+    servers   tally                           shares of the accepted reports, votes added up
+              add_up                          plus the coins, inverted and placed
+              server_noise                    plus the server's own noise, if any
+    opened    the sum of both servers: counts and noise, distributed as in `channel`
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,41 +21,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import Adversary, Guarantee
-from faircount.core.arrays import Ints, Marks, Residues
+from faircount.core.arrays import Bools, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
-from faircount.core.validation import integer
-from faircount.mechanisms.base import Mechanism, keep
+from faircount.core.validation import check_integer
+from faircount.mechanisms.base import Mechanism, set_fields
 from faircount.mechanisms.secret_shared import SharedMechanism, one_hot
 from faircount.sharing.field import add, dtype_for, from_signed, subtract, sum_rows
 from faircount.sharing.packing import packed_bits
 
-_BLOCK = 1 << 17  # entries made at a time
+# Entries computed at a time.
+_BLOCK = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Which coins count, and how: row d, column j is the d-th coin of item j; every table has D rows and N columns.
+    """Which coins are used for which item; all tables have D rows and N columns.
 
-    user:   whose coin it is, as a place among the members; all D of an item are different
-    coin:   which of that user's m coins; each is used once at most
-    turned: whether it is turned over, so that a head counts as a tail
+    Row d, column j describes the d-th coin of item j.
+
+    user: whose coin it is, as a place among the members; all D of an item are different
+    coin: which of the m coins of that user; each is used at most once
+    inverted: whether it is inverted, so that heads count as tails
     """
 
     user: Ints
     coin: Ints
-    turned: Marks
+    inverted: Bools
 
     @classmethod
     def none(cls, items: int) -> "Placement":
-        """Where users flip no coins."""
-        nothing = np.zeros((0, items), dtype=np.int64)
-        return cls(nothing, nothing, nothing.astype(np.bool_))
+        """Return the placement for mechanisms in which users flip no coins."""
+        empty = np.zeros((0, items), dtype=np.int64)
+        return cls(empty, empty, empty.astype(np.bool_))
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a sum needs of a server's shares of the members' reports: answers added up, coins one row per member."""
+    """A server's shares of the members' reports: votes added up, coins one row per member."""
 
     votes: Residues
     coins: Residues
@@ -60,17 +66,17 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedMechanism(SharedMechanism):
-    """Every user has one vote, proven; the noise cannot be biased by any user.
+    """Every user has one proven vote, and no user can bias the noise.
 
-    `insiders` users may pool what they know with each other or with one server; `dropouts` users may be missing, or
-    refused, in the sum.
+    `insiders` users may pool their knowledge with each other or with one server; `dropouts` users
+    may be missing from the sum, or their reports be rejected.
     """
 
     proven: ClassVar[bool] = True
     error_power: ClassVar[float] = 1.0
-    means: ClassVar[dict[str, str]] = {
-        "insiders": "colluding participants, whose own coins do not count",
-        "dropouts": "users who may be missing in the sum",
+    parameter_docs: ClassVar[dict[str, str]] = {
+        "insiders": "colluding participants, whose own coins do not protect",
+        "dropouts": "dropout allowance: users who may be missing from the sum",
     }
 
     insiders: int = 1
@@ -78,115 +84,146 @@ class VerifiedMechanism(SharedMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keep(self, insiders=integer("insiders", self.insiders), dropouts=integer("dropouts", self.dropouts))
+        set_fields(
+            self,
+            insiders=check_integer("insiders", self.insiders),
+            dropouts=check_integer("dropouts", self.dropouts),
+        )
         if self.users is not None and self.users <= self.dropouts:
             raise ParameterError(
-                f"{self.name}: of {self.users} users {self.dropouts} may be missing, so that nobody is left: invite "
-                "more users or expect fewer to be missing"
+                f"{self.name}: of {self.users} users {self.dropouts} may be missing, so that "
+                "nobody is left: invite more users or expect fewer to be missing"
             )
 
     @property
     def coins_per_user(self) -> int:
-        """m: fair coins in a user's report."""
+        """m, the number of fair coins in a report."""
         return 0
 
     @property
     def proven_bits(self) -> tuple[int, int]:
-        """(N, m): a report is N bits of an answer, of which exactly one is 1, and m coins."""
+        """(N, m): N bits of the answer, exactly one of which is 1, and m coins."""
         return self.N, self.coins_per_user
 
     @property
-    def least_elements(self) -> int:
-        """A proof has a point of the field for every bit."""
+    def min_field_size(self) -> int:
+        """A proof interpolates a polynomial with one point of the field per bit."""
         return max(2, sum(self.proven_bits))
 
     @property
     def response_bits(self) -> int:
-        """N + m packed field elements, without the proof."""
+        """Size of N + m packed field elements, without the proof."""
         return packed_bits(self.modulus, sum(self.proven_bits))
 
-    def accounted(self, adversary: object) -> Adversary:
-        """Those that it states guarantees against, besides all that are usual."""
-        return next((each for each in self.adversaries if each == adversary), None) or super().accounted(adversary)
+    def check_adversary(self, adversary: object) -> Adversary:
+        """Return the adversary; besides the usual ones, those with a stated guarantee."""
+        for known in self.adversaries:
+            if known == adversary:
+                return known
+        return super().check_adversary(adversary)
 
     def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
-        """The bits of these users' reports: one-hot answers, then m fair coins each."""
+        """Return the bits of these users' reports: one-hot answers, then m fair coins."""
         m = self.coins_per_user
-        return np.hstack([one_hot(answers, self.N), fair_bits(users.size * m, entropy).reshape(users.size, m)])
+        coins = fair_bits(users.size * m, entropy).reshape(users.size, m)
+        return np.hstack([one_hot(answers, self.N), coins])
 
     def report_bits(self, position: int, entropy: Entropy) -> Ints:
-        """w, the N + m bits that one user shares and proves; `position` is its answer's place in the item list."""
-        bits: Ints = self.contribute(self.positions(np.array([position]), 1), np.zeros(1, dtype=np.int64), entropy)[0]
+        """Return the N + m bits that one user shares and proves, for an answer's position."""
+        place = np.zeros(1, dtype=np.int64)
+        bits: Ints = self.contribute(self.positions(np.array([position]), 1), place, entropy)[0]
         return bits
 
     def server_noise(self, entropy: Entropy) -> Ints:
-        """What one server adds to its own sum: nothing where the users make the noise."""
+        """Draw what one server adds to its sum; zero where the noise comes from the users."""
         return np.zeros(self.N, dtype=np.int64)
 
-    def enough(self, members: int) -> int:
-        """So many members, refused if no sum of theirs may be opened."""
-        return self.takes_part(members)
+    def check_members(self, members: int) -> int:
+        """Return the number of members, or raise if their sum must not be opened."""
+        return self.check_included(members)
 
-    def realized(
+    def remaining_guarantee(
         self, included: int, *, epsilon: float | None = None, places: Sequence[int] | None = None
     ) -> Guarantee:
-        """As promised, whoever is missing, or no sum is opened."""
-        self.enough(included)
-        at = self.promise[0] if epsilon is None else epsilon
-        return self.guarantee(epsilon=at, adversary=self.default_adversary)
+        """Return the promised guarantee: it holds whoever is missing, or no sum is opened."""
+        self.check_members(included)
+        stated = self.promise[0] if epsilon is None else epsilon
+        return self.guarantee(epsilon=stated, adversary=self.default_adversary)
 
-    def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
-        """Which coins of so many members count for which item; `entropy` is what no member knew when it reported."""
-        self.enough(members)
+    def place_coins(self, entropy: Entropy, members: int) -> Placement:
+        """Decide which coins of the members are used for which item.
+
+        `entropy` must be unpredictable for all members until their reports are fixed.
+        """
+        self.check_members(members)
         return Placement.none(self.N)
 
     def tally(self, blocks: Iterable[Residues]) -> Tally:
-        """From shares of the members' reports, some at a time, one row each; a row begins with the N + m bits."""
-        answers, bits = self.N, sum(self.proven_bits)
-        kind, q = dtype_for(self.modulus), self.modulus
-        votes, coins = np.zeros(answers, dtype=kind), [np.zeros((0, bits - answers), dtype=kind)]
+        """Add up shares of the members' reports, which come in blocks with one row per member.
+
+        A row begins with the N + m bits; whatever follows them is ignored.
+        """
+        answers = self.N
+        bits = sum(self.proven_bits)
+        q = self.modulus
+        kind = dtype_for(q)
+        votes = np.zeros(answers, dtype=kind)
+        coins = [np.zeros((0, bits - answers), dtype=kind)]
         for rows in blocks:
             votes = add(votes, sum_rows(rows[:, :answers], q), q)
-            coins.append(rows[:, answers:bits].copy())  # without the copy all of the rows would stay in memory
+            # A view instead of a copy would keep all rows of all blocks in memory.
+            coins.append(rows[:, answers:bits].copy())
         return Tally(votes, np.concatenate(coins))
 
     def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
-        """One server's part of the opened sum, without noise.
+        """Return one server's part of the opened sum, without noise.
 
-        A coin b that is turned over counts 1 - b: both servers take their share of b away, and the one with `constants`
-        adds the 1.
+        An inverted coin b counts as 1 - b: both servers subtract their share of b, and only the one
+        with `constants` adds the 1.
         """
-        q, coins = self.modulus, tally.coins[placement.user, placement.coin]
-        turned = subtract(np.full_like(coins, int(constants)), coins, q)
-        return add(tally.votes, sum_rows(np.where(placement.turned, turned, coins), q), q)
+        q = self.modulus
+        coins = tally.coins[placement.user, placement.coin]
+        inverted = subtract(np.full_like(coins, int(constants)), coins, q)
+        placed = np.where(placement.inverted, inverted, coins)
+        return add(tally.votes, sum_rows(placed, q), q)
 
     def respond(self, answers: NDArray[Any], entropy: Entropy) -> Residues:
-        """Row i is what user i adds to the opened sum, coins turned and placed; two more are what the servers add."""
+        """Return what every user adds to the sum, one row each, and two rows of server noise."""
         return self.respond_and_place(answers, entropy)[0]
 
-    def respond_and_place(self, answers: NDArray[Any], entropy: Entropy) -> tuple[Residues, Placement]:
-        """These rows, and where which coins went, which everybody knows in the end."""
-        held, q = self.positions(answers), self.modulus
+    def respond_and_place(
+        self, answers: NDArray[Any], entropy: Entropy
+    ) -> tuple[Residues, Placement]:
+        """Return these rows and the placement of the coins, which becomes public in the end."""
+        positions = self.positions(answers)
+        q = self.modulus
         rows = np.empty((self.n + 2, self.N), dtype=dtype_for(q))
         coins = np.empty((self.n, self.coins_per_user), dtype=dtype_for(q))
-        for users in np.array_split(np.arange(self.n), 1 + self.n * sum(self.proven_bits) // _BLOCK):
-            bits = self._vectors(held[users], users, entropy)
-            rows[users], coins[users] = bits[:, : self.N], bits[:, self.N :]
-        placement = self.turn_and_place(entropy, self.n)
-        flipped = coins[placement.user, placement.coin] ^ placement.turned
-        rows[placement.user, np.arange(self.N)] += flipped  # each user once per item at most, so that none is lost
+        blocks = 1 + self.n * sum(self.proven_bits) // _BLOCK
+        for users in np.array_split(np.arange(self.n), blocks):
+            bits = self._draw_residues(positions[users], users, entropy)
+            rows[users] = bits[:, : self.N]
+            coins[users] = bits[:, self.N :]
+        # As in a survey: reports first, then the placement, then the noise of both servers.
+        placement = self.place_coins(entropy, self.n)
+        placed = coins[placement.user, placement.coin] ^ placement.inverted
+        # A user has at most one coin per item, so no addition is lost by the fancy index.
+        rows[placement.user, np.arange(self.N)] += placed
         for server in (self.n, self.n + 1):
             rows[server] = from_signed(self.server_noise(entropy), q)
         return rows, placement
 
 
 def fair_bits(size: int, entropy: Entropy) -> Ints:
-    """`size` fair coins as 0 and 1."""
+    """Draw `size` fair coins as 0 and 1."""
+    # Eight coins per byte, the most significant bit first: other clients unpack in this order.
     return np.unpackbits(entropy.words(-(-size // 8), np.uint8), count=size).astype(np.int64)
 
 
-def proves_reports(mechanism: Mechanism) -> VerifiedMechanism:
-    """The mechanism as one whose reports are proven; refused if it is none."""
+def as_verified(mechanism: Mechanism) -> VerifiedMechanism:
+    """Return the mechanism with its type, or raise if its reports carry no proof."""
     if not isinstance(mechanism, VerifiedMechanism):
-        raise ParameterError(f"{mechanism.name} proves nothing: choose a mechanism whose reports are proven")
+        raise ParameterError(
+            f"{mechanism.name} has no validity proofs: choose a mechanism whose reports are proven"
+        )
     return mechanism

@@ -1,8 +1,9 @@
-"""The data sets on which a mechanism hides least, as it says of itself: what an audit runs.
+"""The neighbouring data sets on which a mechanism protects least: what an audit runs.
 
-Two data sets differ in the answer of the last user. The adversary knows everything else, and, where users collude, what
-the first users sent. What it looks at is a row of one or two whole numbers, whose exact laws on both data sets are
-known; how much likelier a row is on the first one is the best thing to look at.
+The two data sets differ in the answer of the last user. The adversary knows all other answers and,
+if users collude, what the first users sent. Its view is a row of one or two integers whose exact
+distributions on both data sets are known. By the Neyman-Pearson lemma the likelihood ratio of the
+row is the best statistic to tell the data sets apart.
 """
 
 from dataclasses import dataclass
@@ -20,17 +21,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """The laws of one number on both data sets: `pair` gives them at low, low + 1, ..."""
+class Marginal:
+    """The distributions of one integer of the view on both data sets.
+
+    low: smallest value of the integer
+    pair: log probabilities of low, low + 1, ... on the first and on the second data set
+    """
 
     low: int
     pair: LossPair
 
     @classmethod
-    def noisy(cls, channel: Channel, first: int, second: int) -> "Part":
-        """Of a sum in which every holder counts and noise is added, in grid steps; so many holders in each world."""
-        assert channel.noise is not None and channel.hit == 1  # noqa: S101, PT018 - what every noise mechanism has
-        law, start = channel.noise, min(first, second) * channel.noise.scale
+    def for_added_noise(cls, channel: Channel, first: int, second: int) -> "Marginal":
+        """Return the marginal of a noisy sum, in grid steps.
+
+        The item has `first` holders in the first data set and `second` in the second one. All
+        holders are counted, as in every mechanism that adds noise.
+        """
+        assert channel.noise is not None and channel.hit == 1  # noqa: S101, PT018
+        law = channel.noise
+        start = min(first, second) * law.scale
+        # On both data sets the law is that of the noise, shifted by the number of holders.
         moved = np.full((2, law.pmf.size + abs(first - second) * law.scale), -np.inf)
         with np.errstate(divide="ignore"):
             for row, holders in zip(moved, (first, second), strict=True):
@@ -39,57 +50,88 @@ class Part:
 
     @property
     def centre(self) -> float:
-        """Where the number lies on average on the first data set."""
-        chances = np.exp(self.pair.log_p)
-        return self.low + float((chances * np.arange(chances.size)).sum() / chances.sum())
+        """The expected value on the first data set."""
+        pmf = np.exp(self.pair.log_p)
+        return self.low + float((pmf * np.arange(pmf.size)).sum() / pmf.sum())
 
-    def log_ratio(self, seen: NDArray[np.int64]) -> Floats:
-        """By how much each number speaks for the first data set; what neither can make says nothing."""
-        inside = (seen >= self.low) & (seen < self.low + self.pair.log_p.size)
-        at = np.where(inside, seen - self.low, 0)
-        return np.where(inside, self._ratios[at], 0.0)
+    def log_ratio(self, values: NDArray[np.int64]) -> Floats:
+        """Return the log likelihood ratio of every value, first against second data set."""
+        # A value that neither data set can produce is no evidence for either of them.
+        inside = (values >= self.low) & (values < self.low + self.pair.log_p.size)
+        index = np.where(inside, values - self.low, 0)
+        return np.where(inside, self._log_ratios[index], 0.0)
 
     @property
-    def _ratios(self) -> Floats:
-        p, q = self.pair.log_p, self.pair.log_q
+    def _log_ratios(self) -> Floats:
+        log_p = self.pair.log_p
+        log_q = self.pair.log_q
         with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(p) & np.isneginf(q), 0.0, p - q)
+            return np.where(np.isneginf(log_p) & np.isneginf(log_q), 0.0, log_p - log_q)
 
-    def chances(self) -> tuple[Floats, Floats, Floats]:
-        """Log ratios, and the probabilities of each on the first and on the second data set."""
-        return self._ratios, np.exp(self.pair.log_p), np.exp(self.pair.log_q)
+    def distributions(self) -> tuple[Floats, Floats, Floats]:
+        """Return the log ratios of all values and their probabilities on both data sets."""
+        return self._log_ratios, np.exp(self.pair.log_p), np.exp(self.pair.log_q)
 
 
 @dataclass(frozen=True, eq=False)
 class WorstPair:
-    """A mechanism bound to the fewest users that show it, and two vectors of answers that differ in the last one."""
+    """Two neighbouring data sets and a mechanism bound to as few users as possible.
+
+    mechanism: what the audit runs
+    first, second: answers of all users; they differ in the last one
+    marginals: distributions of the columns of `adversary_view`, at most two, independent
+    stated_by: the mechanism whose guarantee is tested, as given or bound to these few users
+    insiders: number of colluding users; they come first, and what they sent is known
+    """
 
     mechanism: "Mechanism"
     first: NDArray[Any]
     second: NDArray[Any]
-    law: tuple[Part, ...]  # of what `seen` gives: one part per column, two at most, independent of each other
-    stated_by: "Mechanism"  # whose guarantee is tested: the mechanism as it was given, or bound to so few users
-    insiders: int = 0  # the first users collude: what they sent is known
+    marginals: tuple[Marginal, ...]
+    stated_by: "Mechanism"
+    insiders: int = 0
 
     @classmethod
-    def noisy(cls, small: "Mechanism", users: int, channel: Channel, insiders: int = 0) -> "WorstPair":
-        """Where noise hides any data alike: all others hold item 0. `channel` is what the adversary does not know."""
-        others, holders = np.zeros(users - 1, dtype=np.int64), users - insiders
-        law = Part.noisy(channel, holders, holders - 1), Part.noisy(channel, 0, 1)
-        return cls(small, np.append(others, 0), np.append(others, 1), law, small, insiders)
+    def for_added_noise(
+        cls, small: "Mechanism", users: int, channel: Channel, insiders: int = 0
+    ) -> "WorstPair":
+        """Return the pair for a mechanism whose noise protects all data equally.
 
-    def log_ratio(self, seen: Ints) -> Floats:
-        """How much likelier each row is on the first data set, as a logarithm."""
-        with np.errstate(invalid="ignore"):  # two certainties that contradict each other say nothing
-            return np.nan_to_num(sum((part.log_ratio(seen[:, j]) for j, part in enumerate(self.law)), np.zeros(1)))
+        All other users hold item 0, and the last one holds item 0 or 1. `channel` contains the
+        noise that the adversary does not know.
+        """
+        others = np.zeros(users - 1, dtype=np.int64)
+        holders = users - insiders
+        marginals = (
+            Marginal.for_added_noise(channel, holders, holders - 1),
+            Marginal.for_added_noise(channel, 0, 1),
+        )
+        first = np.append(others, 0)
+        second = np.append(others, 1)
+        return cls(small, first, second, marginals, small, insiders)
 
-    def chances(self, threshold: float) -> tuple[float, float]:
-        """Exact probabilities, on both data sets, that the log ratio reaches a threshold."""
-        ratios, p, q = self.law[0].chances()
-        if len(self.law) == 1:
-            return float(p[ratios >= threshold].sum()), float(q[ratios >= threshold].sum())
-        more, *laws = self.law[1].chances()
-        order = np.argsort(more)
-        tails = [np.append(np.cumsum(law[order][::-1])[::-1], 0.0) for law in laws]
-        at = np.searchsorted(more[order], threshold - ratios, side="left")
-        return float((p * tails[0][at]).sum()), float((q * tails[1][at]).sum())
+    def log_ratio(self, views: Ints) -> Floats:
+        """Return the log likelihood ratio of every view, first against second data set."""
+        ratio = np.zeros(1)
+        # The columns are independent, so their log ratios add up. Two certainties that contradict
+        # each other, inf - inf, count as no evidence.
+        with np.errstate(invalid="ignore"):
+            for column, marginal in enumerate(self.marginals):
+                ratio = ratio + marginal.log_ratio(views[:, column])
+            return np.nan_to_num(ratio)
+
+    def tail_probabilities(self, threshold: float) -> tuple[float, float]:
+        """Return the exact probabilities on both data sets of a log ratio >= threshold."""
+        ratios, p, q = self.marginals[0].distributions()
+        if len(self.marginals) == 1:
+            reached = ratios >= threshold
+            return float(p[reached].sum()), float(q[reached].sum())
+
+        # For every value of the first integer, add the tail of the second one beyond what is left
+        # of the threshold: sorting by ratio makes that one cumulative sum per data set.
+        other_ratios, other_p, other_q = self.marginals[1].distributions()
+        order = np.argsort(other_ratios)
+        start = np.searchsorted(other_ratios[order], threshold - ratios, side="left")
+        p_tail = np.append(np.cumsum(other_p[order][::-1])[::-1], 0.0)
+        q_tail = np.append(np.cumsum(other_q[order][::-1])[::-1], 0.0)
+        return float((p * p_tail[start]).sum()), float((q * q_tail[start]).sum())

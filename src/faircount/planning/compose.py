@@ -1,92 +1,127 @@
-"""What several releases to the same people cost them together."""
+"""The guarantee of several releases about the same people together."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from faircount.accounting import composition
 from faircount.accounting.composition import Losses, dominating_pair, sum_epsilons
 from faircount.accounting.divergence import LARGEST_EPSILON
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import real
+from faircount.core.validation import check_epsilon, check_real
 from faircount.mechanisms.base import Mechanism
 
-_ROUNDING = 1 + 1e-12  # ten times 0.1 is 1
+# Ten times 0.1 must fit into 1, although their sum as floats exceeds it.
+_ROUNDING = 1 + 1e-12
+
+# The exponential of a larger number is no float any more.
+_LARGEST_EXPONENT = 700.0
 
 
 def compose(
-    *parts: Mechanism | Guarantee, epsilon: float | None = None, delta: float | None = None, adaptive: bool = False
+    *parts: Mechanism | Guarantee,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    adaptive: bool = False,
 ) -> Guarantee:
-    """The guarantee of all these releases together: the delta at `epsilon`, or the epsilon at `delta`.
+    """The guarantee of all releases together: delta at `epsilon`, or epsilon at `delta`.
 
-    parts: mechanisms, which compose by their exact laws, and guarantees, which compose as the worst mechanism that has
-        them; each counts as one release to the same people
+    parts: mechanisms, which compose by their exact distributions, and guarantees, which compose as
+        the worst mechanism that has them; each counts as one release about the same people
     epsilon, delta: give one of them, the other one is computed
-    adaptive: releases are chosen after earlier results are known: then epsilons and deltas add up, and nothing is given
+    adaptive: releases are chosen after earlier results are known; then epsilons and deltas add up,
+        and neither is given
+    returns: one guarantee for all of them
+
+    >>> monthly = fc.Laplace(items=6, users=800, epsilon=0.1)
+    >>> round(fc.compose(*[monthly] * 12, delta=1e-6).epsilon, 2)
+    0.97
     """
-    stated = [_stated(each) for each in parts]
+    stated = [_guarantee_of(part) for part in parts]
     total = sum_epsilons(stated)
     if adaptive:
+        # Adding up has no free parameter: both numbers follow.
         if (epsilon, delta) != (None, None):
             raise ParameterError("adaptive releases add up: leave epsilon and delta out")
         return total
     if (epsilon is None) == (delta is None):
         raise ParameterError("give epsilon or delta, one of them: the other one is computed")
+    # The exact pairs are of replaced answers; another relation would need other pairs.
     if total.relation is not Relation.REPLACE_ONE:
-        raise RefusedError("only replace-one guarantees compose exactly: state them so, or add them up (adaptive=True)")
-    losses = [_losses(part, said) for part, said in zip(parts, stated, strict=True)]
-    found = _delta_at(losses, stated, epsilon) if epsilon is not None else _epsilon_at(losses, stated, delta)
-    return Guarantee(*found, total.relation, total.adversary, total.condition, total.void)
+        raise RefusedError(
+            "only replace-one guarantees compose exactly: state them so, or add them up "
+            "(adaptive=True)"
+        )
+    losses = [_losses_of(part, guarantee) for part, guarantee in zip(parts, stated, strict=True)]
+    # Relation, adversary and condition are those of the sum; only the two numbers get smaller.
+    if epsilon is not None:
+        wanted, found = _delta_at(losses, stated, epsilon)
+        return replace(total, epsilon=wanted, delta=found)
+    found, wanted = _epsilon_at(losses, stated, delta)
+    return replace(total, epsilon=found, delta=wanted)
 
 
-def _stated(part: Mechanism | Guarantee) -> Guarantee:
+def _guarantee_of(part: Mechanism | Guarantee) -> Guarantee:
     if isinstance(part, Guarantee):
         return part
     if isinstance(part, Mechanism):
-        return part.stated()[0]
+        return part.stated_guarantees()[0]
     raise ParameterError("compose takes mechanisms and guarantees, such as result.guarantee")
 
 
-def _losses(part: Mechanism | Guarantee, said: Guarantee) -> Losses | None:
-    """None for an epsilon that is too large to be composed: such a release only adds up."""
-    exact = part.losses(said.adversary) if isinstance(part, Mechanism) else None
-    if exact is None and said.epsilon <= LARGEST_EPSILON:
-        return Losses((dominating_pair(said.epsilon, said.delta),))
+def _losses_of(part: Mechanism | Guarantee, stated: Guarantee) -> Losses | None:
+    """The privacy loss of a part; None if its epsilon is too large to be composed exactly."""
+    exact = part.losses(stated.adversary) if isinstance(part, Mechanism) else None
+    if exact is None and stated.epsilon <= LARGEST_EPSILON:
+        return Losses((dominating_pair(stated.epsilon, stated.delta),))
     return exact
 
 
-def _delta_at(losses: Sequence[Losses | None], stated: Sequence[Guarantee], epsilon: float) -> tuple[float, float]:
-    """The smaller of what the laws give and, where the epsilons fit, of what adding up gives."""
-    wanted, found = checked_epsilon(epsilon), 1.0
-    if all(each is not None for each in losses):
-        known = [each for each in losses if each is not None]
-        apart = sum(each.distance for each in known) * (1 + math.exp(min(wanted, 700.0)))
-        found = min(1.0, _composed(known, stated, epsilon=wanted) + apart)
-    if math.fsum(each.epsilon for each in stated) <= wanted * _ROUNDING:
-        found = min(found, math.fsum(each.delta for each in stated))
-    return wanted, found
+def _delta_at(
+    losses: Sequence[Losses | None], stated: Sequence[Guarantee], epsilon: float
+) -> tuple[float, float]:
+    """Delta at this epsilon: the smaller one of exact composition and of adding up."""
+    wanted = check_epsilon(epsilon)
+    known = [loss for loss in losses if loss is not None]
+    delta = 1.0
+    if len(known) == len(losses):
+        delta = min(1.0, _compose(known, stated, epsilon=wanted) + _table_cost(known, wanted))
+    # Adding up is better where a few releases have small deltas: exact composition rounds up.
+    if math.fsum(part.epsilon for part in stated) <= wanted * _ROUNDING:
+        delta = min(delta, math.fsum(part.delta for part in stated))
+    return wanted, delta
 
 
 def _epsilon_at(
     losses: Sequence[Losses | None], stated: Sequence[Guarantee], delta: float | None
 ) -> tuple[float, float]:
-    """The smaller of both, as above; what tables cost is taken off the delta beforehand, at the largest epsilon."""
-    wanted, most = real("delta", delta), math.fsum(each.epsilon for each in stated)
-    fits = math.fsum(each.delta for each in stated) <= wanted
-    known = [each for each in losses if each is not None]
-    left = wanted - sum(each.distance for each in known) * (1 + math.exp(min(most, 700.0)))
+    """Epsilon at this delta: the smaller one of exact composition and of adding up."""
+    wanted = check_real("delta", delta)
+    summed = math.fsum(part.epsilon for part in stated)
+    sum_fits = math.fsum(part.delta for part in stated) <= wanted
+    known = [loss for loss in losses if loss is not None]
+    # The cost of tables grows with epsilon, which is not known yet: the largest one is safe.
+    left = wanted - _table_cost(known, summed)
     try:
         if len(known) < len(losses) or left <= 0:
-            raise RefusedError(f"delta = {wanted:g} is too small for these releases: ask for a larger one")
-        found = _composed(known, stated, delta=left)
+            raise RefusedError(
+                f"delta = {wanted:g} is too small for these releases: ask for a larger one"
+            )
+        composed = _compose(known, stated, delta=left)
     except RefusedError:
-        if not fits:
+        if not sum_fits:
             raise
-        found = most
-    return (min(found, most) if fits else found), wanted
+        return summed, wanted
+    return (min(composed, summed) if sum_fits else composed), wanted
 
 
-def _composed(losses: Sequence[Losses], stated: Sequence[Guarantee], **asked: float) -> float:
-    step = composition.grid_step(each.epsilon for each in stated)
-    return composition.compose([each.pairs for each in losses], step=step, **asked)
+def _table_cost(losses: Sequence[Losses], epsilon: float) -> float:
+    """What the finite noise tables, which differ a little from their exact laws, add to delta."""
+    distance = sum(loss.distance for loss in losses)
+    return distance * (1 + math.exp(min(epsilon, _LARGEST_EXPONENT)))
+
+
+def _compose(losses: Sequence[Losses], stated: Sequence[Guarantee], **asked: float) -> float:
+    step = composition.grid_step(part.epsilon for part in stated)
+    return composition.compose([loss.pairs for loss in losses], step=step, **asked)

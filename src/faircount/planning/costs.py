@@ -1,6 +1,6 @@
-"""What a survey costs a user, in bytes and visits, by the form in which its answer travels.
+"""What a survey costs a user, in bytes and visits, by the way in which the answer travels.
 
-Where the protocol carries it, the protocol counts: these are the bytes of the encoded messages.
+The protocol counts the bytes of its own encoded messages.
 """
 
 from dataclasses import dataclass
@@ -8,71 +8,83 @@ from typing import Any
 
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
-from faircount.mechanisms.secret_shared import makes_shares
+from faircount.mechanisms.secret_shared import as_field_mechanism
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE
 from faircount.protocol.survey.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Per user: bytes sent, and how often the device must be online. `topology` is None where there are no shares."""
+    """What a survey costs one user.
+
+    form: how the answer travels, as a phrase
+    topology: name of the topology; None where there are no shares
+    bytes_sent: bytes that a user sends
+    visits: how often the device must be online
+    sees: who sees what, as a phrase
+    """
 
     form: str
     topology: str | None
     bytes_sent: int
     visits: int
-    sees: str  # who sees what
+    sees: str
 
 
 def cost(mechanism: FrequencyMechanism) -> Cost | None:
-    """The cheapest form that needs no trusted party and changes nothing of the noise; None where nothing carries it.
+    """Cost of the cheapest way that needs no trusted party and does not change the noise.
 
-    That is two servers for sums, but users with places in a roster where they do not all draw alike; helpers for TSS, a
-    report for local mechanisms.
+    Sums go through two servers, or between users in a roster if users draw different noise. TSS has
+    its helpers, and local mechanisms send a report. None means that no topology carries it.
     """
     if mechanism.proven:
-        return _proven(mechanism)
+        return _cost_with_proofs(mechanism)
     if mechanism.collected is Collected.SUM:
-        return _through(SERVERS, mechanism) if mechanism.every_user_alike else _with_places(mechanism)
+        if mechanism.identical_for_all_users:
+            return _cost_in(SERVERS, mechanism)
+        return _cost_between_users(mechanism)
     if mechanism.collected is Collected.SETS:
-        return _through(TWO_STAGE, mechanism)
+        return _cost_in(TWO_STAGE, mechanism)
+    # Rounded up to whole bytes.
     report = -(-mechanism.response_bits // 8)
     if mechanism.collected is Collected.REPORTS:
         return Cost("one report", None, report, 1, "the server every user's own, randomized report")
     return Cost("trusted server", None, report, 1, "the server every answer in the clear")
 
 
-def _through(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
-    sent = topology.bytes_sent(makes_shares(mechanism))
+def _cost_in(topology: Topology, mechanism: FrequencyMechanism) -> Cost:
+    sent = topology.bytes_sent(as_field_mechanism(mechanism))
     return Cost(topology.form, str(topology), sent, len(topology.phases), topology.sees)
 
 
-def _proven(mechanism: FrequencyMechanism) -> Cost | None:
+def _cost_with_proofs(mechanism: FrequencyMechanism) -> Cost | None:
     """Two servers that check the proofs; None where they cannot."""
     try:
-        SERVERS.runs(makes_shares(mechanism))
+        SERVERS.adapt_mechanism(as_field_mechanism(mechanism))
     except ParameterError:
         return None
-    return _through(SERVERS, mechanism)
+    return _cost_in(SERVERS, mechanism)
 
 
-def _with_places(mechanism: FrequencyMechanism) -> Cost:
-    """Between users who have places in a roster: each with all others, or with some neighbours where that is less."""
-    whole = _through(EXPLICIT, mechanism)
+def _cost_between_users(mechanism: FrequencyMechanism) -> Cost:
+    """Users in a roster exchange shares with all others or, if that is cheaper, with neighbours."""
+    explicit = _cost_in(EXPLICIT, mechanism)
     try:
-        masked = _through(MASKED, mechanism)
-    except ParameterError:  # no graph bears so many colluding users
-        return whole
-    return min(whole, masked, key=lambda each: each.bytes_sent)
+        masked = _cost_in(MASKED, mechanism)
+    except ParameterError:  # no graph tolerates so many colluding users
+        return explicit
+    return min(explicit, masked, key=lambda cost: cost.bytes_sent)
 
 
 @dataclass(frozen=True)
 class InServers:
-    """A mechanism as two servers run it, where that is not as planned: they know no places, so all users draw alike.
+    """A mechanism with two servers, where that differs from the plan.
+
+    The servers do not know which place a user has in a roster, so all users draw the same noise.
 
     mechanism: ready to run there; None if it does not run there
-    standard_error, half_width_95: error of an average item, as fractions of the users
-    bytes_sent: of a user
+    standard_error, half_width_95: error of an average item, as shares of the users
+    bytes_sent: bytes that a user sends
     reason: why it does not run there; None if it does
     """
 
@@ -84,26 +96,27 @@ class InServers:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        keys = ("standard_error", "half_width_95", "reason")
-        parameters = self.mechanism.parameters if self.mechanism else {}
         return {
-            **{key: getattr(self, key) for key in keys},
+            "standard_error": self.standard_error,
+            "half_width_95": self.half_width_95,
+            "reason": self.reason,
             "bytes_per_user": self.bytes_sent,
-            "parameters": dict(parameters),
+            "parameters": dict(self.mechanism.parameters) if self.mechanism else {},
         }
 
 
 def in_servers(mechanism: FrequencyMechanism, staying: int) -> InServers | None:
-    """What changes in servers when so many users stay; None where nothing does, or where it never goes there."""
-    if mechanism.collected is not Collected.SUM or mechanism.every_user_alike:
+    """What changes with two servers when so many users stay; None where nothing changes."""
+    # Only sums travel through servers, and they differ there only if users draw different noise.
+    if mechanism.collected is not Collected.SUM or mechanism.identical_for_all_users:
         return None
     try:
-        alike = SERVERS.runs(makes_shares(mechanism))
-        return InServers(alike, *alike.expected_errors(staying), SERVERS.bytes_sent(alike))
+        adapted = SERVERS.adapt_mechanism(as_field_mechanism(mechanism))
+        return InServers(adapted, *adapted.expected_errors(staying), SERVERS.bytes_sent(adapted))
     except ParameterError as refusal:
         return InServers(reason=str(refusal))
 
 
 def paper_form_bytes(mechanism: FrequencyMechanism) -> int:
-    """Bytes sent in the paper's form: (n-1) N sealed elements to the other users, N to the server."""
-    return EXPLICIT.bytes_sent(makes_shares(mechanism))
+    """Bytes sent in the paper's protocol: (n-1) N elements to other users, N to the server."""
+    return EXPLICIT.bytes_sent(as_field_mechanism(mechanism))

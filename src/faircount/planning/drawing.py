@@ -1,4 +1,4 @@
-"""A plan as a figure: 95% error against the number of users, a line per mechanism."""
+"""Draw the 95% error of every mechanism against the number of users."""
 
 import math
 from pathlib import Path
@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from faircount.core.figures import blank_figure, save_figure, shown_axes
+from faircount.core.figures import create_axes, create_figure, save_figure
 from faircount.planning.accuracy import curves
 from faircount.planning.question import Question
 
 SIZE = (8, 5)
+# Enough for smooth lines, and few enough to be computed in seconds.
 POINTS = 25
+# Fixed colours, so that a mechanism looks the same in every figure.
 COLOURS = {
     "laplace": "#0b6e4f",
     "decoys": "#c8553d",
@@ -25,55 +27,80 @@ COLOURS = {
 
 def plan_file(question: Question, path: Path) -> None:
     """Draw into a file, in the format of its suffix."""
-    figure = blank_figure(*SIZE)
+    figure = create_figure(*SIZE)
     plan_axes(question, figure.add_subplot())
     save_figure(figure, path)
 
 
 def plan_axes(asked: Question, axes: Any = None) -> Any:
-    """Draw on the axes given, or on those of a new figure; both logarithmic, each line labelled at its end."""
-    axes = shown_axes(*SIZE) if axes is None else axes
-    sizes = np.unique(np.geomspace(max(10, asked.users / 30), asked.users * 30, POINTS).astype(int)).tolist()
-    drawn = {name: _known(sizes, values) for name, values in curves(asked, sizes).items() if name != "dpcs"}
+    """Draw on the axes given, or on those of a new figure, and return them.
+
+    Both scales are logarithmic, and each line is labelled at its end.
+    """
+    axes = create_axes(*SIZE) if axes is None else axes
+    # From a thirtieth to thirty times the users asked about: the lines of most mechanisms cross in
+    # that range.
+    span = np.geomspace(max(10, asked.users / 30), asked.users * 30, POINTS)
+    sizes = np.unique(span.astype(int)).tolist()
     axes.spines[["top", "right"]].set_visible(False)
-    for name, (users, errors) in drawn.items():
-        axes.plot(users, errors, color=COLOURS.get(name, "black"), lw=1.6)
-    _name_lines(axes, {name: errors[-1] for name, (_, errors) in drawn.items() if errors}, sizes[-1])
-    _mark(axes, asked, sizes)
+    ends = {}
+    for name, values in curves(asked, sizes).items():
+        if name == "dpcs":  # needs a trusted server, so it is no alternative to the others
+            continue
+        # A mechanism that refuses small numbers of users has a line that starts later.
+        points = [(n, value) for n, value in zip(sizes, values, strict=True) if value is not None]
+        axes.plot(
+            [users for users, _ in points],
+            [error for _, error in points],
+            color=COLOURS.get(name, "black"),
+            lw=1.6,
+        )
+        if points:
+            ends[name] = points[-1][1]
+    _label_lines(axes, ends, sizes[-1])
+    _draw_guides(axes, asked, sizes)
     axes.set(xscale="log", yscale="log", xlabel="users", ylabel="95% error of an item's frequency")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
-    several = f", {asked.releases} releases" if asked.releases > 1 else ""
-    axes.set_title(f"epsilon {asked.epsilon:g}, delta {asked.delta:g}, {asked.items} items{several}", size=10)
+    title = f"epsilon {asked.epsilon:g}, delta {asked.delta:g}, {asked.items} items"
+    if asked.releases > 1:
+        title += f", {asked.releases} releases"
+    axes.set_title(title, size=10)
     return axes
 
 
-def _known(sizes: list[int], values: list[float | None]) -> tuple[list[int], list[float]]:
-    pairs = [(n, value) for n, value in zip(sizes, values, strict=True) if value is not None]
-    return [n for n, _ in pairs], [value for _, value in pairs]
-
-
-def _name_lines(axes: Any, ends: dict[str, float], at: int) -> None:
-    """Names at the right end of the lines, moved apart where lines meet; every line ends at the most users."""
+def _label_lines(axes: Any, ends: dict[str, float], users: int) -> None:
+    """Write the names at the right end of the lines, moved apart where lines meet."""
     if not ends:
         return
-    low, high = (math.log10(each) for each in (min(ends.values()), max(ends.values())))
-    gap, last = max(0.04 * (high - low + 2), 0.05), -math.inf
+    span = math.log10(max(ends.values())) - math.log10(min(ends.values()))
+    gap = max(0.04 * (span + 2), 0.05)
+    last = -math.inf
     for name, end in sorted(ends.items(), key=lambda entry: entry[1]):
+        # From the bottom up, every name at least one gap above the one before.
         last = max(math.log10(end), last + gap)
-        place = {"textcoords": "offset points", "va": "center", "color": COLOURS.get(name, "black")}
-        axes.annotate(name, (at, 10**last), (5, 0), **place)
+        axes.annotate(
+            name,
+            (users, 10**last),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            color=COLOURS.get(name, "black"),
+        )
 
 
-def _mark(axes: Any, asked: Question, sizes: list[int]) -> None:
-    """The number of users asked about, the wanted error, and the size of the answers themselves."""
+def _draw_guides(axes: Any, asked: Question, sizes: list[int]) -> None:
+    """Mark the number of users asked about, the target error, and the average frequency."""
     small = {"textcoords": "offset points", "color": "0.4", "size": 8}
     axes.axvline(asked.users, color="0.8", lw=0.8, zorder=0)
-    axes.annotate(f"{asked.users:,} users", (asked.users, 1), (3, -9), xycoords=("data", "axes fraction"), **small)
-    for height, words, at in (
-        (asked.target_error, "target", sizes[0]),
-        (1 / asked.items, "frequency of an average item", sizes[-1]),
-    ):
-        if height is not None:
-            axes.axhline(height, color="0.6", lw=0.8, ls="--", zorder=0)
-            axes.annotate(words, (at, height), (0, 3), ha="left" if at == sizes[0] else "right", **small)
+    place = (asked.users, 1)
+    corner = ("data", "axes fraction")
+    axes.annotate(f"{asked.users:,} users", place, (3, -9), xycoords=corner, **small)
+
+    def draw_level(height: float, label: str, users: int, side: str) -> None:
+        axes.axhline(height, color="0.6", lw=0.8, ls="--", zorder=0)
+        axes.annotate(label, (users, height), (0, 3), ha=side, **small)
+
+    if asked.target_error is not None:
+        draw_level(asked.target_error, "target", sizes[0], "left")
+    draw_level(1 / asked.items, "frequency of an average item", sizes[-1], "right")

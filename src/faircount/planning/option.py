@@ -1,48 +1,51 @@
-"""One mechanism's answer to a question: whether it meets the budget, its errors, and what it costs in which form."""
+"""One mechanism in a plan: whether it meets the budget, its errors and its costs."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from faircount.accounting.conditions import Condition, in_english
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.mechanisms.base import Collected, FrequencyMechanism
 from faircount.planning.accuracy import Kind, users_needed
 from faircount.planning.costs import Cost, InServers, cost, in_servers, paper_form_bytes
 from faircount.planning.question import Question
 
+# Attempts at meeting a budget that composed accounting overshoots by a rounding error.
 TRIES = 4
-"""Attempts at meeting a budget that composed accounting overshoots by a rounding error."""
 
-
+# Shares below this are only said to be below it.
 LEAST = 1e-6
-"""Shares below this are only said to be below it."""
 
 
 def percent(share: float, sign: str = "") -> str:
-    """A share in percent with two significant digits, never in exponents; `sign` goes before the number."""
+    """A share in percent with two significant digits and no exponent; `sign` goes first."""
+    # More digits of so small a share would be rounding errors.
     if 0 < share < LEAST:
         return f"below {sign}{LEAST:.4%}"
-    digits = 0 if share <= 0 else max(0, 1 - math.floor(math.log10(100 * share)))
+    digits = 0
+    if share > 0:
+        digits = max(0, 1 - math.floor(math.log10(100 * share)))
     return f"{sign}{share:.{digits}%}"
 
 
 @dataclass(frozen=True)
 class Option:
-    """One mechanism's answer to the question. Errors are fractions of the users, averaged over the items.
+    """One mechanism in a plan. Errors are shares of the users, averaged over the items.
 
-    name: of the mechanism
+    name: name of the mechanism
     sound: whether it meets the budget
     reason: why it does, or why not
-    parameters: what it is run with, each release
+    parameters: parameters of each release
     epsilon, delta: the exact privacy of all releases together
     standard_error, half_width_95: error of an average item
-    users_needed: users that the wanted error takes; None where none was asked for, or no number is enough
-    condition: what must hold for the guarantee not to be empty; None where it holds for any data
+    users_needed: users that the target error needs; None without a target, or if no number suffices
+    condition: condition of the guarantee; None if it holds for any data
     cost: bytes, visits and who sees what
-    paper_form_bytes: bytes of a user in the paper's own form
-    servers: errors and bytes in two servers, where they are not as above; None where they are
+    paper_form_bytes: bytes that a user sends in the paper's protocol
     mechanism: the mechanism itself, ready to run
+    servers: errors and bytes with two servers, if they differ
     """
 
     name: str
@@ -54,7 +57,7 @@ class Option:
     standard_error: float | None = None
     half_width_95: float | None = None
     users_needed: int | None = None
-    condition: str | None = None
+    condition: Condition | None = None
     cost: Cost | None = None
     paper_form_bytes: int | None = None
     mechanism: FrequencyMechanism | None = None
@@ -65,7 +68,7 @@ class Option:
 
     @property
     def topology(self) -> str | None:
-        """How the shares travel with these errors and bytes; None where there are no shares."""
+        """How the shares travel; None where there are no shares."""
         return self.cost.topology if self.cost else None
 
     @property
@@ -75,36 +78,54 @@ class Option:
 
     @property
     def proven(self) -> bool:
-        """Whether every report is proven to be one vote, so that users who lie have no more than theirs."""
+        """Whether every report is proven to be one vote, so that nobody has more than that."""
         return self.mechanism is not None and self.mechanism.proven
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        keys = ("name", "sound", "reason", "epsilon", "delta", "standard_error", "half_width_95", "users_needed")
-        spent = self.cost
+        keys = (
+            "name",
+            "sound",
+            "reason",
+            "epsilon",
+            "delta",
+            "standard_error",
+            "half_width_95",
+            "users_needed",
+        )
+        cost = self.cost
         return {
             **{key: getattr(self, key) for key in keys},
             "parameters": dict(self.parameters),
-            "condition": self.condition,
-            "bytes_per_user": spent.bytes_sent if spent else None,
+            "condition": in_english(self.condition),
+            "bytes_per_user": cost.bytes_sent if cost else None,
             "bytes_per_user_paper_form": self.paper_form_bytes,
-            "rounds": spent.visits if spent else None,
+            "rounds": cost.visits if cost else None,
             "topology": self.topology,
             "servers": self.servers.to_dict() if self.servers else None,
-            "form": spent.form if spent else None,
-            "sees": spent.sees if spent else None,
+            "form": cost.form if cost else None,
+            "sees": cost.sees if cost else None,
             "proven": self.proven,
         }
 
 
-def option(kind: Kind, q: Question) -> Option:
-    """What a mechanism makes of the question, or why it cannot meet it."""
+def make_option(kind: Kind, q: Question) -> Option:
+    """The mechanism calibrated for a question, or the reason why it cannot meet the budget."""
     try:
         mechanism, spent = _within_budget(kind, q)
     except FaircountError as refusal:
+        # A refusal is a result, too: `plan --all` shows the reason.
         return Option(kind.name, False, str(refusal), {})
-    target = q.target_error
+    # Errors are those of the users who stay; the noise is enough for them alone.
     error, half = mechanism.expected_errors(q.staying)
+    needed = None
+    if q.target_error is not None:
+        needed = users_needed(kind, q, q.target_error)
+    # The paper has no proofs, so only unproven sums have a form there.
+    paper_bytes = None
+    if mechanism.collected is Collected.SUM and not mechanism.proven:
+        paper_bytes = paper_form_bytes(mechanism)
+    # The plan's adversary is always a participant, because everybody reads the result.
     condition = mechanism.condition(mechanism.participants)
     return Option(
         kind.name,
@@ -115,30 +136,36 @@ def option(kind: Kind, q: Question) -> Option:
         spent,
         error,
         half,
-        users_needed(kind, q, target) if target is not None else None,
+        needed,
         condition,
         cost(mechanism),
-        paper_form_bytes(mechanism) if mechanism.collected is Collected.SUM and not mechanism.proven else None,
+        paper_bytes,
         mechanism,
         in_servers(mechanism, q.staying),
     )
 
 
 def _within_budget(kind: Kind, q: Question) -> tuple[FrequencyMechanism, float]:
-    """The mechanism and the delta it spends, at most the budget; where rounding overshoots, made for a little less."""
+    """The mechanism and the delta it spends, which is at most the budget."""
+    # Composition rounds up, so the first attempt may overshoot. It is then made for a little less.
     aim = q
     for _ in range(TRIES):
-        made = kind.calibrated(aim.requirements)
+        made = kind.calibrate(aim.requirements)
         spent = made.total_delta()
         if spent <= q.delta:
             return made.mechanism, spent
+        # A percent less than proportional, so that a few attempts suffice.
         aim = replace(aim, delta=aim.delta * 0.99 * min(1.0, q.delta / spent))
-    raise RefusedError(f"what it spends, delta = {spent:.3g}, cannot be brought below the budget: allow a larger delta")
-
-
-def _reason(mechanism: FrequencyMechanism, condition: str | None) -> str:
-    trusted = mechanism.collected is Collected.ANSWERS
-    who = " for whoever has a server that may see every answer" if trusted else ""
-    return f"meets the budget{who}, " + (
-        "whatever the answers are" if condition is None else f"provided that {condition}"
+    raise RefusedError(
+        f"it spends delta = {spent:.3g}, which cannot be brought below the budget: allow a larger "
+        "delta"
     )
+
+
+def _reason(mechanism: FrequencyMechanism, condition: Condition | None) -> str:
+    trust = ""
+    if mechanism.collected is Collected.ANSWERS:
+        trust = " if a server may see every answer"
+    if condition is None:
+        return f"meets the budget{trust}, whatever the answers are"
+    return f"meets the budget{trust}, provided that {condition}"

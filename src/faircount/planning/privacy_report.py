@@ -1,7 +1,8 @@
 """The exact guarantee of given parameters, with what the paper says beside it.
 
-Nothing is calibrated here: a floor is the k of the formula, coins are those unknown to the adversary. Give epsilon and
-delta is computed, or delta and epsilon is. Several releases are composed by their privacy loss distribution.
+Nothing is calibrated here: a floor is the k of the formula, and coins are those that the adversary
+does not know. Give epsilon, and delta is computed, or the other way round. Several releases are
+composed by their privacy loss distributions.
 """
 
 import math
@@ -14,11 +15,12 @@ from typing import Any
 from faircount.accounting import exact, gaussian, paper
 from faircount.accounting import two_stage as sets
 from faircount.accounting.composition import compose, compose_randomized_response, sampling_pair
+from faircount.accounting.conditions import NOBODY_LEFT_OUT, assume_floor, joint_condition
 from faircount.accounting.divergence import LossPair, binomial_window, epsilon_for
-from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, Adversary, Relation
+from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, S1, S2, Adversary, Relation
 from faircount.accounting.guarantee import insiders as colluding
 from faircount.core.errors import ParameterError
-from faircount.core.validation import integer
+from faircount.core.validation import check_integer
 from faircount.mechanisms.gaussian import DPDG, sum_law
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.local import LocalMechanism
@@ -27,30 +29,41 @@ from faircount.mechanisms.local_mean import PM, Duchi
 from faircount.mechanisms.registry import mechanism as kind_named
 from faircount.mechanisms.registry import names
 from faircount.mechanisms.sampling import DPDS
-from faircount.mechanisms.two_stage import NOBODY_LEFT_OUT, TSS
-from faircount.planning.compose import compose as composed
+from faircount.mechanisms.two_stage import TSS
+from faircount.planning.compose import compose as compose_mechanisms
 from faircount.planning.statement import Statement
 
+# A p so little above the theorem's is the theorem's own, typed with three digits.
 ROUNDED = 1.005
-"""A p this much above the theorem's counts as the theorem's own, typed with three digits."""
 
 
-def _either(epsilon: float | None, delta: float | None) -> None:
+def _check_one_given(epsilon: float | None, delta: float | None) -> None:
     if (epsilon is None) == (delta is None):
         raise ParameterError("give epsilon or delta, one of them: the other one is computed")
 
 
-def _solved(delta_at: Callable[[float], float], epsilon: float | None, delta: float | None) -> tuple[float, float]:
+def _solve(
+    delta_at: Callable[[float], float], epsilon: float | None, delta: float | None
+) -> tuple[float, float]:
     """(epsilon, delta) from either."""
-    _either(epsilon, delta)
-    known = epsilon_for(delta_at, delta) if epsilon is None and delta is not None else epsilon or 0.0
+    _check_one_given(epsilon, delta)
+    known = epsilon or 0.0
+    if epsilon is None and delta is not None:
+        known = epsilon_for(delta_at, delta)
+    # Delta is computed in both cases: what really holds may be less than what was asked for.
     return known, delta_at(known)
 
 
-def _composed(pair: LossPair, releases: int, epsilon: float | None, delta: float | None) -> tuple[float, float, float]:
-    """(epsilon, delta, delta for zero-out) of releases in which one count moves as in the pair and another one back."""
-    _either(epsilon, delta)
-    both = [[pair, pair.swapped()]] * releases
+def _compose_pairs(
+    pair: LossPair, releases: int, epsilon: float | None, delta: float | None
+) -> tuple[float, float, float]:
+    """(epsilon, delta, delta for zero-out) of several releases.
+
+    In each of them one count moves as in the pair, and another one back.
+    """
+    _check_one_given(epsilon, delta)
+    # A replaced answer takes one from a count and gives one to another.
+    both = [[pair, pair.swap()]] * releases
     known = compose(both, delta=delta) if epsilon is None else epsilon
     return known, compose(both, epsilon=known), compose([[pair]] * releases, epsilon=known)
 
@@ -67,21 +80,36 @@ def sampling(
     insiders: int = 0,
     dropouts: int = 0,
 ) -> Statement:
-    """DPDS and DPCS: every item has at least `floor` other holders, of whom `insiders` and `dropouts` do not count."""
+    """DPDS and DPCS, where every item has at least `floor` other holders.
+
+    Of these, `insiders` and `dropouts` do not count.
+    """
     made = DPDS(items=items or 3, users=users, p=p, floor=floor, dropouts=dropouts)
     who = colluding(insiders)
-    found = _sampling_at(made, who, integer("releases", releases, least=1), epsilon, delta)
+    found = _sampling_at(made, who, check_integer("releases", releases, least=1), epsilon, delta)
     one = _sampling_at(made, colluding(insiders + 1), releases, found[0], None)
-    more = {"p": p, "floor": floor, "insiders": insiders, "dropouts": dropouts, "delta_one_more_insider": one[1]}
-    printed = _theorems(p, floor, found[0], users, items) if releases == 1 else _theorems(p, floor, 0.0, None, None)
+    more = {
+        "p": p,
+        "floor": floor,
+        "insiders": insiders,
+        "dropouts": dropouts,
+        "delta_one_more_insider": one[1],
+    }
+    # The theorems speak of one release.
+    printed: dict[str, float | None] = dict.fromkeys(("theorem1_delta", "theorem2_delta"))
+    if releases == 1:
+        printed = _theorems(p, floor, found[0], users, items)
     return Statement("dpds", *found, who, made.condition(who), releases, printed, more)
 
 
 def _sampling_at(
     made: DPDS, who: Adversary, releases: int, epsilon: float | None, delta: float | None
 ) -> tuple[float, float, float]:
+    # With rate 1 everybody is counted and nothing is hidden, so there is nothing to compose.
     if releases > 1 and made.rate < 1:
-        return _composed(sampling_pair(made.crowd(who), made.rate), releases, epsilon, delta)
+        return _compose_pairs(
+            sampling_pair(made.hidden_holders(who), made.rate), releases, epsilon, delta
+        )
     said = made.guarantee(epsilon=epsilon, delta=delta, adversary=who)
     return (
         said.epsilon,
@@ -90,8 +118,13 @@ def _sampling_at(
     )
 
 
-def _theorems(p: float, floor: int, epsilon: float, users: int | None, items: int | None) -> dict[str, float | None]:
-    """Theorems 1 and 2 where they speak of this p: up to 1 - e^-epsilon, and 1 - e^-(z + epsilon) with its z > 0."""
+def _theorems(
+    p: float, floor: int, epsilon: float, users: int | None, items: int | None
+) -> dict[str, float | None]:
+    """Deltas of Theorems 1 and 2, where they apply to this p.
+
+    Theorem 1 applies up to 1 - e^-epsilon, and Theorem 2 to 1 - e^-(z + epsilon) with z > 0.
+    """
     first = second = None
     if users is not None and items is not None and epsilon > 0:
         if p <= paper.theorem1_p(epsilon) * ROUNDED:
@@ -102,12 +135,16 @@ def _theorems(p: float, floor: int, epsilon: float, users: int | None, items: in
     return {"theorem1_delta": first, "theorem2_delta": second}
 
 
-def decoys(decoys: int, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1) -> Statement:
+def decoys(
+    decoys: int, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1
+) -> Statement:
     """Fair coins per item that the adversary knows nothing about, whatever the data."""
-    if integer("releases", releases, least=1) > 1:
-        found = _composed(exact.shift_pair(binomial_window(decoys, 0.5)[1]), releases, epsilon, delta)
+    if check_integer("releases", releases, least=1) > 1:
+        found = _compose_pairs(
+            exact.shift_pair(binomial_window(decoys, 0.5)[1]), releases, epsilon, delta
+        )
     else:
-        eps, value = _solved(lambda each: exact.decoys_delta(decoys, each), epsilon, delta)
+        eps, value = _solve(lambda one: exact.decoys_delta(decoys, one), epsilon, delta)
         found = eps, value, exact.decoys_delta(decoys, eps, Relation.ZERO_OUT)
     return Statement("decoys", *found, OUTSIDER, releases=releases, more={"decoys": decoys})
 
@@ -121,22 +158,31 @@ def laplace(
     insiders: int = 1,
     dropouts: int = 0,
 ) -> Statement:
-    """Laplace noise made for `epsilon` in each release; with a delta, the smaller epsilon that holds up to it.
+    """Laplace noise for `epsilon` in each release; with a delta, the smaller epsilon at it.
 
-    What the finite noise table may add to delta depends on the number of users and is part of it, never 0.
+    What the finite noise table may add to delta depends on the number of users and is never 0.
     """
     made = Laplace(items=2, users=users, epsilon=epsilon, insiders=insiders, dropouts=dropouts)
-    lost = made.table_delta(integer("releases", releases, least=1) * epsilon, releases)
+    lost = made.table_delta(check_integer("releases", releases, least=1) * epsilon, releases)
+    # The finite tables cost this much even if nothing else did.
     if delta is not None and delta <= lost:
-        raise ParameterError(f"delta must be above {lost:.2g}, what the noise tables alone may cost")
+        raise ParameterError(
+            f"delta must be above {lost:.2g}, what the noise tables alone may cost"
+        )
 
+    # A replaced answer moves two counts. Noise on each is (epsilon / 2)-DP, which composes no worse
+    # than randomized response with epsilon / 2.
     def ideal(count: int, eps: float) -> float:
         return compose_randomized_response(epsilon / 2, count, epsilon=eps)
 
-    total = releases * epsilon if delta is None else epsilon_for(lambda eps: ideal(2 * releases, eps), delta - lost)
+    total = releases * epsilon
+    if delta is not None:
+        total = epsilon_for(lambda eps: ideal(2 * releases, eps), delta - lost)
     more = {"users": users, "insiders": insiders, "dropouts": dropouts, "epsilon_each": epsilon}
     deltas = (ideal(2 * releases, total) + lost, ideal(releases, total) + lost)
-    return Statement("laplace", total, *deltas, made.default_adversary, releases=releases, more=more)
+    return Statement(
+        "laplace", total, *deltas, made.default_adversary, releases=releases, more=more
+    )
 
 
 def two_stage(
@@ -151,69 +197,102 @@ def two_stage(
     releases: int = 1,
     dropouts: int = 0,
 ) -> Statement:
-    """TSS, adversary by adversary; what S1 learns together with the result needs the number of items.
+    """TSS, by adversary; what the coordinator learns with the result depends on the number of
+    items.
 
-    Releases add up: epsilon and delta are shared out evenly among them.
+    Releases add up: epsilon and delta are divided evenly among them.
     """
-    made = None if items is None else TSS(items=items, p=p, alpha=alpha, gamma=gamma, floor=floor, dropouts=dropouts)
-    alpha = alpha if made is None else made.alpha
+    made = None
+    if items is not None:
+        made = TSS(items=items, p=p, alpha=alpha, gamma=gamma, floor=floor, dropouts=dropouts)
+        alpha = made.alpha  # rounded to a whole number of items
     more: dict[str, Any] = {
-        "s1_epsilon": sets.s1_epsilon(p, alpha, gamma),
-        "s1_epsilon_paper": sets.s1_epsilon_paper(gamma),
+        "s1_epsilon": sets.coordinator_epsilon(p, alpha, gamma),
+        "s1_epsilon_paper": sets.coordinator_epsilon_paper(gamma),
         **dict.fromkeys(("s1_delta", "s2_delta", "reader_delta")),
         "p": p,
         "alpha": alpha,
         "gamma": gamma,
         "floor": floor,
     }
+    # Without both there is no guarantee to compute, but the coordinator's view of the sets needs
+    # neither.
     if epsilon is None and delta is None:
         return Statement("tss", None, None, None, S1, releases=releases, more=more)
-    count, crowd = integer("releases", releases, least=1), max(0, floor - integer("dropouts", dropouts))
+    count = check_integer("releases", releases, least=1)
+    crowd = max(0, floor - check_integer("dropouts", dropouts))
 
-    def at(each: float, relation: Relation = Relation.REPLACE_ONE) -> float:
-        """S1 knows most; without the number of items, S2's bound."""
+    def delta_at(one_epsilon: float, relation: Relation = Relation.REPLACE_ONE) -> float:
+        """Against the coordinator, who knows most; without the number of items, the bound for
+        the aggregator.
+        """
         if made is None:
-            return exact.sampling_delta(crowd, p, each, relation)
-        return made.guarantee(epsilon=each, adversary=S1, relation=relation).delta
+            return exact.sampling_delta(crowd, p, one_epsilon, relation)
+        return made.guarantee(epsilon=one_epsilon, adversary=S1, relation=relation).delta
 
-    each, value = _solved(at, epsilon and epsilon / count, delta and delta / count)
+    one, value = _solve(delta_at, epsilon and epsilon / count, delta and delta / count)
 
-    def all_of(one: float) -> float:
-        return min(1.0, count * one)
+    def add_up(one_delta: float) -> float:
+        return min(1.0, count * one_delta)
 
     p_chi = alpha * gamma / (alpha * gamma + 1 - alpha)
-    more["s1_delta"] = None if made is None else all_of(value)
-    more["s2_delta"] = all_of(exact.sampling_delta(crowd, p, each))
-    more["reader_delta"] = all_of(exact.sampling_delta(crowd, p * p_chi, each))
-    alone = f"every item has at least {floor} other holders" + f" and {NOBODY_LEFT_OUT}" * (dropouts > 0)
-    who, condition = (S1, made.condition(S1)) if made else (_S2_BOUND, alone)
-    zero = all_of(at(each, Relation.ZERO_OUT))
-    return Statement("tss", count * each, all_of(value), zero, who, condition, count, more=more)
-
-
-_S2_BOUND = Adversary("S2, the aggregator, reading the result (for S1 give the number of items)")
+    more["s1_delta"] = None if made is None else add_up(value)
+    more["s2_delta"] = add_up(exact.sampling_delta(crowd, p, one))
+    # A reader sees counts of those who were sampled and whose set contains their own item.
+    more["reader_delta"] = add_up(exact.sampling_delta(crowd, p * p_chi, one))
+    if made is not None:
+        who = S1
+        condition = made.condition(S1)
+    else:
+        who = S2
+        everybody = NOBODY_LEFT_OUT if dropouts else None
+        condition = joint_condition((assume_floor(floor, dropouts=dropouts), everybody))
+    zero = add_up(delta_at(one, Relation.ZERO_OUT))
+    return Statement("tss", count * one, add_up(value), zero, who, condition, count, more=more)
 
 
 def gaussian_noise(
     sigma: float, *, epsilon: float | None = None, delta: float | None = None, releases: int = 1
 ) -> Statement:
-    """Continuous Gaussian noise with standard deviation `sigma` on every count (analytic, Balle & Wang 2018)."""
-    root = math.sqrt(integer("releases", releases, least=1))
-    eps, value = _solved(lambda each: gaussian.analytic_delta(sigma, each, root * math.sqrt(2)), epsilon, delta)
+    """Continuous Gaussian noise with standard deviation `sigma` (analytic, Balle & Wang 2018)."""
+    root = math.sqrt(check_integer("releases", releases, least=1))
+    eps, value = _solve(
+        lambda one: gaussian.analytic_delta(sigma, one, root * math.sqrt(2)), epsilon, delta
+    )
     zero = gaussian.analytic_delta(sigma, eps, root)
     printed = {"classical_sigma": _classical(eps, value)}
-    return Statement("gaussian", eps, value, zero, OUTSIDER, releases=releases, paper=printed, more={"sigma": sigma})
+    return Statement(
+        "gaussian",
+        eps,
+        value,
+        zero,
+        OUTSIDER,
+        releases=releases,
+        paper=printed,
+        more={"sigma": sigma},
+    )
 
 
 def _classical(epsilon: float, delta: float) -> float | None:
-    """The paper's standard deviation of a count for (epsilon, delta); proven for epsilon < 1 only."""
-    return math.sqrt(2) * gaussian.classical_sigma(epsilon, delta) if epsilon > 0 and 0 < delta < 1 else None
+    """The paper's standard deviation of a count, which is proven for epsilon < 1 only."""
+    if epsilon <= 0 or not 0 < delta < 1:
+        return None
+    return math.sqrt(2) * gaussian.classical_sigma(epsilon, delta)
 
 
 def dpdg(
-    users: int, epsilon: float, delta: float, *, releases: int = 1, insiders: int = 1, dropouts: int = 0
+    users: int,
+    epsilon: float,
+    delta: float,
+    *,
+    releases: int = 1,
+    insiders: int = 1,
+    dropouts: int = 0,
 ) -> Statement:
-    """What the discretized Gaussian made for (epsilon, delta) in each release guarantees; several: epsilon at delta."""
+    """The discretized Gaussian for (epsilon, delta) in each release.
+
+    For several releases epsilon is computed at delta.
+    """
     known: dict[str, Any] = {
         "items": 2,
         "users": users,
@@ -222,39 +301,67 @@ def dpdg(
         "insiders": insiders,
         "dropouts": dropouts,
     }
-    made, printed = DPDG(**known), DPDG(**known, share="printed")
-    if integer("releases", releases, least=1) > 1:
-        found = _composed(
-            exact.shift_pair(sum_law(made.user_steps, made.h), made.steps_per_count), releases, None, delta
+    made = DPDG(**known)
+    # The same with the share of noise per user that the paper prints.
+    printed = DPDG(**known, share="printed")
+    if check_integer("releases", releases, least=1) > 1:
+        found = _compose_pairs(
+            exact.shift_pair(sum_law(made.user_steps, made.h), made.steps_per_count),
+            releases,
+            None,
+            delta,
         )
     else:
         zero = made.guarantee(relation=Relation.ZERO_OUT)
         found = epsilon, made.guarantee().delta, zero.delta
-    beside = {"classical_sigma": _classical(epsilon, delta), "printed_share_delta": printed.guarantee().delta}
-    more = {"users": users, "insiders": insiders, "dropouts": dropouts, "sigma": made.planned, "q": made.modulus}
-    return Statement("dpdg", *found, made.default_adversary, releases=releases, paper=beside, more=more)
+    beside = {
+        "classical_sigma": _classical(epsilon, delta),
+        "printed_share_delta": printed.guarantee().delta,
+    }
+    more = {
+        "users": users,
+        "insiders": insiders,
+        "dropouts": dropouts,
+        "sigma": made.target_sigma,
+        "q": made.modulus,
+    }
+    return Statement(
+        "dpdg", *found, made.default_adversary, releases=releases, paper=beside, more=more
+    )
 
 
 LOCAL = {"grr": GRR, "oue": OUE, "duchi": Duchi, "pm": PM}
 
 
-def local(name: str, epsilon: float, *, items: int = 2, delta: float | None = None, releases: int = 1) -> Statement:
-    """A local mechanism's report; there is no zero-out, because whoever collects reports sees who sent one."""
+def local(
+    name: str, epsilon: float, *, items: int = 2, delta: float | None = None, releases: int = 1
+) -> Statement:
+    """A local mechanism; no zero-out, because the collector sees who sends a report."""
     about: dict[str, Any] = {"items": items} if name in ("grr", "oue") else {}
     made: LocalMechanism = LOCAL[name](epsilon=epsilon, **about)
-    count = integer("releases", releases, least=1)
+    count = check_integer("releases", releases, least=1)
     total = count * epsilon
-    if delta is not None:
-        total = made.guarantee(delta=delta).epsilon if count == 1 else made.composed(count, delta=delta)
-    value = made.guarantee(epsilon=total).delta if count == 1 else made.composed(count, epsilon=total)
-    return Statement(name, total, value, None, COLLECTOR, releases=count, more={"epsilon_each": epsilon, **about})
+    if count == 1:
+        if delta is not None:
+            total = made.guarantee(delta=delta).epsilon
+        value = made.guarantee(epsilon=total).delta
+    else:
+        if delta is not None:
+            total = made.compose_reports(count, delta=delta)
+        value = made.compose_reports(count, epsilon=total)
+    return Statement(
+        name, total, value, None, COLLECTOR, releases=count, more={"epsilon_each": epsilon, **about}
+    )
 
 
-def local_mean(name: str, epsilon: float, *, delta: float | None = None, releases: int = 1) -> Statement:
+def local_mean(
+    name: str, epsilon: float, *, delta: float | None = None, releases: int = 1
+) -> Statement:
     """The same where there are no items."""
     return local(name, epsilon, delta=delta, releases=releases)
 
 
+# Mechanisms about which the paper says something; all others state their own guarantee.
 MAKERS: Mapping[str, Callable[..., Statement]] = {
     "dpds": sampling,
     "dpcs": sampling,
@@ -264,55 +371,73 @@ MAKERS: Mapping[str, Callable[..., Statement]] = {
     "laplace": laplace,
     "gaussian": gaussian_noise,
     "dpdg": dpdg,
-    **{name: partial(local, name) for name in ("grr", "oue")},
-    **{name: partial(local_mean, name) for name in ("duchi", "pm")},
+    "grr": partial(local, "grr"),
+    "oue": partial(local, "oue"),
+    "duchi": partial(local_mean, "duchi"),
+    "pm": partial(local_mean, "pm"),
 }
-"""Mechanisms that the paper has something to say about; all others say everything of themselves."""
 
 
-USUAL = {"items": 2, "users": 1000}
-"""Of a mechanism that says everything of itself, where nothing else is given: neither matters for most."""
+# Defaults for mechanisms that state their own guarantee; neither matters for most of them.
+DEFAULTS = {"items": 2, "users": 1000}
 
 
-def registered(name: str, parameters: dict[str, Any]) -> Statement:
-    """A mechanism by what it says of itself: its fields are its parameters, else epsilon and delta are asked for.
+def state_own(name: str, parameters: dict[str, Any]) -> Statement:
+    """A mechanism that states its own guarantee; its fields are its parameters.
 
-    At its own promise where neither epsilon nor delta is given.
+    Epsilon or delta is a question about it, if they are not fields. Without either the guarantee is
+    that which the mechanism was built for.
     """
-    kind, releases = kind_named(name), integer("releases", parameters.get("releases", 1), least=1)
-    own = [each.name for each in fields(kind)]
-    strange = [each for each in parameters if each not in (*own, "epsilon", "delta", "releases")]
-    if strange:
-        raise ParameterError(f"{name} has no {', '.join(strange)}; it takes {', '.join(sorted(own))} and releases")
-    known = {key: value for key, value in {**USUAL, **parameters}.items() if key in own}
+    kind = kind_named(name)
+    releases = check_integer("releases", parameters.get("releases", 1), least=1)
+    own = [field.name for field in fields(kind)]
+    unknown = set(parameters).difference(own, ("epsilon", "delta", "releases"))
+    if unknown:
+        raise ParameterError(
+            f"{name} has no {', '.join(sorted(unknown))}; it takes {', '.join(sorted(own))} and "
+            "releases"
+        )
+    known = {key: value for key, value in {**DEFAULTS, **parameters}.items() if key in own}
     try:
         made = kind(**known)
+    # Python's own message names the parameter that is missing.
     except TypeError as problem:
         raise ParameterError(f"{name}: {str(problem).split('() ')[-1]}") from None
-    epsilon, delta = (None if key in own else parameters.get(key) for key in ("epsilon", "delta"))
+    # A field is a property of the mechanism; only what is not a field is a question about it.
+    epsilon = None if "epsilon" in own else parameters.get("epsilon")
+    delta = None if "delta" in own else parameters.get("delta")
     if (epsilon, delta) == (None, None):
-        epsilon = releases * made.stated()[0].epsilon
+        epsilon = releases * made.stated_guarantees()[0].epsilon
     if releases > 1:
-        said, zero = composed(*[made] * releases, epsilon=epsilon, delta=delta), None
+        said = compose_mechanisms(*[made] * releases, epsilon=epsilon, delta=delta)
+        zero = None
     else:
         said = made.guarantee(epsilon=epsilon, delta=delta)
         zero = made.guarantee(epsilon=said.epsilon, relation=Relation.ZERO_OUT).delta
-    more = {each: getattr(made, each) for each in own if each not in ("items", "epsilon", "delta")}
-    return Statement(name, said.epsilon, said.delta, zero, said.adversary, said.condition, releases, more=more)
+    shown = [field for field in own if field not in ("items", "epsilon", "delta")]
+    more = {field: getattr(made, field) for field in shown}
+    return Statement(
+        name, said.epsilon, said.delta, zero, said.adversary, said.condition, releases, more=more
+    )
 
 
 def privacy(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
-    `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`; give delta instead of epsilon to have epsilon computed. `floor`
-    is the k of the formula.
+    For example `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`. Give delta instead of epsilon to
+    have epsilon computed. `floor` is the k of the formula.
 
     mechanism: its name, in small letters
-    parameters: those that `faircount privacy --help` lists for it; the error says which one is missing. A mechanism
-        that the paper does not have, also one of your own (`register`), takes its own fields
+    parameters: those that `faircount privacy --help` lists for it; an error says which one is
+        missing. A mechanism that is not in the paper, or one of your own (`register`), takes its
+        own fields
+    returns: the guarantee, and the paper's values where it has a theorem
+
+    >>> round(fc.privacy("dpds", p=0.2, floor=30, epsilon=0.3).delta, 6)
+    0.000651
     """
     if mechanism not in MAKERS and mechanism in names():
-        return registered(mechanism, parameters)
+        return state_own(mechanism, parameters)
     _check(mechanism, parameters)
     return replace(MAKERS[mechanism](**parameters), mechanism=mechanism)
 
@@ -327,7 +452,11 @@ def _check(mechanism: str, parameters: Mapping[str, Any]) -> None:
         raise ParameterError(f"mechanism must be one of {', '.join((*names(), 'gaussian'))}")
     takes = {**signature(MAKERS[mechanism]).parameters}
     takes["releases"] = takes.pop("releases")  # goes with every mechanism, and is named last
-    lacking = [name for name, each in takes.items() if each.default is each.empty and name not in parameters]
+    lacking = [
+        name
+        for name, parameter in takes.items()
+        if parameter.default is parameter.empty and name not in parameters
+    ]
     strange = [name for name in parameters if name not in takes]
     if lacking or strange:
         need = f"needs {', '.join(lacking)}" if lacking else f"has no {', '.join(strange)}"

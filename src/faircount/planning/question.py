@@ -1,41 +1,56 @@
-"""What an analyst asks before a survey, as a value."""
+"""What an analyst asks before a survey."""
 
 from dataclasses import dataclass
 
 from faircount.core.errors import ParameterError
-from faircount.core.validation import fraction, integer, positive, real, share_of_users
+from faircount.core.validation import (
+    check_fraction,
+    check_integer,
+    check_positive,
+    check_real,
+    share_of_users,
+)
 from faircount.mechanisms.calibration import Requirements
 
+# Above this epsilon hardly anything is left of privacy.
 WEAK = 10.0
-"""Above this epsilon hardly anything is left of privacy."""
 
-
+# Above this delta chance alone exposes people: a mechanism that publishes all answers once in a
+# thousand times has such a delta.
 WEAK_DELTA = 0.001
-"""Above this delta chance alone exposes people: with it, all answers may be published once in a thousand times."""
 
 
 def cautions(epsilon: float, delta: float = 0.0) -> tuple[str, ...]:
-    """What to say about an epsilon or a delta so large that it protects next to nobody; nothing about others."""
-    said = []
+    """Warnings about an epsilon or a delta so large that it protects next to nobody."""
+    warnings = []
     if epsilon > WEAK:
-        words = "whoever reads the result may learn a user's answer with near certainty; 1 is a common choice"
-        said.append(f"an epsilon of {epsilon:g} protects next to nothing: {words}")
-    if delta > WEAK_DELTA:
-        words = (
-            "that is how likely the result may give a user's answer away, whatever epsilon is; 1e-6 is a common choice"
+        warnings.append(
+            f"an epsilon of {epsilon:g} protects next to nothing: whoever reads the result may "
+            "learn a user's answer with near certainty; 1 is a common choice"
         )
-        said.append(f"a delta of {delta:g} is large: {words}")
-    return tuple(said)
+    if delta > WEAK_DELTA:
+        warnings.append(
+            f"a delta of {delta:g} is large: it is the probability that the result may reveal a "
+            "user's answer, whatever epsilon is; 1e-6 is a common choice"
+        )
+    return tuple(warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """So many users, items and releases under one total budget, with what is known about the users.
+    """A survey under one total budget, with what is known about its users.
 
-    `floor` is public knowledge: so many OTHER holders every item has for sure. `dropout` and `colluding` are shares of
-    the users; at least one participant is always counted as an insider, because everybody reads the result. `loss` is
-    the probability that a user misses a visit. `users` are those expected to answer; `invited` is how many are asked,
-    where not all of them are expected to. `liars`: clients may send what they like.
+    users: number of users who are expected to respond
+    items: number of items to choose from
+    epsilon, delta: the budget of all releases together
+    floor: minimum number of OTHER people known to choose each item; public knowledge
+    releases: number of results about the same users
+    dropout, colluding: shares of the users; at least one participant always counts as an insider,
+        because everybody reads the result
+    target_error: wanted 95% half-width
+    loss: probability that a user misses a visit
+    invited: number of users who are asked, where not all of them are expected to respond
+    malicious_clients: whether clients may send anything
     """
 
     users: int
@@ -49,39 +64,47 @@ class Question:
     target_error: float | None = None
     loss: float | None = None
     invited: int | None = None
-    liars: bool = False
+    malicious_clients: bool = False
 
     def __post_init__(self) -> None:
-        integer("users", self.users, least=1)
-        integer("items", self.items, least=2)
-        positive("epsilon", self.epsilon)
-        fraction("delta", self.delta)
-        integer("floor", self.floor)
-        integer("releases", self.releases, least=1)
-        if self.loss is not None and not 0 <= real("loss", self.loss) < 1:
-            raise ParameterError("loss is the probability that a user misses a visit: give a number from 0 to below 1")
-        if self.target_error is not None:
-            fraction("target error", self.target_error)
-        if self.staying <= self.insiders:
+        check_integer("users", self.users, least=1)
+        check_integer("items", self.items, least=2)
+        check_positive("epsilon", self.epsilon)
+        check_fraction("delta", self.delta)
+        check_integer("floor", self.floor)
+        check_integer("releases", self.releases, least=1)
+        if self.loss is not None and not 0 <= check_real("loss", self.loss) < 1:
             raise ParameterError(
-                f"{self.users} user{'s are' if self.users > 1 else ' is'} too few: {self.lost} may drop out and "
-                f"{self.insiders} may collude (at least one participant always counts as an insider), so nobody is "
-                "left to hide among"
+                "loss is the probability that a user misses a visit: give a number from 0 to "
+                "below 1"
+            )
+        # Refused here and not when the mechanisms are compared, so that the message names the
+        # option.
+        if self.target_error is not None:
+            check_fraction("target error", self.target_error)
+        # Noise hides a user among the others who stay and do not collude. There must be one.
+        if self.staying <= self.insiders:
+            users = "1 user is too few" if self.users == 1 else f"{self.users} users are too few"
+            raise ParameterError(
+                f"{users}: {self.lost} may drop out and {self.insiders} may collude (at least one "
+                "participant always counts as an insider), so nobody is left to hide among"
             )
 
     @property
     def users_in_words(self) -> str:
-        """How many users answer, and of how many invited ones where these are more."""
-        return f"{self.users:,} users" + (f" who answer, of {self.invited:,} invited" if self.invited else "")
+        """How many users answer and, where not all are expected to, how many are invited."""
+        if self.invited:
+            return f"{self.users:,} users who answer, of {self.invited:,} invited"
+        return f"{self.users:,} users"
 
     @property
     def insiders(self) -> int:
-        """t: colluding participants to be safe against, at least one."""
+        """t: colluding participants that the survey must be safe against, at least one."""
         return max(1, share_of_users("colluding", self.colluding, self.users))
 
     @property
     def lost(self) -> int:
-        """d: users who may vanish before the sum is opened."""
+        """d: users who may drop out before the sum is opened."""
         return share_of_users("dropout", self.dropout, self.users)
 
     @property
@@ -91,7 +114,14 @@ class Question:
 
     @property
     def requirements(self) -> Requirements:
-        """What a mechanism must be made for."""
+        """What a mechanism must be calibrated for."""
         return Requirements(
-            self.users, self.items, self.epsilon, self.delta, self.floor, self.releases, self.insiders, self.lost
+            self.users,
+            self.items,
+            self.epsilon,
+            self.delta,
+            self.floor,
+            self.releases,
+            self.insiders,
+            self.lost,
         )

@@ -1,8 +1,9 @@
-"""What parameters guarantee, as a value."""
+"""What given parameters guarantee."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from faircount.accounting.conditions import Condition, in_english
 from faircount.accounting.guarantee import Adversary, Relation
 from faircount.core.plain import JSON_VERSION
 from faircount.planning.question import cautions
@@ -10,7 +11,9 @@ from faircount.planning.question import cautions
 
 @dataclass(frozen=True)
 class Statement:
-    """What parameters guarantee, between data sets that differ in one user's answer unless said otherwise.
+    """What given parameters guarantee.
+
+    Neighbouring data sets differ in one user's answer unless stated otherwise.
 
     mechanism: its name
     epsilon, delta: the guarantee; None where it cannot be stated
@@ -27,7 +30,7 @@ class Statement:
     delta: float | None
     delta_zero_out: float | None
     adversary: Adversary
-    condition: str | None = None
+    condition: Condition | None = None
     releases: int = 1
     paper: dict[str, float | None] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
@@ -38,6 +41,7 @@ class Statement:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about so large an epsilon or delta."""
+        # Unknown values are not large.
         return cautions(self.epsilon or 0.0, self.delta or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,7 +54,7 @@ class Statement:
             "delta_zero_out": self.delta_zero_out,
             "relation": str(Relation.REPLACE_ONE),
             "adversary": str(self.adversary),
-            "condition": self.condition,
+            "condition": in_english(self.condition),
             "releases": self.releases,
             "paper": self.paper,
             "notes": list(self.notes),

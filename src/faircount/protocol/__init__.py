@@ -1,29 +1,25 @@
-"""The protocol without input or output: what a service, a client or another implementation builds on.
+"""The protocol without input or output: what a service, a client or another implementation builds
+on.
 
-    S1     Coordinator.begin -> coordinate(state, message), end_phase(state), resume(state)  -> state, messages to send
-    S2     Aggregator        -> aggregate_with(ledger, state, message)         -> ledger, (state, messages to send)
-    user   topology.client   -> begin(...), ask(device), hear(device, asked, answer)          -> the device's next state
-    bytes  encode(message), decode(data); of a stranger: decode_upload, decode_answer, decode_signed in `roles.limits`
-    store  encode_state(state), decode_state(Coordinator, data); or encode_head, rows_of -> decode_head, add_row
+    coordinator  Coordinator.begin -> coordinate(state, message, reader), end_phase(state, reader=)
+                 -> Step: the new state, rows to write, messages to send
+    aggregator   aggregate_with(ledger, state, message, reader) -> ledger, Step
+    client       topology.client -> begin(...), ask(device), hear(device, asked, answer)
+    bytes        encode(message), decode(data); from a stranger: decode_upload, decode_answer,
+                 decode_signed in `roles.limits`
+    storage      encode_state(state), decode_state(Coordinator, data); encode_row, decode_row
 
-Write the state before sending what came with it; send the same again after a crash. `play` is the whole protocol in
+A reader finds rows that were written before (`MemoryRows`, or one of a database). Write a step
+before sending its messages; send the same again after a crash. `play` is the whole protocol in
 memory, one loop for every topology.
 """
 
 from faircount.protocol.roles.aggregator import Aggregator, aggregate, aggregate_with
-from faircount.protocol.roles.client import Client, Device, goes_on
-from faircount.protocol.roles.coordinate import coordinate
-from faircount.protocol.roles.coordinator import Coordinator, end_phase, resume
-from faircount.protocol.roles.stored import (
-    Row,
-    add_row,
-    decode_head,
-    decode_state,
-    encode_head,
-    encode_state,
-    rows_of,
-)
-from faircount.protocol.survey.budget import Ledger, swapped
+from faircount.protocol.roles.client import Client, ClientState, has_progressed
+from faircount.protocol.roles.coordinator import Coordinator, coordinate, end_phase, resume
+from faircount.protocol.roles.rows import MemoryRows, RowReader, RowWrite, Step
+from faircount.protocol.roles.stored import Row, decode_row, decode_state, encode_row, encode_state
+from faircount.protocol.survey.budget import Ledger, compare_and_swap
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
 from faircount.protocol.survey.topology import Topology, known_topologies, topology_named
@@ -38,31 +34,33 @@ __all__ = [
     "TWO_STAGE",
     "Aggregator",
     "Client",
+    "ClientState",
     "Coordinator",
-    "Device",
     "Invitation",
     "Keys",
     "Ledger",
+    "MemoryRows",
     "Message",
     "Row",
+    "RowReader",
+    "RowWrite",
+    "Step",
     "SurveyParameters",
     "Topology",
-    "add_row",
     "aggregate",
     "aggregate_with",
+    "compare_and_swap",
     "coordinate",
     "decode",
-    "decode_head",
+    "decode_row",
     "decode_state",
     "encode",
-    "encode_head",
+    "encode_row",
     "encode_state",
     "end_phase",
-    "goes_on",
+    "has_progressed",
     "known_topologies",
     "propose",
     "resume",
-    "rows_of",
-    "swapped",
     "topology_named",
 ]

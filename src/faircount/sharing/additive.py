@@ -1,7 +1,8 @@
-"""Additive secret sharing over F_q: all shares together are the secret, all but one are uniform noise.
+"""Additive secret sharing over F_q: all shares add up to the secret, all but one are uniform noise.
 
-The first m-1 shares are independent and uniform, the last is the secret minus their sum (the paper's definition of an
-additive scheme with m parties). Sums of shares are shares of the sum, which is all that aggregation needs.
+The first m-1 shares are independent and uniform, the last one is the secret minus their sum (the
+paper's additive scheme with m parties). Sums of shares are shares of the sum, which is all that
+aggregation needs.
 """
 
 import math
@@ -13,27 +14,40 @@ from numpy.typing import ArrayLike
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
-from faircount.core.validation import integer
-from faircount.sharing.field import UniformDraws, add, check, fold, subtract, sum_rows, uniform
+from faircount.core.validation import check_integer
+from faircount.sharing.field import (
+    UniformDraws,
+    add,
+    check_residues,
+    subtract,
+    sum_middle_axis,
+    sum_rows,
+    uniform,
+)
 
-_TILE_BYTES = 1 << 20  # shares held at a time by `exchange`: they are added up while still in the cache
+# Bytes of shares that `exchange` draws at a time: they are added up while still in the cache.
+_TILE_BYTES = 1 << 20
 _TILE_USERS = 16
 
 
 def split(values: ArrayLike, parties: int, q: int, entropy: Entropy) -> Residues:
-    """Shares of `values`, row i for party i. With one party the only share is the secret itself."""
-    secret = check(values, q)
-    drawn = uniform(q, (integer("parties", parties, least=1) - 1, *secret.shape), entropy)
+    """Split `values` into shares, row i for party i.
+
+    With one party the only share is the secret itself.
+    """
+    secret = check_residues(values, q)
+    others = check_integer("parties", parties, least=1) - 1
+    drawn = uniform(q, (others, *secret.shape), entropy)
     last = subtract(secret, sum_rows(drawn, q), q)
     return np.concatenate([drawn, last[np.newaxis]])
 
 
 def combine(shares: ArrayLike, q: int) -> Residues:
-    """The secret: the sum of all parties' shares, row i from party i."""
-    shared = check(shares, q)
-    if shared.ndim == 0 or len(shared) == 0:
+    """Return the secret: the sum of all parties' shares, row i from party i."""
+    rows = check_residues(shares, q)
+    if rows.ndim == 0 or len(rows) == 0:
         raise ShareError("there are no shares to combine: give one row per party")
-    return sum_rows(shared, q)
+    return sum_rows(rows, q)
 
 
 def exchange(
@@ -43,45 +57,48 @@ def exchange(
     entropy: Entropy,
     progress: Callable[[int], None] | None = None,
 ) -> Residues:
-    """What each party sends on after every user shared its row of `responses` with all of them: the paper's tau_i.
+    """Share every user's response among all parties and return the sum that a party forwards.
 
-    Alg. 2, lines 8-10: (n, N) responses give (parties, N) sums. Every one of the n x parties x N shares is drawn, added
-    to its receiver's sum and forgotten, a tile of some users and parties at a time, so memory does not grow with
-    n x parties. `progress` is told how many users are done.
+    Lines 8-10 of Algorithm 2: (n, N) responses give (parties, N) sums, the paper's tau_i. Every one
+    of the n x parties x N shares is drawn, added to its receiver's sum and dropped, for a tile of
+    some users and parties at a time, so memory does not grow with n x parties. `progress` is called
+    with the number of users done.
     """
-    rows = check(responses, q)
+    rows = check_residues(responses, q)
     if rows.ndim != 2:
         raise ShareError("responses must be a matrix with one row per user")
-    others, items = integer("parties", parties, least=1) - 1, rows.shape[1]
+    others = check_integer("parties", parties, least=1) - 1
+    items = rows.shape[1]
     sums = np.zeros((others + 1, items), dtype=rows.dtype)
-    deep, wide = _tile(len(rows), others, items * rows.itemsize)
-    draws, tile = UniformDraws(q, entropy), np.empty(deep * wide * items, dtype=rows.dtype)
-    for users in _slices(len(rows), deep):
+    tile_users, tile_parties = _tile_shape(len(rows), others, items * rows.itemsize)
+    draws = UniformDraws(q, entropy)
+    memory = np.empty(tile_users * tile_parties * items, dtype=rows.dtype)
+    for users in _slices(len(rows), tile_users):
+        # What is left of these users' responses after the shares drawn so far; at the end it is
+        # the share of the last party.
         last = rows[users]
-        for some in _slices(others, wide):
-            shape = len(last), some.stop - some.start, items
-            flat = tile[: math.prod(shape)]
+        for receivers in _slices(others, tile_parties):
+            shape = (len(last), receivers.stop - receivers.start, items)
+            flat = memory[: math.prod(shape)]
             draws.fill(flat)
             drawn = flat.reshape(shape)
-            sums[some] = add(sums[some], _received(drawn, q), q)
-            last = subtract(last, fold(drawn, q), q)
+            # Added up over the users, with parties and items as one long axis.
+            stacked = drawn.reshape(1, len(last), math.prod(shape[1:]))
+            received = sum_middle_axis(stacked, q).reshape(shape[1:])
+            sums[receivers] = add(sums[receivers], received, q)
+            last = subtract(last, sum_middle_axis(drawn, q), q)
         sums[-1] = add(sums[-1], sum_rows(last, q), q)
         if progress is not None:
             progress(users.stop)
     return sums
 
 
-def _received(drawn: Residues, q: int) -> Residues:
-    """Sums over the users of a tile (users, parties, items)."""
-    users, parties, items = drawn.shape
-    return fold(drawn.reshape(1, users, parties * items), q).reshape(parties, items)
-
-
-def _tile(users: int, others: int, vector_bytes: int) -> tuple[int, int]:
-    """Users and parties to treat at once: a few users, as many parties as fit, then more users if parties are few."""
+def _tile_shape(users: int, others: int, vector_bytes: int) -> tuple[int, int]:
+    """Return how many users and how many parties fit into one tile."""
     vectors = max(1, _TILE_BYTES // max(1, vector_bytes))
-    wide = max(1, min(others, vectors // _TILE_USERS))
-    return max(1, min(users, vectors // wide)), wide
+    # A few users with as many parties as fit; where parties are few, more users instead.
+    parties = max(1, min(others, vectors // _TILE_USERS))
+    return max(1, min(users, vectors // parties)), parties
 
 
 def _slices(total: int, step: int) -> Iterator[slice]:

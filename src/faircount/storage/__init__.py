@@ -1,7 +1,7 @@
 """Where the servers keep what they must not lose: one interface, on SQLite or on PostgreSQL.
 
-database   transactions on either; `connect(url)` opens one and refuses a schema that it does not know
-keys       keys of rows, outside the database: destroying one makes its rows unreadable, in backups too
+database   transactions on either; `connect(url)` opens one and refuses an unknown schema
+keys       keys of rows, outside the database: without its key a row is unreadable, in backups too
 anchor     the few values that no restore takes back
-states     a state of the protocol as one sealed head and its sealed rows
+states     a state of the protocol as one encrypted head and its encrypted rows
 """

@@ -1,7 +1,8 @@
-"""An anchor in a folder: one small file per name, changed under a lock, never part of a backup of the database.
+"""An anchor in a folder: one small file per value, changed under a file lock.
 
-Put the folder where a restore of the server does not reach: another disk, or another machine's. Several workers of one
-server share it.
+The anchor remembers how far a server has come, so that a server whose database was restored from a
+backup notices that it has signed something it no longer knows. It therefore must not be part of
+that backup: put the folder on another disk or another machine. All workers of one server share it.
 """
 
 from collections.abc import Iterator
@@ -11,54 +12,61 @@ from hashlib import sha256
 from pathlib import Path
 
 from faircount.core.errors import StorageError
-from faircount.core.files import not_written, private_folder, write_durably
-from faircount.protocol.roles.anchor import NOTHING, Anchor
+from faircount.core.files import make_private_folder, write_durably, write_error
+from faircount.protocol.roles.anchor import UNSET, Anchor
 
 
 @dataclass(frozen=True)
 class FolderAnchor(Anchor):
-    """Values in files.
+    """An anchor whose values are files.
 
-    path: the folder; made if it is not there
+    path: the folder, which is created if it does not exist
     """
 
     path: Path
 
     def __post_init__(self) -> None:
-        private_folder(self.path)
+        make_private_folder(self.path)
 
     def advance(self, name: bytes, before: bytes, after: bytes) -> bool:
-        """Compare and set; on the disk when this returns."""
-        with self._locked():
-            standing = self.standing(name)
-            if standing not in (before, after):
+        """Compare and set. The new value is on disk when this returns True."""
+        with self._lock():
+            current = self.current_value(name)
+            # After a crash the same step is made again: then the value is already `after`.
+            if current not in (before, after):
                 return False
-            if standing != after:
+            if current != after:
                 write_durably(self._file(name), after)
             return True
 
-    def standing(self, name: bytes) -> bytes:
-        """The value, or `NOTHING`."""
+    def current_value(self, name: bytes) -> bytes:
+        """Return the value of this name, or `UNSET` if there is none."""
         try:
-            found = self._file(name).read_bytes()
+            value = self._file(name).read_bytes()
         except FileNotFoundError:
-            return NOTHING
-        if len(found) != len(NOTHING):
-            raise StorageError("a value of the anchor is damaged: stop, and find out why")
-        return found
+            return UNSET
+        # A damaged value must not count as "no value": that would allow any rollback.
+        if len(value) != len(UNSET):
+            raise StorageError(
+                "a file of the anchor is damaged: stop the server and find out why before you go on"
+            )
+        return value
 
     def _file(self, name: bytes) -> Path:
+        # Names contain survey ids and populations; a hash is safe as a file name.
         return self.path / f"{sha256(name).hexdigest()}.value"
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         from fcntl import LOCK_EX, flock
 
-        lock = self.path / "lock"
+        # The lock has a file of its own: `write_durably` replaces the file of a value.
+        path = self.path / "lock"
         try:
-            held = lock.open("ab")
+            lock_file = path.open("ab")
         except OSError as problem:
-            raise not_written(lock, problem) from None
-        with held:
-            flock(held, LOCK_EX)
+            raise write_error(path, problem) from None
+        # The system releases the lock also if this process is killed.
+        with lock_file:
+            flock(lock_file, LOCK_EX)
             yield

@@ -1,7 +1,8 @@
 """Transactions on SQLite or PostgreSQL, behind one interface.
 
-Statements are written once, in the SQL that both understand, with ? for values; times are whole milliseconds. What a
-writing transaction has done is on the disk when its block ends, and nothing of it if the block or the end fails.
+Statements are written once, in the SQL that both databases understand, with ? for values. Times are
+whole milliseconds. When the block of a writing transaction ends, everything in it is on disk; if
+the block or its commit fails, nothing of it is.
 """
 
 from abc import ABC, abstractmethod
@@ -13,43 +14,46 @@ from faircount.core.errors import ParameterError
 
 
 class Record(Protocol):
-    """One line of an answer, by name of its column."""
+    """One row of a query result, whose values are read by column name."""
 
     def __getitem__(self, key: str) -> Any: ...
 
 
 class Transaction(ABC):
-    """What can be done inside one transaction."""
+    """The statements of one transaction."""
 
     for_update: str
-    """Added to a SELECT whose lines this transaction is going to change: others wait."""
+    """Appended to a SELECT whose rows this transaction will change: other transactions wait."""
     skip_locked: str
-    """Added instead where lines that another worker holds are to be passed over."""
+    """Appended instead to skip the rows that another transaction has locked."""
 
     @abstractmethod
-    async def all(self, statement: str, *values: Any) -> Sequence[Record]:
-        """All lines of an answer."""
+    async def fetch_all(self, statement: str, *values: Any) -> Sequence[Record]:
+        """Return all rows of a query, without locking them."""
 
     @abstractmethod
-    async def run(self, statement: str, *values: Any) -> int:
-        """Change something; how many lines were changed."""
+    async def execute(self, statement: str, *values: Any) -> int:
+        """Execute a change and return how many rows it affected."""
 
     @abstractmethod
-    async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        """The same change for many lines, at the latest when the block ends: what fails may only be known then."""
+    async def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute the same change for many rows.
 
-    async def one(self, statement: str, *values: Any) -> Record | None:
-        """The first line of an answer, if there is one."""
-        found = await self.all(statement, *values)
-        return found[0] if found else None
+        It may be executed as late as the end of the block, so an error may only appear there.
+        """
 
-    async def held(self, statement: str, *values: Any) -> Record | None:
-        """The same, and nobody else changes that line before this transaction ends."""
-        return await self.one(statement + self.for_update, *values)
+    async def fetch_one(self, statement: str, *values: Any) -> Record | None:
+        """Return the first row of a query, without locking it, or None."""
+        rows = await self.fetch_all(statement, *values)
+        return rows[0] if rows else None
 
-    async def free(self, statement: str, *values: Any) -> Sequence[Record]:
-        """All lines that no other worker holds; now this transaction holds them."""
-        return await self.all(statement + self.skip_locked, *values)
+    async def fetch_one_for_update(self, statement: str, *values: Any) -> Record | None:
+        """Return the first row and lock it until this transaction ends."""
+        return await self.fetch_one(statement + self.for_update, *values)
+
+    async def fetch_skipping_locked(self, statement: str, *values: Any) -> Sequence[Record]:
+        """Return and lock all rows that no other transaction has locked."""
+        return await self.fetch_all(statement + self.skip_locked, *values)
 
 
 class Database(ABC):
@@ -57,24 +61,27 @@ class Database(ABC):
 
     @abstractmethod
     def read(self) -> AbstractAsyncContextManager[Transaction]:
-        """A block that only reads."""
+        """Open a block that only reads."""
 
     @abstractmethod
     def write(self) -> AbstractAsyncContextManager[Transaction]:
-        """A block that is written as a whole at its end, or not at all."""
+        """Open a block that is committed as a whole when it ends, or not at all."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of it."""
+        """Close all connections."""
 
 
 def marks(values: Sequence[object]) -> str:
-    """The (?, ?, ...) of an IN with so many values."""
+    """Return the placeholders (?, ?, ...) for this many values."""
     return f"({', '.join('?' * len(values))})"
 
 
 async def connect(url: str, role: str) -> Database:
-    """Open the database of a role, with its schema made or brought up to date; an unknown one is refused untouched."""
+    """Open the database of a role and create or upgrade its schema.
+
+    A database with an unknown schema is refused before anything in it is changed.
+    """
     from faircount.storage.migrate import prepare
 
     await prepare(url, role)
@@ -86,4 +93,6 @@ async def connect(url: str, role: str) -> Database:
         from faircount.storage.postgresql import PostgresqlDatabase
 
         return await PostgresqlDatabase.connect(url)
-    raise ParameterError("a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME")
+    raise ParameterError(
+        "the address of a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+    )

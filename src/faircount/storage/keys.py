@@ -1,8 +1,10 @@
-"""Keys of rows, in a folder outside the database and its backups: what is destroyed here can be read nowhere.
+"""Encryption keys of database rows, in a folder outside the database and its backups.
 
-Every survey has a key for its live state and another one for what is left after its last word. Scrubbing a survey is:
-write what is left under the second key, commit, destroy the first. Whatever the database, its log or a backup still
-holds under the first is noise from then on, unless somebody copied the folder: do not back it up with the database.
+Every survey has one key for its state while it runs and another one for what remains after its
+final statement. To erase a survey's live data a server writes what remains under the second key,
+commits, and then destroys the first key. From then on nobody can read what the database, its
+write-ahead log or a backup still contains under the first key, unless somebody has copied this
+folder: do not back it up together with the database.
 """
 
 import os
@@ -14,83 +16,92 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import StorageError
-from faircount.core.files import private_folder, sync_folder, write_durably
+from faircount.core.files import make_private_folder, sync_folder, write_durably
 
 KEY = 32
 NONCE = 12
 
 
 class RowKey:
-    """Seals and opens values, each bound to its place."""
+    """Encrypts and decrypts values (AES-256-GCM), each bound to its place in the database."""
 
     __slots__ = ("_cipher",)
 
     def __init__(self, secret: bytes) -> None:
         self._cipher = AESGCM(secret)
 
-    def seal(self, place: bytes, value: bytes) -> bytes:
-        """The value as it is stored at this place."""
+    def encrypt(self, place: bytes, value: bytes) -> bytes:
+        """Encrypt a value for this place; the nonce comes first."""
+        # One key encrypts far fewer than 2^32 rows, so random 96-bit nonces do not collide.
         nonce = os.urandom(NONCE)
+        # The place is authenticated: whoever can write to the database cannot swap two rows.
         return nonce + self._cipher.encrypt(nonce, value, place)
 
-    def open(self, place: bytes, sealed: bytes) -> bytes:
-        """The value that was sealed for this place."""
+    def decrypt(self, place: bytes, encrypted: bytes) -> bytes:
+        """Decrypt the value that was encrypted for this place."""
         try:
-            return self._cipher.decrypt(sealed[:NONCE], memoryview(sealed)[NONCE:], place)  # no copy: it can be long
+            # A view instead of a slice: the value can be long, and is not copied.
+            return self._cipher.decrypt(encrypted[:NONCE], memoryview(encrypted)[NONCE:], place)
         except (InvalidTag, ValueError):
-            raise StorageError("a stored row was changed, or belongs to another key: restore a copy") from None
+            raise StorageError(
+                "a stored row was changed or belongs to another key: restore a backup"
+            ) from None
 
 
-def survey_key(survey: bytes, generation: int) -> str:
-    """The name of a survey's key: generation 0 while it is live, 1 after its last word."""
+def state_key_name(survey: bytes, generation: int) -> str:
+    """Name the key of a survey's state: generation 0 while it runs, 1 after its final statement."""
     return f"survey-{survey.hex()}-{generation}"
 
 
-def offer_key(offer: bytes) -> str:
-    """The name of the key under which an offer waits for its survey."""
-    return f"offer-{offer.hex()}"
+def wrapping_key_name(signing_key: bytes) -> str:
+    """Name the key that encrypts new survey keys, known by their public signing key, until use."""
+    return f"unused-{signing_key.hex()}"
 
 
 @dataclass(frozen=True)
 class KeyFolder:
-    """One file per key, readable by this server alone.
+    """One file per key, readable by this server's user only.
 
-    path: the folder; made if it is not there
+    path: the folder, which is created if it does not exist
     """
 
     path: Path
 
     def __post_init__(self) -> None:
-        private_folder(self.path)
+        make_private_folder(self.path)
 
     def create(self, name: str) -> RowKey:
-        """The key of this name, made and on the disk if there was none."""
+        """Return the key of this name; a new one is on disk before it is returned."""
         if not self.has(name):
             write_durably(self._file(name), SystemEntropy().bytes(KEY))
         return self.get(name)
 
     def get(self, name: str) -> RowKey:
-        """The key of this name, which must be there."""
+        """Return the key of this name, which must exist."""
         try:
             secret = self._file(name).read_bytes()
         except OSError:
-            raise StorageError(f"the key {name} is not in the folder of keys: its rows cannot be read") from None
+            raise StorageError(
+                f"the key {name} is not in the key folder: its rows cannot be read"
+            ) from None
         if len(secret) != KEY:
             raise StorageError(f"the key {name} is damaged: its rows cannot be read")
         return RowKey(secret)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a key."""
+        """Whether there is a key of this name."""
         return self._file(name).exists()
 
     def names(self) -> list[str]:
-        """All keys."""
-        return sorted(each.stem for each in self.path.glob("*.key"))
+        """Return the names of all keys."""
+        return sorted(file.stem for file in self.path.glob("*.key"))
 
     def destroy(self, name: str) -> None:
-        """Overwrite and delete a key, for good; one that is gone already is fine."""
+        """Overwrite and delete a key for good; a key that does not exist any more is fine."""
         file = self._file(name)
         try:
+            # Zeros reach the disk before the name disappears: a crash in between leaves a key that
+            # is useless, and `destroy_used_keys` deletes it at the next start.
             with file.open("r+b") as target:
                 target.write(bytes(KEY))
                 target.flush()

@@ -11,16 +11,16 @@ from faircount.core.errors import DiskFullError, StorageError
 from faircount.storage.database import Database, Record, Transaction
 
 CONNECTIONS = 8
-"""At most, per worker."""
+"""The largest number of connections per worker."""
 
-_TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 
 
 @lru_cache(maxsize=1024)
-def numbered(statement: str) -> str:
-    """The statement with $1, $2, ... for its question marks: no text in our statements has one."""
+def number_placeholders(statement: str) -> str:
+    """Replace the question marks by $1, $2, ...; no literal in our statements contains one."""
     first, *others = statement.split("?")
-    return first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))
+    return first + "".join(f"${number}{text}" for number, text in enumerate(others, 1))
 
 
 class PostgresqlTransaction(Transaction):
@@ -32,20 +32,23 @@ class PostgresqlTransaction(Transaction):
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    async def all(self, statement: str, *values: Any) -> Sequence[Record]:
-        """All lines of an answer."""
-        found: Sequence[Record] = await self._connection.fetch(numbered(statement), *values)
-        return found
+    async def fetch_all(self, statement: str, *values: Any) -> Sequence[Record]:
+        """Return all rows of a query."""
+        rows: Sequence[Record] = await self._connection.fetch(
+            number_placeholders(statement), *values
+        )
+        return rows
 
-    async def run(self, statement: str, *values: Any) -> int:
-        """Change something; how many lines were changed."""
-        said: str = await self._connection.execute(numbered(statement), *values)
-        count = said.rsplit(" ", 1)[-1]
+    async def execute(self, statement: str, *values: Any) -> int:
+        """Execute a change and return how many rows it affected."""
+        # PostgreSQL answers with a command tag such as "UPDATE 3" or "CREATE TABLE".
+        tag: str = await self._connection.execute(number_placeholders(statement), *values)
+        count = tag.rsplit(" ", 1)[-1]
         return int(count) if count.isdigit() else 0
 
-    async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        """The same change for many lines."""
-        await self._connection.executemany(numbered(statement), lines)
+    async def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute the same change for many rows."""
+        await self._connection.executemany(number_placeholders(statement), rows)
 
 
 class PostgresqlDatabase(Database):
@@ -58,31 +61,41 @@ class PostgresqlDatabase(Database):
     async def connect(cls, url: str) -> "PostgresqlDatabase":
         """Open the first connection."""
         try:
-            return cls(await asyncpg.create_pool(url, min_size=1, max_size=CONNECTIONS, command_timeout=60))
-        except _TROUBLE as problem:
-            raise StorageError(f"the database cannot be reached: {type(problem).__name__}") from problem
+            # A statement that waits a minute for a lock fails, and its request is repeated later.
+            pool = await asyncpg.create_pool(
+                url, min_size=1, max_size=CONNECTIONS, command_timeout=60
+            )
+        except _DATABASE_ERRORS as problem:
+            raise StorageError(
+                f"the database cannot be reached: {type(problem).__name__}"
+            ) from problem
+        return cls(pool)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
-        """A block that sees the database as it is at its first statement."""
-        async with self._block("repeatable_read") as found:
-            yield found
+        """Open a block that sees the database as it is at its first statement."""
+        async with self._transaction("repeatable_read") as transaction:
+            yield transaction
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:
-        """A block that holds the lines it has asked for with `for_update`."""
-        async with self._block("read_committed") as found:
-            yield found
+        """Open a block whose rows are protected by the locks it takes with `for_update`."""
+        # Not serializable: writers lock the rows they change, so no transaction must be repeated.
+        async with self._transaction("read_committed") as transaction:
+            yield transaction
 
     @asynccontextmanager
-    async def _block(self, isolation: str) -> AsyncIterator[Transaction]:
+    async def _transaction(self, isolation: str) -> AsyncIterator[Transaction]:
         try:
-            async with self._pool.acquire() as connection, connection.transaction(isolation=isolation):
+            async with (
+                self._pool.acquire() as connection,
+                connection.transaction(isolation=isolation),
+            ):
                 yield PostgresqlTransaction(connection)
-        except _TROUBLE as problem:
+        except _DATABASE_ERRORS as problem:
             kind = DiskFullError if isinstance(problem, asyncpg.DiskFullError) else StorageError
             raise kind(f"the database does not work now: {type(problem).__name__}") from problem
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._pool.close()

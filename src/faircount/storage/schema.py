@@ -1,7 +1,8 @@
-"""The tables of both servers. S1 and S2 have a database each, with the same tables; `meta` says whose it is.
+"""The tables of both servers.
 
-Columns called `sealed` are AES-256-GCM under a key of the folder of keys (`keys`), never in the database.
-`docs/data-model.md` tells a report's journey through them.
+The coordinator and the aggregator have a database each, with the same tables; `meta` says whose it
+is. Columns called `encrypted` contain AES-256-GCM ciphertexts under keys that are never in the
+database (`keys`). `docs/data-model.md` follows a report through the tables.
 """
 
 from sqlalchemy import BigInteger, Column, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text
@@ -24,76 +25,128 @@ def _text(name: str) -> "Column[str]":
 Table("meta", TABLES, _text("name"), _text("value"), PrimaryKeyConstraint("name"))
 
 Table(
-    "surveys", TABLES,
-    _bytes("id"), _bytes("params"), _bytes("owner"),  # the hash of the token that made it
-    _bytes("sealed", null=True),  # nonce of the state's head in `state_rows`; none before S1's owner opens the survey
-    _number("generation"),  # which key its rows are sealed under: 1 once the last word is said
-    _number("version"), _number("head_version"),  # changes of anything, and of the head alone
-    _text("state"), _number("attempt"), _number("users"),  # users who have sent their first message
-    _number("people"),  # invitations that the owner has told this server of
-    _number("opened_at", null=True), _number("due_at", null=True), _number("since"), _number("extended"),
+    "surveys",
+    TABLES,
+    _bytes("id"),
+    _bytes("params"),
+    # The hash of the owner's token.
+    _bytes("owner"),
+    # The nonce of the encrypted head in `state_rows`: whoever has this head in memory need not read
+    # it again. The coordinator has no head before the owner opens the survey.
+    _bytes("head_nonce", null=True),
+    # Which key the rows are encrypted under: 0 while the survey runs, 1 after its final statement.
+    _number("generation"),
+    # Counts changes of anything, and changes of the head alone.
+    _number("version"),
+    _number("head_version"),
+    _text("state"),
+    _number("attempt"),
+    # Participants who have sent their first message, and people the owner has invited.
+    _number("users"),
+    _number("people"),
+    _number("opened_at", null=True),
+    _number("due_at", null=True),
+    _number("since"),
+    _number("extended"),
     PrimaryKeyConstraint("id"),
-)  # fmt: skip
+)
 
 Table(
-    "state_rows", TABLES,
-    _bytes("survey"), _text("store"), _bytes("key"), _bytes("hash"), _bytes("sealed", null=True),
+    "state_rows",
+    TABLES,
+    _bytes("survey"),
+    _text("store"),
+    _bytes("key"),
+    _bytes("hash"),
+    _bytes("encrypted", null=True),
     PrimaryKeyConstraint("survey", "store", "key"),
-)  # fmt: skip
+)
 
+# The owner's list of people arrives in parts. The coordinator keeps them until it opens the survey.
 Table(
-    "parts", TABLES,  # of the owner's list of people; S1 keeps them until it opens the survey
-    _bytes("survey"), _number("part"), _bytes("hash"), _bytes("sealed", null=True),
+    "parts",
+    TABLES,
+    _bytes("survey"),
+    _number("part"),
+    _bytes("hash"),
+    _bytes("encrypted", null=True),
     PrimaryKeyConstraint("survey", "part"),
-)  # fmt: skip
+)
 
+# Keys made for a survey whose parameters do not exist yet.
 Table(
-    "offers", TABLES,  # keys made for a survey to come
-    _bytes("id"), _bytes("owner"), _bytes("sealed", null=True), _bytes("used_by", null=True),
+    "survey_keys",
+    TABLES,
+    _bytes("id"),
+    _bytes("owner"),
+    _bytes("encrypted", null=True),
+    _bytes("used_by", null=True),
     PrimaryKeyConstraint("id"),
-)  # fmt: skip
+)
 
 Table(
-    "tokens", TABLES,
-    _bytes("hash"), _text("scope"), _text("label"), _number("expires_at", null=True),
+    "tokens",
+    TABLES,
+    _bytes("hash"),
+    _text("scope"),
+    _number("expires_at", null=True),
     PrimaryKeyConstraint("hash"),
-)  # fmt: skip
+)
 
 Table(
-    "rejections", TABLES,
-    _bytes("survey"), _text("reason"), _number("count"),
+    "rejections",
+    TABLES,
+    _bytes("survey"),
+    _text("reason"),
+    _number("count"),
     PrimaryKeyConstraint("survey", "reason"),
-)  # fmt: skip
+)
 
+# Coordinator: surveys with messages for the aggregator.
 Table(
-    "outbox", TABLES,  # S1: surveys with something to say to S2
-    _bytes("survey"), _number("since"), _number("next_at"), _number("tries"), _number("lease_until"), _bytes("lease"),
+    "outbox",
+    TABLES,
+    _bytes("survey"),
+    _number("since"),
+    _number("next_at"),
+    _number("tries"),
+    _number("lease_until"),
+    _bytes("lease"),
     _text("problem"),
     PrimaryKeyConstraint("survey"),
-)  # fmt: skip
+)
 
+# Coordinator: the aggregator's signed reservations, which it needs after a restore. The survey is
+# part of the key: an aggregator that was rolled back may give the same number out again.
 Table(
-    "receipts", TABLES,  # S1: what S2 has signed about budgets, for the day on which S2 is restored
-    _text("population"), _number("number"), _bytes("survey"), _bytes("signed"),
+    "reservations",
+    TABLES,
+    _text("population"),
+    _number("number"),
+    _bytes("survey"),
+    _bytes("signed"),
     PrimaryKeyConstraint("population", "number", "survey"),
-)  # fmt: skip
+)
 
+# Aggregator: privacy budgets.
 Table(
-    "populations", TABLES,  # S2: budgets
-    _text("name"), _bytes("owner"), _bytes("ledger"),
+    "populations",
+    TABLES,
+    _text("name"),
+    _bytes("owner"),
+    _bytes("ledger"),
     PrimaryKeyConstraint("name"),
-)  # fmt: skip
+)
 
+# Aggregator: the message whose step is about to be anchored, repeated after a crash.
 Table(
-    "incoming", TABLES,  # S2: parts of long messages from S1
-    _bytes("survey"), _bytes("message"), _number("part"), _bytes("sealed"),
-    PrimaryKeyConstraint("survey", "message", "part"),
-)  # fmt: skip
-
-Table(
-    "begun", TABLES,  # S2: the message whose step is about to be anchored
-    _text("population"), _bytes("survey"), _bytes("sealed"),
+    "started_steps",
+    TABLES,
+    _text("population"),
+    _bytes("survey"),
+    _bytes("encrypted"),
     PrimaryKeyConstraint("population"),
-)  # fmt: skip
+)
 
+# Aggregator: nonces of the coordinator's requests, so that none of them is carried out twice.
 Table("nonces", TABLES, _bytes("nonce"), _number("expires_at"), PrimaryKeyConstraint("nonce"))

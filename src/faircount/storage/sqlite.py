@@ -1,4 +1,4 @@
-"""SQLite: one thread writes, another one reads; write-ahead log, every commit forced to the disk."""
+"""SQLite: one thread writes and another one reads; write-ahead log, every commit synced to disk."""
 
 import asyncio
 import sqlite3
@@ -16,68 +16,88 @@ Work = Callable[[sqlite3.Connection], object]
 BUSY_SECONDS = 30
 """How long a statement waits for another process that writes."""
 
-MOST_WAITING = 1000
-"""Lines to write that wait for the next statement; more are written at once, so that memory does not grow."""
+MAX_PENDING_ROWS = 1000
+"""Rows that may wait for the next statement; beyond that they are written, to bound memory."""
 
 
 class _Connection:
     """A connection and the one thread that uses it."""
 
     def __init__(self, path: str, name: str) -> None:
+        # A single thread also keeps the statements of a transaction in order.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"sqlite-{name}")
         self._path = path
-        self._open: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
     async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something with the connection in its thread."""
+        """Run a function with the connection, in its thread."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self._with, work)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._run_with_connection, work
+            )
         except sqlite3.Error as problem:
-            full = getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-            kind = DiskFullError if full else StorageError
-            raise kind(f"the database does not work now: {problem}; nothing was changed") from problem
+            is_full = getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            kind = DiskFullError if is_full else StorageError
+            raise kind(
+                f"the database does not work now: {problem}; nothing was changed"
+            ) from problem
 
-    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._open is None:
-            self._open, self._file = opened(self._path), _file_at(self._path)
-        return work(self._open)
+    def _run_with_connection(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._connection is None:
+            # Opened on first use, in the thread that uses it.
+            self._connection = open_connection(self._path)
+            self._file = _file_identity(self._path)
+        return work(self._connection)
 
     def commit(self, connection: sqlite3.Connection) -> None:
-        """Write the transaction; not into a file that was moved or deleted, where nobody would find it again."""
-        if _file_at(self._path) != self._file:
-            raise sqlite3.OperationalError("the file of the database was moved or replaced: put it back")
+        """Commit the transaction, unless the database file is no longer the one we opened."""
+        # SQLite keeps writing to a file that was moved or deleted, where nobody would find it.
+        if _file_identity(self._path) != self._file:
+            raise sqlite3.OperationalError(
+                "the file of the database was moved or replaced: put it back"
+            )
         connection.execute("COMMIT")
 
     async def close(self) -> None:
-        if self._open is not None:
+        if self._connection is not None:
             await self.call(sqlite3.Connection.close)
         self._thread.shutdown(wait=False)
 
 
-def _file_at(path: str) -> tuple[int, int] | None:
-    """Which file is under this name now."""
+def _file_identity(path: str) -> tuple[int, int] | None:
+    """Return device and inode of the file that has this name now, or None."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def opened(path: str) -> sqlite3.Connection:
-    """A connection as this package uses it: transactions are begun and ended by us."""
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def open_connection(path: str) -> sqlite3.Connection:
+    """Open a connection with our settings; transactions are begun and ended by statements."""
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
     connection.row_factory = sqlite3.Row
-    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+    for setting in (
+        "journal_mode = WAL",
+        # With NORMAL a power failure could undo a commit that was acknowledged already.
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        # Deleted rows are overwritten, although they are encrypted.
+        "secure_delete = ON",
+    ):
         connection.execute(f"PRAGMA {setting}")
     return connection
 
 
 class SqliteTransaction(Transaction):
-    """A transaction of one connection. The writer is alone, so that no line needs a lock.
+    """A transaction of one connection. There is a single writer, so rows need no locks.
 
-    Every call of the connection's thread costs more than most statements do. So the beginning, and changes whose
-    outcome nobody asks for, wait for the next statement, or for the end, and are done in one call with it.
+    Passing work to the connection's thread costs more than most statements do. So BEGIN, and
+    changes whose row count nobody asks for, wait for the next statement or for the commit and are
+    executed in one call with it.
     """
 
     for_update = ""
@@ -85,62 +105,71 @@ class SqliteTransaction(Transaction):
 
     def __init__(self, connection: _Connection, begin: str) -> None:
         self._connection = connection
-        self._waiting: list[Work] = [lambda open_: open_.execute(begin)]
-        self._lines = 0
+        self._pending: list[Work] = [lambda open_: open_.execute(begin)]
+        self._pending_rows = 0
 
-    async def all(self, statement: str, *values: Any) -> Sequence[Record]:
-        """All lines of an answer."""
+    async def fetch_all(self, statement: str, *values: Any) -> Sequence[Record]:
+        """Return all rows of a query."""
         return await self._call(lambda open_: open_.execute(statement, values).fetchall())
 
-    async def run(self, statement: str, *values: Any) -> int:
-        """Change something; how many lines were changed."""
+    async def execute(self, statement: str, *values: Any) -> int:
+        """Execute a change and return how many rows it affected."""
         return await self._call(lambda open_: open_.execute(statement, values).rowcount)
 
-    async def run_many(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        """The same change for many lines."""
-        self._waiting.append(lambda open_: open_.executemany(statement, lines))
-        self._lines += len(lines)
-        if self._lines > MOST_WAITING:
+    async def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Execute the same change for many rows, now or with the next statement."""
+        self._pending.append(lambda open_: open_.executemany(statement, rows))
+        self._pending_rows += len(rows)
+        if self._pending_rows > MAX_PENDING_ROWS:
             await self._call(lambda _: None)
 
     async def commit(self) -> None:
-        """The end of the block: all of it is on the disk."""
+        """Commit: everything in the block is on disk when this returns."""
         await self._call(self._connection.commit)
 
-    async def take_back(self) -> None:
-        """The end of a block that failed; nothing of it happens."""
-        self._waiting.clear()
-        await self._connection.call(_take_back)
+    async def rollback(self) -> None:
+        """Undo everything in the block."""
+        # What still waits was never executed and needs no rollback.
+        self._pending.clear()
+        await self._connection.call(_roll_back)
 
     async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        first, self._waiting, self._lines = self._waiting, [], 0
+        pending = self._pending
+        self._pending = []
+        self._pending_rows = 0
 
-        def together(open_: sqlite3.Connection) -> T:
-            for each in first:
-                each(open_)
+        def run_together(open_: sqlite3.Connection) -> T:
+            for pending_work in pending:
+                pending_work(open_)
             return work(open_)
 
-        return await self._connection.call(together)
+        return await self._connection.call(run_together)
 
 
 class SqliteDatabase(Database):
-    """A file."""
+    """A database file, with one connection for writing and one for reading."""
 
     def __init__(self, path: str) -> None:
-        self._writer, self._reader = _Connection(path, "writer"), _Connection(path, "reader")
-        self._writes, self._reads = asyncio.Lock(), asyncio.Lock()
+        # In WAL mode a reader with a connection of its own does not wait for the writer.
+        self._writer = _Connection(path, "writer")
+        self._reader = _Connection(path, "reader")
+        self._write_lock = asyncio.Lock()
+        self._read_lock = asyncio.Lock()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
-        """A block that sees the database as it is at its first statement."""
-        async with self._reads, _ended(SqliteTransaction(self._reader, "BEGIN")) as made:
-            yield made
+        """Open a block that sees the database as it is at its first statement."""
+        transaction = SqliteTransaction(self._reader, "BEGIN")
+        async with self._read_lock, _commit_or_roll_back(transaction):
+            yield transaction
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:
-        """A block with nobody else writing."""
-        async with self._writes, _ended(SqliteTransaction(self._writer, "BEGIN IMMEDIATE")) as made:
-            yield made
+        """Open a block in which nobody else writes."""
+        # IMMEDIATE takes the write lock at once: a later upgrade could fail in the middle.
+        transaction = SqliteTransaction(self._writer, "BEGIN IMMEDIATE")
+        async with self._write_lock, _commit_or_roll_back(transaction):
+            yield transaction
 
     async def close(self) -> None:
         """Close both connections."""
@@ -149,16 +178,17 @@ class SqliteDatabase(Database):
 
 
 @asynccontextmanager
-async def _ended(made: SqliteTransaction) -> AsyncIterator[SqliteTransaction]:
-    """Commit or take back: whatever happens, the next block finds no transaction open."""
+async def _commit_or_roll_back(transaction: SqliteTransaction) -> AsyncIterator[None]:
+    """End the transaction in any case, so that the next block finds none open."""
     try:
-        yield made
-        await made.commit()
+        yield
+        await transaction.commit()
     except BaseException:
-        await asyncio.shield(made.take_back())
+        # Shielded: the request may have been cancelled, and the rollback must still happen.
+        await asyncio.shield(transaction.rollback())
         raise
 
 
-def _take_back(connection: sqlite3.Connection) -> None:
+def _roll_back(connection: sqlite3.Connection) -> None:
     if connection.in_transaction:
         connection.execute("ROLLBACK")

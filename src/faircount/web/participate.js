@@ -1,64 +1,72 @@
-// For a company's own page: take part in a survey without the participant's page. Serve this folder yourself, so that you
-// decide which program your users run, and ask the operator of S1 to allow your page's origin.
+// For a company's own page: take part in a survey without the participant's page. Serve this folder
+// yourself, so that you decide which program your users run, and ask the operator of the
+// coordinator (S1) to allow your page's origin.
 //
 //   const part = await participate("https://count.example.org/", code);
-//   part.params.question, part.params.items, part.params.real.epsilon    checked against the code; say them to the person
-//   const answer = await part.prepare(position);                         answer.share and answer.blob can be shown
-//   await part.send(answer);                                             after the person confirmed: kept, then sent
-//   part.stage                                                           "waiting", "sent", "counted", ...
+//   part.params.question, part.params.items, part.params.real.epsilon
+//                                          verified against the code: show them to the participant
+//   const report = await part.prepare(position);
+//                                          you can show report.share and report.encryptedShare
+//   await part.send(report);               after the participant confirmed: stored, then sent
+//   part.stage                             "waiting", "sent", "counted", ...
 //   await part.visit(); await part.withdraw();
 //
-// What is refused is thrown as a `Refusal` with a `code`; S1 that cannot be reached as `Unreachable`: `visit` again later.
+// A survey or code that must not be used throws a `Refusal` with a `code`; a coordinator that does
+// not respond throws `Unreachable`: call `visit` again later.
 
 import { readCode } from "./client/code.js";
 import { systemRandom } from "./client/random.js";
-import { submission } from "./client/submission.js";
+import { createReport } from "./client/report.js";
 import { checkBrowser } from "./page/browser_check.js";
 import { Unreachable } from "./page/network.js";
-import { invitedParameters, keep, recordId, visit, withdraw } from "./page/participation.js";
+import {
+  invitedParameters, recordId, storeReport, visit, withdraw,
+} from "./page/participation.js";
 import { load } from "./page/store.js";
 
 export { Refusal } from "./client/refusal.js";
 export { Unreachable };
 
-/** A person's part in the survey to which a code invites; nothing is sent yet. */
+/** The participation to which a code invites; nothing is sent yet. */
 export async function participate(server, code) {
   await checkBrowser();
-  const read = await readCode(code);
-  const params = await invitedParameters(server, read);
-  return new Part(params, read.invitation, await load(recordId(read.survey, read.invitation.user)));
+  const { survey, invitation } = await readCode(code);
+  const params = await invitedParameters(server, { survey, invitation });
+  return new Participation(params, invitation, await load(recordId(survey, invitation.user)));
 }
 
-class Part {
+class Participation {
   constructor(params, invitation, record) {
     this.params = params;
     this.invitation = invitation;
     this.record = record;
   }
 
-  /** Where things stand; "new" before anything was answered on this device. */
+  /** The status of the participation; "new" before anything was answered on this device. */
   get stage() {
     return this.record?.stage ?? "new";
   }
 
-  /** Draw what would be sent for the item at this position. Nothing is kept or sent yet. */
+  /** Draw the report for the item at this position. Nothing is stored or sent yet. */
   prepare(position) {
-    return submission(this.params, this.invitation, position, systemRandom);
+    return createReport(this.params, this.invitation, position, systemRandom);
   }
 
-  /** Keep what was prepared, and send it. An answer that was given on this device before stands. */
-  async send(prepared) {
-    this.record = await keep(this.params, this.invitation, prepared);
+  /**
+   * Store a prepared report and send it. If this device has stored one before, that one is sent.
+   */
+  async send(report) {
+    this.record = await storeReport(this.params, this.invitation, report);
     return this.visit();
   }
 
-  /** Send what waits, and hear how things stand; the stage. */
+  /** Send what waits and ask for the outcome; returns the stage. */
   async visit() {
     this.record = await visit(this.record.id);
     return this.stage;
   }
 
-  /** Take the answer back, for good; the stage says whether it was in time. */
+  /** Withdraw the response for good; the stage tells whether it was in time. */
   async withdraw() {
     this.record = await withdraw(this.record.id);
     return this.stage;

@@ -20,19 +20,25 @@ from faircount.accounting.divergence import (
     log_binomial,
 )
 from faircount.core.errors import ParameterError, RefusedError
-from faircount.core.search import smallest_whole, smallest_within
+from faircount.core.search import smallest_integer, smallest_within
 
 
 def exact_log_pmf(n: int, p: float, x: int) -> mpmath.mpf:
     with mpmath.workdps(50):
         chance = mpmath.mpf(p)
-        return mpmath.log(mpmath.binomial(n, x)) + x * mpmath.log(chance) + (n - x) * mpmath.log(1 - chance)
+        return (
+            mpmath.log(mpmath.binomial(n, x))
+            + x * mpmath.log(chance)
+            + (n - x) * mpmath.log(1 - chance)
+        )
 
 
 def brute_force(pairs: list[LossPair], epsilon: float) -> mpmath.mpf:
     with mpmath.workdps(40):
         factor, total = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(0)
-        supports = [list(zip(pair.log_p.tolist(), pair.log_q.tolist(), strict=True)) for pair in pairs]
+        supports = [
+            list(zip(pair.log_p.tolist(), pair.log_q.tolist(), strict=True)) for pair in pairs
+        ]
         for outcome in itertools.product(*supports):
             p = mpmath.fprod(mpmath.exp(mpmath.mpf(log_p)) for log_p, _ in outcome)
             q = mpmath.fprod(mpmath.exp(mpmath.mpf(log_q)) for _, log_q in outcome)
@@ -77,7 +83,9 @@ def test_a_window_is_the_part_of_the_law_that_doubles_can_hold(n: int, p: float)
     assert np.all(outside < -744)
 
 
-weights = st.lists(st.sampled_from([0.0, 1e-12, 0.01, 0.3, 1.0, 2.5, 7.0]), min_size=4, max_size=4).filter(any)
+weights = st.lists(
+    st.sampled_from([0.0, 1e-12, 0.01, 0.3, 1.0, 2.5, 7.0]), min_size=4, max_size=4
+).filter(any)
 
 
 @given(weights, weights, weights, weights, st.floats(0, 4))
@@ -94,8 +102,12 @@ def test_hockey_stick_is_the_definition(
 
 
 def test_deep_tails_survive() -> None:
-    pair = LossPair(log_binomial(40, 1e-7), law([1.0] + [0.0] * 40))  # P(at least one) is all that is left
-    assert hockey_stick([pair], 0.0) == pytest.approx(-math.expm1(40 * math.log1p(-1e-7)), rel=1e-10)
+    pair = LossPair(
+        log_binomial(40, 1e-7), law([1.0] + [0.0] * 40)
+    )  # P(at least one) is all that is left
+    assert hockey_stick([pair], 0.0) == pytest.approx(
+        -math.expm1(40 * math.log1p(-1e-7)), rel=1e-10
+    )
     steep = LossPair(log_binomial(100, 1e-3), log_binomial(100, 1e-6))
     at = 6.5 * 40
     assert hockey_stick([steep], at) == pytest.approx(float(brute_force([steep], at)), rel=1e-9)
@@ -112,9 +124,9 @@ def test_what_is_too_small_for_a_double_is_not_called_zero() -> None:
 def test_swapping_compares_the_other_way_round() -> None:
     pair = LossPair(law([1, 0]), law([1, 1]))
     assert hockey_stick([pair], 0.5) == pytest.approx(1 - math.exp(0.5) / 2)
-    assert hockey_stick([pair.swapped()], 0.5) == pytest.approx(0.5)
-    assert pair.swapped().swapped() == pair
-    assert hash(pair.swapped().swapped()) == hash(pair)
+    assert hockey_stick([pair.swap()], 0.5) == pytest.approx(0.5)
+    assert pair.swap().swap() == pair
+    assert hash(pair.swap().swap()) == hash(pair)
 
 
 def test_a_pair_must_be_two_laws() -> None:
@@ -128,10 +140,10 @@ def test_a_pair_must_be_two_laws() -> None:
 
 
 def test_epsilon_for_finds_the_pure_value_and_rounds_up() -> None:
-    each = 0.7
-    response = LossPair(law([math.exp(each), 1]), law([1, math.exp(each)]))
+    epsilon = 0.7
+    response = LossPair(law([math.exp(epsilon), 1]), law([1, math.exp(epsilon)]))
     pure = epsilon_for(lambda eps: hockey_stick([response], eps), 0.0)
-    assert each <= pure <= each + 1e-10
+    assert epsilon <= pure <= epsilon + 1e-10
     assert epsilon_for(lambda eps: hockey_stick([response], eps), 0.9) == 0.0
 
 
@@ -168,16 +180,23 @@ def test_searches_end_on_the_safe_side() -> None:
     assert largest_within(lambda x: x, 7.5, top=30.0) == pytest.approx(7.5)
     with pytest.raises(RefusedError):
         largest_within(lambda p: 0.5 + p, 0.1)
-    assert smallest_within(lambda x: 1.0 if x < math.pi else 0.0, 0.5, 0.0, 10.0) == pytest.approx(math.pi)
-    assert smallest_whole(lambda k: k >= 37, 1000) == 37
-    assert smallest_whole(lambda _: True, 1000) == 0
-    assert smallest_whole(lambda k: k > 1000, 1000) is None
+    assert smallest_within(lambda x: 1.0 if x < math.pi else 0.0, 0.5, 0.0, 10.0) == pytest.approx(
+        math.pi
+    )
+    assert smallest_integer(lambda k: k >= 37, 1000) == 37
+    assert smallest_integer(lambda _: True, 1000) == 0
+    assert smallest_integer(lambda k: k > 1000, 1000) is None
 
 
 def test_the_search_survives_a_curve_that_is_flat_to_the_last_bit() -> None:
     above = math.nextafter(0.1, 1)
-    assert smallest_within(lambda x: above if x < 0.5 else 0.1, 0.1, 0.0, 1.0) == pytest.approx(0.5, abs=1e-9)
+    assert smallest_within(lambda x: above if x < 0.5 else 0.1, 0.1, 0.0, 1.0) == pytest.approx(
+        0.5, abs=1e-9
+    )
     for coins, delta in ((50, exact.decoys_delta(50, 50.0)), (10, exact.decoys_delta(10, 50.0))):
         assert (
-            exact.decoys_delta(coins, epsilon_for(lambda each, of=coins: exact.decoys_delta(of, each), delta)) <= delta
+            exact.decoys_delta(
+                coins, epsilon_for(lambda epsilon, of=coins: exact.decoys_delta(of, epsilon), delta)
+            )
+            <= delta
         )

@@ -20,7 +20,9 @@ from faircount.accounting.guarantee import (
 from faircount.core.errors import ParameterError, RefusedError
 
 REPLACE, ZERO = Relation.REPLACE_ONE, Relation.ZERO_OUT
-VECTORS = json.loads((Path(__file__).parents[3] / "test_vectors" / "exact_delta.json").read_text())["cases"]
+VECTORS = json.loads((Path(__file__).parents[3] / "test_vectors" / "exact_delta.json").read_text())[
+    "cases"
+]
 
 floors, chances, losses = st.integers(0, 400), st.floats(0.001, 0.999), st.floats(0, 3)
 
@@ -28,8 +30,12 @@ floors, chances, losses = st.integers(0, 400), st.floats(0.001, 0.999), st.float
 @pytest.mark.parametrize("case", [case for case in VECTORS if case["mechanism"] == "dpds"])
 def test_sampling_known_answers(case: dict[str, str]) -> None:
     floor, p, eps = int(case["floor"]), float(case["p"]), float(case["epsilon"])
-    assert exact.sampling_delta(floor, p, eps) == pytest.approx(float(case["delta_replace"]), rel=1e-9)
-    assert exact.sampling_delta(floor, p, eps, ZERO) == pytest.approx(float(case["delta_zero_out"]), rel=1e-9)
+    assert exact.sampling_delta(floor, p, eps) == pytest.approx(
+        float(case["delta_replace"]), rel=1e-9
+    )
+    assert exact.sampling_delta(floor, p, eps, ZERO) == pytest.approx(
+        float(case["delta_zero_out"]), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", [case for case in VECTORS if case["mechanism"] == "decoys"])
@@ -40,7 +46,9 @@ def test_decoys_known_answers(case: dict[str, str]) -> None:
 
 def binomial(n: int, p: float) -> list[mpmath.mpf]:
     chance = mpmath.mpf(p)
-    return [mpmath.binomial(n, x) * chance**x * (1 - chance) ** (n - x) for x in range(n + 1)] + [mpmath.mpf(0)]
+    return [mpmath.binomial(n, x) * chance**x * (1 - chance) ** (n - x) for x in range(n + 1)] + [
+        mpmath.mpf(0)
+    ]
 
 
 def defined(first: int, second: int, p: float, epsilon: float) -> mpmath.mpf:
@@ -57,7 +65,8 @@ def defined(first: int, second: int, p: float, epsilon: float) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize(
-    ("k", "p", "eps"), [(1, 0.3, 0.0), (3, 0.99, 2.0), (40, 0.05, 1.5), (60, 0.5, 3.0), (30, 1e-6, 1.0)]
+    ("k", "p", "eps"),
+    [(1, 0.3, 0.0), (3, 0.99, 2.0), (40, 0.05, 1.5), (60, 0.5, 3.0), (30, 1e-6, 1.0)],
 )
 def test_sampling_is_the_definition_down_to_the_deepest_tails(k: int, p: float, eps: float) -> None:
     truth = defined(k, k, p, eps)
@@ -71,8 +80,10 @@ def test_sampling_equals_the_general_divergence() -> None:
         with np.errstate(divide="ignore"):
             fewer = np.append(log_binomial(k, p), -np.inf)
         pair = LossPair(log_binomial(k + 1, p), fewer)
-        assert hockey_stick([pair, pair.swapped()], eps) == pytest.approx(exact.sampling_delta(k, p, eps), rel=1e-9)
-        both = max(hockey_stick([pair], eps), hockey_stick([pair.swapped()], eps))
+        assert hockey_stick([pair, pair.swap()], eps) == pytest.approx(
+            exact.sampling_delta(k, p, eps), rel=1e-9
+        )
+        both = max(hockey_stick([pair], eps), hockey_stick([pair.swap()], eps))
         assert both == pytest.approx(exact.sampling_delta(k, p, eps, ZERO), rel=1e-9)
 
 
@@ -116,7 +127,8 @@ def test_zero_out_is_never_more_than_replace_one(k: int, p: float, eps: float) -
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "p", "eps"), [(9, 2, 0.4, 0.5), (12, 5, 0.7, 0.2), (8, 1, 0.2, 1.0), (5, 2, 0.5, 0.3)]
+    ("n", "k", "p", "eps"),
+    [(9, 2, 0.4, 0.5), (12, 5, 0.7, 0.2), (8, 1, 0.2, 1.0), (5, 2, 0.5, 0.3)],
 )
 def test_two_items_are_enumerated(n: int, k: int, p: float, eps: float) -> None:
     truth = max(defined(a, n - 1 - a, p, eps) for a in range(k, n - k))
@@ -150,7 +162,9 @@ def test_calibrations_are_sound_and_tight(k: int, eps: float, delta: float) -> N
     assert floor <= k
     assert floor == 0 or exact.sampling_delta(floor - 1, p, eps) > delta
     for relation in Relation:
-        found = epsilon_for(lambda each, of=relation: exact.sampling_delta(k, p, each, of), delta)
+        found = epsilon_for(
+            lambda epsilon, of=relation: exact.sampling_delta(k, p, epsilon, of), delta
+        )
         assert found <= eps * (1 + 1e-9)
         assert exact.sampling_delta(k, p, found, relation) <= delta
 
@@ -159,7 +173,9 @@ def test_impossible_calibrations_are_refused_with_a_way_out() -> None:
     with pytest.raises(RefusedError, match="smaller p"):
         exact.sampling_floor(1.0, 1.0, 1e-5)
     with pytest.raises(RefusedError, match="larger delta"):
-        epsilon_for(lambda each: exact.sampling_delta(3, 0.5, each), 0.01)  # 0.5^4 of the time all holders are sampled
+        epsilon_for(
+            lambda epsilon: exact.sampling_delta(3, 0.5, epsilon), 0.01
+        )  # 0.5^4 of the time all holders are sampled
     with pytest.raises(ParameterError):
         exact.sampling_probability(10, 1.0, 0.0)
     with pytest.raises(ParameterError):
@@ -183,7 +199,9 @@ def test_every_number_of_decoys_up_to_the_needed_one_is_too_few() -> None:
     needed = exact.decoys_needed(1.0, 1e-5)
     assert all(exact.decoys_delta(coins, 1.0) > 1e-5 for coins in range(needed))
     assert exact.decoys_delta(needed, 1.0) <= 1e-5
-    assert epsilon_for(lambda each: exact.decoys_delta(needed, each), 1e-5) == pytest.approx(1, abs=2e-3)
+    assert epsilon_for(lambda epsilon: exact.decoys_delta(needed, epsilon), 1e-5) == pytest.approx(
+        1, abs=2e-3
+    )
     with pytest.raises(RefusedError):
         exact.decoys_needed(0.0, 1e-12)
 
@@ -203,16 +221,22 @@ def negative_binomial(a: float, r: float, size: int) -> np.ndarray:
     return (1 - a) ** r * np.concatenate(([1.0], np.cumprod(steps)))
 
 
-@pytest.mark.parametrize(("a", "r"), [(0.6, 1.0), (0.6, 0.3), (0.9, 0.01), (0.3, 2.5), (0.8, 7.0), (0.05, 0.5)])
+@pytest.mark.parametrize(
+    ("a", "r"), [(0.6, 1.0), (0.6, 0.3), (0.9, 0.01), (0.3, 2.5), (0.8, 7.0), (0.05, 0.5)]
+)
 def test_laplace_law_is_the_convolution(a: float, r: float) -> None:
     ours = np.exp(exact.laplace_log_pmf(a, r))
     size = ours.size // 2 + 60
     direct = np.convolve(negative_binomial(a, r, size), negative_binomial(a, r, size)[::-1])
     middle, half = direct.size // 2, ours.size // 2
-    np.testing.assert_allclose(ours, direct[middle - half : middle + half + 1], rtol=1e-11, atol=1e-90)
+    np.testing.assert_allclose(
+        ours, direct[middle - half : middle + half + 1], rtol=1e-11, atol=1e-90
+    )
 
 
-@pytest.mark.parametrize(("a", "r", "z"), [(0.6, 0.3, 0), (0.6, 0.3, 100), (0.95, 0.5, 1000), (0.99, 3.0, 4000)])
+@pytest.mark.parametrize(
+    ("a", "r", "z"), [(0.6, 0.3, 0), (0.6, 0.3, 100), (0.95, 0.5, 1000), (0.99, 3.0, 4000)]
+)
 def test_laplace_law_in_its_far_tail(a: float, r: float, z: int) -> None:
     with mpmath.workdps(50):
         ratio, shape = mpmath.mpf(a), mpmath.mpf(r)

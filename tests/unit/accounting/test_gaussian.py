@@ -17,15 +17,29 @@ from faircount.core.errors import ParameterError
 def true_delta(sigma: float, eps: float, sensitivity: float) -> mpmath.mpf:
     with mpmath.workdps(60):
         s, e, d = mpmath.mpf(sigma), mpmath.mpf(eps), mpmath.mpf(sensitivity)
-        return mpmath.ncdf(d / (2 * s) - e * s / d) - mpmath.exp(e) * mpmath.ncdf(-d / (2 * s) - e * s / d)
+        return mpmath.ncdf(d / (2 * s) - e * s / d) - mpmath.exp(e) * mpmath.ncdf(
+            -d / (2 * s) - e * s / d
+        )
 
 
 @pytest.mark.parametrize(
     ("sigma", "eps", "sensitivity"),
-    [(5, 1, math.sqrt(2)), (70, 0.5, 1), (1, 30, 1), (0.1, 3, 1), (1000, 1e-4, 2), (0.05, 600, 1.5), (2, 0, 1)],
+    [
+        (5, 1, math.sqrt(2)),
+        (70, 0.5, 1),
+        (1, 30, 1),
+        (0.1, 3, 1),
+        (1000, 1e-4, 2),
+        (0.05, 600, 1.5),
+        (2, 0, 1),
+    ],
 )
-def test_analytic_delta_is_right_in_every_regime(sigma: float, eps: float, sensitivity: float) -> None:
-    ratio = mpmath.mpf(gaussian.analytic_delta(sigma, eps, sensitivity)) / true_delta(sigma, eps, sensitivity)
+def test_analytic_delta_is_right_in_every_regime(
+    sigma: float, eps: float, sensitivity: float
+) -> None:
+    ratio = mpmath.mpf(gaussian.analytic_delta(sigma, eps, sensitivity)) / true_delta(
+        sigma, eps, sensitivity
+    )
     assert 1 <= float(ratio) < 1 + 1e-9
 
 
@@ -54,7 +68,7 @@ def test_parameters_are_checked() -> None:
 
 
 def exact_sum(pmf: np.ndarray, terms: int) -> list[mpmath.mpf]:
-    piece = [mpmath.mpf(float(each)) for each in pmf]
+    piece = [mpmath.mpf(float(probability)) for probability in pmf]
     law = [mpmath.mpf(1)]
     for _ in range(terms):
         after = [mpmath.mpf(0)] * (len(law) + len(piece) - 1)
@@ -66,7 +80,9 @@ def exact_sum(pmf: np.ndarray, terms: int) -> list[mpmath.mpf]:
 
 
 @pytest.mark.parametrize("terms", [1, 2, 7, 40])
-@pytest.mark.parametrize("half", [[1.0, 2.0, 0.5, 0.01], [0.99, 1e-3, 0.0, 1e-9], [0.1, 1.0, 3.0, 3.0]])
+@pytest.mark.parametrize(
+    "half", [[1.0, 2.0, 0.5, 0.01], [0.99, 1e-3, 0.0, 1e-9], [0.1, 1.0, 3.0, 3.0]]
+)
 def test_a_sum_is_the_convolution_to_its_last_tail(half: list[float], terms: int) -> None:
     pmf = np.array(half[:0:-1] + half)
     pmf /= pmf.sum()
@@ -111,7 +127,9 @@ mp.mp.dps = 50
 
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float) -> mp.mpf:
     ratio, eps = mp.mpf(sigma) / mp.mpf(sensitivity), mp.mpf(epsilon)
-    return mp.ncdf(-eps * ratio + 1 / (2 * ratio)) - mp.exp(eps) * mp.ncdf(-eps * ratio - 1 / (2 * ratio))
+    return mp.ncdf(-eps * ratio + 1 / (2 * ratio)) - mp.exp(eps) * mp.ncdf(
+        -eps * ratio - 1 / (2 * ratio)
+    )
 
 
 def test_analytic_gaussian_is_never_too_small() -> None:

@@ -9,23 +9,25 @@ import pytest
 
 import faircount as fc
 from faircount.accounting import exact, two_stage
-from faircount.accounting.composition import parallel, sum_epsilons
+from faircount.accounting.composition import compose_parallel, sum_epsilons
+from faircount.accounting.conditions import ENGLISH, AssumptionCode, assume_floor
 from faircount.accounting.guarantee import (
     COLLECTOR,
-    GENERATOR,
+    GENERATOR_ASSUMPTION,
     OUTSIDER,
     S1,
     S2,
-    SEEDED,
     Adversary,
+    AdversaryCode,
     Guarantee,
     Relation,
-    delta_in_words,
+    Void,
+    check_adversary,
+    format_delta,
+    format_rounded_up,
     insiders,
-    known,
-    rounded_up,
 )
-from faircount.cli.show import promise
+from faircount.cli.show import describe_guarantee
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError, RefusedError
 
@@ -46,50 +48,59 @@ ANSWERS = ["Aldmoor"] * 60 + ["Brackwater"] * 30 + ["Carrow"] * 10
     ],
 )
 def test_a_delta_is_rounded_up_and_has_no_digits_that_nobody_knows(delta: float, said: str) -> None:
-    assert delta_in_words(delta) == said
+    assert format_delta(delta) == said
 
 
 def test_a_delta_below_the_generators_own_assumption_states_it() -> None:
     tiny = replace(SOUND, delta=7.1e-34)
-    for words in (str(tiny), promise(tiny)):
+    for words in (str(tiny), describe_guarantee(tiny)):
         assert "below 1e-30" in words
         assert "e-34" not in words
-        assert f"supposing that {GENERATOR}" in words
-    for words in (str(SOUND), promise(SOUND)):
-        assert "supposing" not in words
-    assert tiny.to_dict()["supposes"] == SOUND.to_dict()["supposes"] == GENERATOR
+        assert f"assuming that {GENERATOR_ASSUMPTION}" in words
+    for words in (str(SOUND), describe_guarantee(SOUND)):
+        assert "assuming" not in words
+    assert tiny.to_dict()["supposes"] == SOUND.to_dict()["supposes"] == GENERATOR_ASSUMPTION
     assert tiny.to_dict()["delta"] == 7.1e-34
 
 
 def test_the_sentence_rounds_epsilon_and_delta_up() -> None:
-    words = promise(replace(SOUND, epsilon=1.00001, delta=1.201e-6))
+    words = describe_guarantee(replace(SOUND, epsilon=1.00001, delta=1.201e-6))
     assert "epsilon 1.001" in words
     assert "1.3e-06" in words
 
 
-@pytest.mark.parametrize("mechanism", [fc.Laplace(items=CITIES, epsilon=1.0), fc.GRR(items=CITIES, epsilon=1.0)])
-def test_the_guarantee_of_a_seeded_run_says_that_it_does_not_hold(mechanism: fc.Laplace | fc.GRR) -> None:
+@pytest.mark.parametrize(
+    "mechanism", [fc.Laplace(items=CITIES, epsilon=1.0), fc.GRR(items=CITIES, epsilon=1.0)]
+)
+def test_the_guarantee_of_a_seeded_run_says_that_it_does_not_hold(
+    mechanism: fc.Laplace | fc.GRR,
+) -> None:
     seeded, real = fc.run(ANSWERS, mechanism, entropy=SeededStream(1)), fc.run(ANSWERS, mechanism)
-    assert seeded.guarantee.void == SEEDED
+    assert seeded.guarantee.void is Void.SEEDED
     assert str(seeded.guarantee).startswith("does not hold, because the randomness was seeded")
-    assert promise(seeded.guarantee).startswith("does not hold, because the randomness was seeded")
-    assert all(each.void == SEEDED for each in seeded.guarantees)
+    assert describe_guarantee(seeded.guarantee).startswith(
+        "does not hold, because the randomness was seeded"
+    )
+    assert all(each.void is Void.SEEDED for each in seeded.guarantees)
     said = json.loads(json.dumps(seeded.to_dict()))["guarantee"]
-    assert (said["holds"], said["void"]) == (False, SEEDED)
+    assert (said["holds"], said["void"]) == (False, Void.SEEDED.sentence)
     assert real.guarantee.void is None
     assert real.guarantee.to_dict()["holds"] is True
-    assert seeded.guarantee == replace(real.guarantee, void=SEEDED)
+    assert seeded.guarantee == replace(real.guarantee, void=Void.SEEDED)
 
 
 def test_the_guarantee_of_a_seeded_mean_says_that_it_does_not_hold() -> None:
-    assert fc.run([0.5, -0.5, 0.1], fc.Duchi(epsilon=1.0), entropy=SeededStream(1)).guarantee.void == SEEDED
+    assert (
+        fc.run([0.5, -0.5, 0.1], fc.Duchi(epsilon=1.0), entropy=SeededStream(1)).guarantee.void
+        is Void.SEEDED
+    )
     assert fc.run([0.5, -0.5, 0.1], fc.Duchi(epsilon=1.0)).guarantee.void is None
 
 
-@pytest.mark.parametrize("combine", [parallel, sum_epsilons])
+@pytest.mark.parametrize("combine", [compose_parallel, sum_epsilons])
 def test_one_void_guarantee_leaves_none_of_all_together(combine) -> None:  # type: ignore[no-untyped-def]
     assert combine([SOUND, SOUND]).void is None
-    assert combine([SOUND, replace(SOUND, void=SEEDED)]).void == SEEDED
+    assert combine([SOUND, replace(SOUND, void=Void.SEEDED)]).void is Void.SEEDED
 
 
 def test_consistent_frequencies_say_that_they_are_biased() -> None:
@@ -104,7 +115,7 @@ def test_a_misspelt_relation_does_not_pass_for_the_weaker_one(relation: str) -> 
         lambda: exact.sampling_delta(20, 0.5, 0.5, relation),  # type: ignore[arg-type]
         lambda: exact.decoys_delta(20, 0.5, relation),  # type: ignore[arg-type]
         lambda: exact.laplace_delta(1.0, 0.9, 0.5, relation),  # type: ignore[arg-type]
-        lambda: two_stage.s1_delta(5, 2, 0.5, 2.0, 20, 0.5, relation),  # type: ignore[arg-type]
+        lambda: two_stage.coordinator_delta(5, 2, 0.5, 2.0, 20, 0.5, relation),  # type: ignore[arg-type]
         lambda: Guarantee(1.0, 0.1, relation, OUTSIDER),  # type: ignore[arg-type]
     ):
         with pytest.raises(ParameterError, match="relation"):
@@ -122,12 +133,43 @@ def test_adversaries_have_whole_numbers_of_insiders(count: object) -> None:
 
 def test_only_adversaries_whose_view_is_known_are_spoken_of() -> None:
     for each in (OUTSIDER, S1, S2, COLLECTOR, insiders(3)):
-        assert known(each) == each
-    for made_up in (Adversary("S1"), Adversary(S1.who, 2), Adversary("anybody")):
+        assert check_adversary(each) == each
+    for made_up in (Adversary(S1.code, 2), Adversary(AdversaryCode.GROUP_INSIDERS)):
         with pytest.raises(RefusedError, match="not known"):
-            known(made_up)
+            check_adversary(made_up)
     with pytest.raises(ParameterError):
-        known("S1")
+        check_adversary("S1")
+    with pytest.raises(ParameterError, match="one of reader, participants"):
+        Adversary("somebody")  # type: ignore[arg-type] # that is the point
+
+
+def test_a_condition_is_a_value_and_no_sentence() -> None:
+    with pytest.raises(ParameterError, match="must be a Condition"):
+        Guarantee(1.0, 0.1, Relation.REPLACE_ONE, OUTSIDER, "it rains")  # type: ignore[arg-type] # that is the point
+
+
+def test_codes_and_values_say_what_the_sentence_says() -> None:
+    floor = assume_floor(23, insiders=2, dropouts=5)
+    stated = Guarantee(1.0, 0.1, Relation.REPLACE_ONE, insiders(2), floor, Void.SEEDED)
+    values = {"floor": 23, "insiders": 2, "dropouts": 5, "left_out": 0}
+    condition = [{"code": "floor", "values": values}]
+    assert stated.codes == {
+        "against": "participants",
+        "insiders": 2,
+        "condition": condition,
+        "void": "seeded",
+    }
+    assert stated.to_dict()["condition"] == (
+        "every item has at least 23 holders besides the participant in question "
+        "(of whom 2 may collude and 5 may drop out)"
+    )
+    sound = SOUND.codes
+    assert (sound["against"], sound["condition"], sound["void"]) == ("reader", [], None)
+
+
+@pytest.mark.parametrize("code", AssumptionCode)
+def test_every_assumption_has_an_english_sentence(code) -> None:
+    assert ENGLISH[code]
 
 
 def test_what_is_printed_holds_as_well() -> None:
@@ -137,8 +179,8 @@ def test_what_is_printed_holds_as_well() -> None:
     draw = random.Random(2)  # noqa: S311 - repeatable on purpose
     for _ in range(200):
         value = draw.random() * 10 ** draw.uniform(-300, 2)
-        assert value <= float(rounded_up(value, 3)) <= value * 1.01
-    assert rounded_up(0.0, 3) == "0"
+        assert value <= float(format_rounded_up(value, 3)) <= value * 1.01
+    assert format_rounded_up(0.0, 3) == "0"
 
 
 def test_bad_guarantees_are_refused_as_parameters() -> None:

@@ -39,7 +39,10 @@ def test_theorem_2() -> None:
 
 def test_one_event_already_breaks_the_first_row() -> None:
     p = paper.theorem1_p(0.1)
-    least = {n: math.fsum(math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(5, n + 1)) for n in (23, 24)}
+    least = {
+        n: math.fsum(math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(5, n + 1))
+        for n in (23, 24)
+    }
     gap = least[24] - math.exp(0.1) * least[23]
     assert gap == pytest.approx(3.9e-3, abs=5e-5)
     stated = paper.theorem1_delta(1000, 30, 23, 0.1)
@@ -48,7 +51,9 @@ def test_one_event_already_breaks_the_first_row() -> None:
 
 
 @pytest.mark.parametrize(("N", "floor", "eps"), [(30, 23, 0.1), (5, 100, 0.5), (4, 9, 2.0)])
-def test_the_delta_of_theorem_1_satisfies_its_inequality_with_equality(N: int, floor: int, eps: float) -> None:
+def test_the_delta_of_theorem_1_satisfies_its_inequality_with_equality(
+    N: int, floor: int, eps: float
+) -> None:
     delta = paper.theorem1_delta(1000, N, floor, eps)
     assert delta is not None
     right = max((2 * math.pi / delta) ** (2 / (N + 1)), (1 / delta) ** (2 / N))
@@ -61,8 +66,12 @@ def test_the_delta_of_theorem_2_satisfies_its_inequality_with_equality() -> None
     delta = paper.theorem2_delta(n, N, floor, eps, z)
     assert delta is not None
     half = math.exp(-eps / 2)
-    right = max((2 * math.pi / delta) ** (2 / (N + 1)) / (1 + half) ** 2, (4 * math.pi / delta) ** (2 / N))
-    assert floor == pytest.approx(math.exp(z + eps) / (2 * math.pi * (1 - half) ** 2) * right, rel=1e-12)
+    right = max(
+        (2 * math.pi / delta) ** (2 / (N + 1)) / (1 + half) ** 2, (4 * math.pi / delta) ** (2 / N)
+    )
+    assert floor == pytest.approx(
+        math.exp(z + eps) / (2 * math.pi * (1 - half) ** 2) * right, rel=1e-12
+    )
 
 
 def test_the_largest_z() -> None:
@@ -73,7 +82,9 @@ def test_the_largest_z() -> None:
 
 
 def test_premises_that_cannot_be_met_give_no_bound() -> None:
-    assert paper.theorem1_delta(1000, 30, 34, 1.0) is None  # 30 items with 34 holders each need 1020 users
+    assert (
+        paper.theorem1_delta(1000, 30, 34, 1.0) is None
+    )  # 30 items with 34 holders each need 1020 users
     assert paper.theorem1_delta(1000, 30, 1, 0.1) is None  # no delta below 1
     assert paper.theorem1_delta(1000, 30, 0, 0.1) is None
     assert paper.theorem2_delta(1000, 5, 100, 1.0, -1.0) is None

@@ -6,36 +6,37 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faircount.accounting.composition import MEMBERSHIP
-from faircount.analysis.groups import GroupedHistogram, combined, levels_of
+from faircount.accounting.conditions import MEMBERSHIP, ROWS_ARE_PEOPLE
+from faircount.analysis.groups import GroupedHistogram, combine_groups, split_by_level
 from faircount.analysis.histogram import Histogram, histogram
-from faircount.analysis.prepare import ROWS_ARE_PEOPLE
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
 from faircount.estimation import weighting
 
 ITEMS = ["a", "b", "c", "d"]
-BLOCKS = range(
-    90
-)  # every ten rows have the same answers, so all groups are alike: chance makes no test see a difference
+# Every ten rows have the same answers, so all groups answer alike, and the test of homogeneity sees
+# no difference by chance.
+BLOCKS = range(90)
 TABLE = {
     "answer": ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"] * len(BLOCKS),
-    "level": [("0.5", "1", "1", "2", "2", "2")[block % 6] for block in BLOCKS for _ in range(10)],
-    "name": [("strict", "open", "open")[block % 3] for block in BLOCKS for _ in range(10)],
+    "level": np.repeat(["0.5", "1", "1", "2", "2", "2"] * (len(BLOCKS) // 6), 10).tolist(),
+    "name": np.repeat(["strict", "open", "open"] * (len(BLOCKS) // 3), 10).tolist(),
 }
 
 
 KNOWN: dict[str, Any] = {"domain": ITEMS, "public_groups": True}
 
 
-def made(table: Any = TABLE, groups: str = "level", **known: Any) -> GroupedHistogram:
-    result = histogram(table, "answer", **(KNOWN | {"groups": groups, "entropy": SeededStream(6)} | known))
+def run_groups(table: Any = TABLE, groups: str = "level", **known: Any) -> GroupedHistogram:
+    result = histogram(
+        table, "answer", **(KNOWN | {"groups": groups, "entropy": SeededStream(6)} | known)
+    )
     assert isinstance(result, GroupedHistogram)
     return result
 
 
 def test_levels_are_epsilons_smallest_first() -> None:
-    found = levels_of(["2", 0.5, "0.5", 1, " 2"], None)
+    found = split_by_level(["2", 0.5, "0.5", 1, " 2"], None)
     assert {name: (epsilon, rows.tolist()) for name, (epsilon, rows) in found.items()} == {
         "0.5": (0.5, [1, 2]),
         "1": (1.0, [3]),
@@ -44,8 +45,11 @@ def test_levels_are_epsilons_smallest_first() -> None:
 
 
 def test_levels_may_have_names() -> None:
-    found = levels_of(["open", "strict"], {"open": 2, "strict": 0.5, "unused": 1.0})
-    assert [(name, epsilon) for name, (epsilon, _) in found.items()] == [("strict", 0.5), ("open", 2.0)]
+    found = split_by_level(["open", "strict"], {"open": 2, "strict": 0.5, "unused": 1.0})
+    assert [(name, epsilon) for name, (epsilon, _) in found.items()] == [
+        ("strict", 0.5),
+        ("open", 2.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,33 +63,42 @@ def test_levels_may_have_names() -> None:
         (["a", "b"], {"a": 1.0, "b": 0.0}, ParameterError, "above 0"),
     ],
 )
-def test_bad_levels_are_refused(cells: list[str], epsilons: Any, error: type[Exception], words: str) -> None:
+def test_bad_levels_are_refused(
+    cells: list[str], epsilons: Any, error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words):
-        levels_of(cells, epsilons)
+        split_by_level(cells, epsilons)
 
 
 def test_each_group_has_its_own_epsilon_and_the_weakest_is_stated() -> None:
-    result = made()
-    assert [round(each.guarantee.epsilon, 9) for each in result.groups.values()] == [0.5, 1.0, 2.0]
+    result = run_groups()
+    assert [round(group.guarantee.epsilon, 9) for group in result.groups.values()] == [
+        0.5,
+        1.0,
+        2.0,
+    ]
     assert result.guarantee.epsilon == 2.0
-    assert result.guarantee.condition == f"{ROWS_ARE_PEOPLE} and {MEMBERSHIP} (column 'level')"
+    assert str(result.guarantee.condition) == f"{ROWS_ARE_PEOPLE} and {MEMBERSHIP} (column 'level')"
     assert result.included == 900
 
 
 def test_estimates_are_the_weighted_ones() -> None:
     for weights in ("total", "vwa", "uwa"):
-        result = made(weights=weights)
+        result = run_groups(weights=weights)
         assert result.weighting == weights
-        by_hand = sum(w * each.estimates for w, each in zip(result.weights, result.groups.values(), strict=True))
+        by_hand = sum(
+            w * group.estimates
+            for w, group in zip(result.weights, result.groups.values(), strict=True)
+        )
         np.testing.assert_allclose(result.estimates, by_hand)
         assert result.consistent.sum() == pytest.approx(1)
-    sizes = [each.included for each in result.groups.values()]
+    sizes = [group.included for group in result.groups.values()]
     np.testing.assert_allclose(result.weights, weighting.uwa(sizes))  # the last ones
 
 
 def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
     table = {"answer": ["a"] * 290 + ["b"] * 310, "level": ["1"] * 300 + ["2"] * 300}
-    result = made(table)
+    result = run_groups(table)
     assert result.test.rejected
     assert result.weighting == "uwa"
     assert result.weights.tolist() == [0.5, 0.5]
@@ -94,29 +107,29 @@ def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
 
 
 def test_json_is_that_of_a_result_with_groups_beside() -> None:
-    said = json.loads(json.dumps(made().to_dict()))
+    said = json.loads(json.dumps(run_groups().to_dict()))
     plain = histogram(TABLE, "answer", domain=ITEMS, epsilon=1.0)
     assert isinstance(plain, Histogram)
     assert set(plain.to_dict()) <= set(said)
     assert {"weighting", "homogeneity", "groups"} <= set(said)
-    assert sum(each["users"] for each in said["groups"]) == 900
+    assert sum(group["users"] for group in said["groups"]) == 900
 
 
 def test_named_levels_and_a_mechanism() -> None:
-    result = made(groups="name", epsilon={"strict": 0.5, "open": 2.0}, mechanism="decoys")
+    result = run_groups(groups="name", epsilon={"strict": 0.5, "open": 2.0}, mechanism="decoys")
     assert list(result.groups) == ["strict", "open"]
-    assert {each.mechanism.name for each in result.groups.values()} == {"decoys"}
+    assert {group.mechanism.name for group in result.groups.values()} == {"decoys"}
     assert result.to_dict()["mechanism"] == "decoys"
 
 
 def test_insiders_that_differ_between_groups_are_said_in_words() -> None:
-    adversary = made(colluding=0.02).guarantee.adversary
+    adversary = run_groups(colluding=0.02).guarantee.adversary
     assert "insiders of each group" in str(adversary)
 
 
 def test_an_interval_of_one_noisy_group_is_that_of_its_own_noise() -> None:
-    """Two groups of which one has nearly all the weight: the width is the noise law's, not the normal one."""
-    result = made()
+    """With all the weight on one group, the width is that of its noise and not of a normal one."""
+    result = run_groups()
     wide = GroupedHistogram(result.groups, np.array([1.0, 0.0, 0.0]), "uwa", result.test)
     group = next(iter(result.groups.values()))
     alone = group.mechanism.channel(group.included).noise
@@ -128,18 +141,19 @@ def test_an_interval_of_one_noisy_group_is_that_of_its_own_noise() -> None:
 
 
 def test_simultaneous_intervals_are_wider() -> None:
-    result = made()
-    one, all_of = result.interval(), result.interval(simultaneous=True)
-    assert np.all(all_of.width >= one.width)
-    assert "Bonferroni" in all_of.method
+    result = run_groups()
+    single = result.interval()
+    simultaneous = result.interval(simultaneous=True)
+    assert np.all(simultaneous.width >= single.width)
+    assert "Bonferroni" in simultaneous.method
 
 
 def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
-    result = made(mechanism="dpds", floor=20)
+    result = run_groups(mechanism="dpds", floor=20)
     assert result.to_dict()["mechanism"] == "dpds"
     assert np.all(result.interval().width > 0)
     assert result.guarantee.condition is not None
-    assert result.guarantee.condition.startswith("every item has at least 20 holders")
+    assert str(result.guarantee.condition).startswith("every item has at least 20 holders")
 
 
 @pytest.mark.parametrize(
@@ -153,29 +167,32 @@ def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
 )
 def test_wrong_use_is_refused(known: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        made(**known)
+        run_groups(**known)
 
 
 def test_a_group_of_one_is_refused() -> None:
     with pytest.raises(FaircountError, match=r"privacy level '1': 1 user is too few.*merge it"):
-        made({"answer": ["a", "b", "c"], "level": ["1", "2", "2"]}, anyway=True)
+        run_groups({"answer": ["a", "b", "c"], "level": ["1", "2", "2"]}, anyway=True)
 
 
 def test_putting_together_needs_no_table() -> None:
-    parts = made().groups
-    assert combined(parts, "vwa").notes[-1].startswith("No difference between the groups was found")
+    parts = run_groups().groups
+    note = combine_groups(parts, "vwa").notes[-1]
+    assert note.startswith("No difference between the groups was found")
 
 
 def test_what_speaks_against_a_group_is_noted_with_its_name() -> None:
-    result = made(groups="name", epsilon={"strict": 1.0, "open": 20.0}, mechanism="laplace")
-    assert result.notes[0].startswith("privacy level 'open': an epsilon of 20 protects next to nothing")
-    assert sum("protects next to nothing" in each for each in result.notes) == 1
+    result = run_groups(groups="name", epsilon={"strict": 1.0, "open": 20.0}, mechanism="laplace")
+    assert result.notes[0].startswith(
+        "privacy level 'open': an epsilon of 20 protects next to nothing"
+    )
+    assert sum("protects next to nothing" in note for note in result.notes) == 1
 
 
 def test_a_seeded_result_prints_as_a_simulation() -> None:
-    assert str(made()).startswith("SIMULATION, not a release")
-    assert made().to_dict()["simulation"] is True
-    release = made(entropy=None)
+    assert str(run_groups()).startswith("SIMULATION, not a release")
+    assert run_groups().to_dict()["simulation"] is True
+    release = run_groups(entropy=None)
     assert str(release).startswith("laplace: 900 users, 4 items")
     assert "simulation" not in release.to_dict()
 
@@ -184,25 +201,32 @@ def test_the_answers_are_no_groups() -> None:
     """Their sizes were printed, exactly, beside an epsilon of 1."""
     for column in ("answer", "copy"):
         with pytest.raises(RefusedError, match="published exactly"):
-            made({**TABLE, "copy": TABLE["answer"]}, groups=column, epsilon=dict.fromkeys(ITEMS, 1.0))
+            run_groups(
+                {**TABLE, "copy": TABLE["answer"]}, groups=column, epsilon=dict.fromkeys(ITEMS, 1.0)
+            )
 
 
 def test_a_column_that_determines_the_answer_is_refused() -> None:
     finer = [f"{answer}{i % 2}" for i, answer in enumerate(TABLE["answer"])]
     with pytest.raises(RefusedError, match="all users have the same answer"):
-        made({**TABLE, "finer": finer}, groups="finer", epsilon=dict.fromkeys(set(finer), 1.0))
+        run_groups(
+            {**TABLE, "finer": finer}, groups="finer", epsilon=dict.fromkeys(set(finer), 1.0)
+        )
 
 
 def test_groups_are_public_by_declaration_only() -> None:
     with pytest.raises(RefusedError, match="--public-groups"):
-        made(public_groups=False)
-    said = made(groups="name", epsilon={"strict": 1.0, "open": 2.0}).to_dict()
-    assert "it is public which group a user is in (column 'name')" in said["guarantee"]["condition"]
+        run_groups(public_groups=False)
+    said = run_groups(groups="name", epsilon={"strict": 1.0, "open": 2.0}).to_dict()
+    assert (
+        "it is public which group a participant is in (column 'name')"
+        in said["guarantee"]["condition"]
+    )
 
 
 def test_groups_whose_error_swamps_the_answers_run_only_when_told_to() -> None:
     few = {key: values[:12] for key, values in TABLE.items()}
     with pytest.raises(RefusedError, match=r"do not run this.*--anyway"):
-        made(few, groups="name", epsilon={"strict": 0.5, "open": 0.5})
-    result = made(few, groups="name", epsilon={"strict": 0.5, "open": 0.5}, anyway=True)
-    assert any(each.startswith("do not run this") for each in result.notes)
+        run_groups(few, groups="name", epsilon={"strict": 0.5, "open": 0.5})
+    result = run_groups(few, groups="name", epsilon={"strict": 0.5, "open": 0.5}, anyway=True)
+    assert any(note.startswith("do not run this") for note in result.notes)

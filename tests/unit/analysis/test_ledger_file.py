@@ -29,18 +29,22 @@ def file(tmp_path: Path) -> LedgerFile:
 
 
 def statuses(file: LedgerFile) -> list[Status]:
-    return [each.status for each in file.ledger("people").charges]
+    return [charge.status for charge in file.ledger("people").charges]
 
 
 def ask(file: LedgerFile, epsilon: float = 0.4, **known: Any) -> Any:
-    return histogram(TABLE, "answer", domain=ITEMS, epsilon=epsilon, ledger=file.path, **PEOPLE, **known)
+    return histogram(
+        TABLE, "answer", domain=ITEMS, epsilon=epsilon, ledger=file.path, **PEOPLE, **known
+    )
 
 
 def test_runs_spend_until_the_budget_is_spent(file: LedgerFile) -> None:
     """Forty runs of the same data averaged to the truth, each saying epsilon 1."""
     for _ in range(2):
         ask(file)
-    with pytest.raises(RefusedError, match=r"epsilon 0.4 and .* epsilon 0.8 and .* Nothing was drawn"):
+    with pytest.raises(
+        RefusedError, match=r"epsilon 0.4 and .* epsilon 0.8 and .* Nothing was drawn"
+    ):
         ask(file)
     ask(file, 0.2)
     assert statuses(file) == [Status.SPENT] * 3
@@ -51,14 +55,15 @@ def test_runs_spend_until_the_budget_is_spent(file: LedgerFile) -> None:
 def test_answers_and_means_are_charged_too(file: LedgerFile) -> None:
     fc.run(TABLE["answer"], fc.Laplace(items=ITEMS, epsilon=0.5), ledger=file.path, **PEOPLE)
     fc.run(np.zeros(400), fc.Duchi(epsilon=0.5), ledger=file.path, **PEOPLE)
-    assert [each.epsilon for each in file.ledger("people").charges] == [0.5, 0.5]
+    assert [charge.epsilon for charge in file.ledger("people").charges] == [0.5, 0.5]
     with pytest.raises(RefusedError, match="does not admit"):
         fc.run(np.zeros(400), fc.Duchi(epsilon=0.5), ledger=file.path, **PEOPLE)
 
 
 def test_groups_of_one_run_have_nobody_in_common(file: LedgerFile) -> None:
-    ask(file, {"x": 0.3, "y": 0.9}, groups="level", public_groups=True, user="who")  # type: ignore[arg-type] # levels
-    assert [each.epsilon for each in file.ledger("people").charges] == [0.9]
+    levels: Any = {"x": 0.3, "y": 0.9}
+    ask(file, levels, groups="level", public_groups=True, user="who")
+    assert [charge.epsilon for charge in file.ledger("people").charges] == [0.9]
 
 
 def test_what_is_refused_before_it_is_drawn_costs_nothing(file: LedgerFile) -> None:
@@ -68,11 +73,13 @@ def test_what_is_refused_before_it_is_drawn_costs_nothing(file: LedgerFile) -> N
     assert statuses(file) == []
 
 
-def test_what_fails_while_it_is_drawn_stays_charged(file: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
+def test_what_fails_while_it_is_drawn_stays_charged(
+    file: LedgerFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("faircount.analysis.histogram.run", broken)
+    monkeypatch.setattr("faircount.analysis.histogram.run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         ask(file)
     assert statuses(file) == [Status.RESERVED]
@@ -99,7 +106,7 @@ def test_a_budget_is_not_raised_and_populations_do_not_mix(file: LedgerFile) -> 
         file.create("people", 9.0, 1e-6)
     file.create("others", 2.0, 0.0)
     ask(file)
-    assert [each.population for each in file.ledgers()] == ["people", "others"]
+    assert [ledger.population for ledger in file.ledgers()] == ["people", "others"]
     assert not file.ledger("others").charges
 
 
@@ -112,7 +119,9 @@ def test_a_budget_is_not_raised_and_populations_do_not_mix(file: LedgerFile) -> 
         ({"ledger": "nowhere"}, "there is no ledger .*nowhere: create it with faircount budget"),
     ],
 )
-def test_a_budget_that_is_not_there_is_told(file: LedgerFile, known: dict[str, Any], words: str) -> None:
+def test_a_budget_that_is_not_there_is_told(
+    file: LedgerFile, known: dict[str, Any], words: str
+) -> None:
     named: dict[str, Any] = {"ledger": file.path, **PEOPLE} | known
     with pytest.raises(FaircountError, match=words):
         histogram(TABLE, "answer", domain=ITEMS, epsilon=0.1, **named)
@@ -128,20 +137,24 @@ def test_other_files_are_no_ledger(file: LedgerFile) -> None:
         assert file.path.read_bytes() == data
 
 
-@pytest.mark.parametrize("wrong", [("", 1.0, 0.0), ("a", 0.0, 0.0), ("a", 1.0, 1.0), ("a" * 201, 1.0, 0.0)])
+@pytest.mark.parametrize(
+    "wrong", [("", 1.0, 0.0), ("a", 0.0, 0.0), ("a", 1.0, 1.0), ("a" * 201, 1.0, 0.0)]
+)
 def test_a_budget_needs_a_name_and_a_total(tmp_path: Path, wrong: tuple[str, float, float]) -> None:
     with pytest.raises(ParameterError):
         LedgerFile(tmp_path / "a").create(*wrong)
     assert not (tmp_path / "a").exists()
 
 
-def full(*_: object) -> None:
+def fill_disk(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_leaves_the_ledger_as_it_was(file: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_ledger_as_it_was(
+    file: LedgerFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = file.path.read_bytes()
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", fill_disk)
     with pytest.raises(FaircountError, match="no space left on device; the ledger is as it was"):
         ask(file)
     assert file.path.read_bytes() == before
@@ -157,20 +170,22 @@ def test_a_result_is_not_lost_when_the_disk_fills_up_meanwhile(
 
     def fills(*known: Any, **more: Any) -> Any:
         found = draw(*known, **more)
-        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", fill_disk)
         return found
 
     monkeypatch.setattr(module, "run", fills)
-    with pytest.warns(UserWarning, match="shows this run as 'spent, no result', although here is one"):
+    with pytest.warns(
+        UserWarning, match="shows this run as 'spent, no result', although it has one"
+    ):
         assert ask(file).included == 400
     assert statuses(file) == [Status.RESERVED]
 
 
 def test_without_locks_nothing_is_run(file: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(*_: object) -> None:
+    def refuse_lock(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("fcntl.flock", locked)
+    monkeypatch.setattr("fcntl.flock", refuse_lock)
     with pytest.raises(RefusedError, match=r"cannot be locked \(no locks available\)"):
         ask(file)
     monkeypatch.setitem(sys.modules, "fcntl", None)

@@ -54,7 +54,7 @@ def test_a_cell_may_hold_a_line_break(tmp_path: Path) -> None:
         ("id,city\n", "no rows"),
         ("id,town\n1,a\n", "no column 'city'; it has 'id', 'town'"),
         ("city,city\na,b\n", "2 columns named 'city'"),
-        ("id,city\n1,a\n2\n", "line 3 .* has 1 fields, its header 2"),
+        ("id,city\n1,a\n2\n", "line 3 .* has 1 fields, but its header has 2"),
         ('id,city\n1,"a\n2,b\n', "not readable as CSV"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_long_list_of_columns_is_cut() -> None:
         pa.array(ROWS["city"]),
         pa.chunked_array([ROWS["city"][:1], ROWS["city"][1:]]),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda answers: type(answers).__name__,
 )
 def test_one_list_of_answers_is_a_table(answers: Any) -> None:
     assert columns(answers, [None]) == [ROWS["city"]]
@@ -163,7 +163,9 @@ def test_packed_files(tmp_path: Path) -> None:
 def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
     path = write(tmp_path, "city\nZürich\n", encoding=encoding)
     assert columns(path, ["city"], encoding) == [["Zürich"]]
-    with pytest.raises(AnswerError, match=r"not UTF-8 text: name its encoding, as in --encoding cp1252"):
+    with pytest.raises(
+        AnswerError, match=r"not UTF-8 text: name its encoding, as in --encoding cp1252"
+    ):
         columns(path, ["city"])
 
 

@@ -1,5 +1,7 @@
 """`run` gives the same kind of result however the shares travel."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,12 +14,13 @@ ITEMS = ["a", "b", "c"]
 
 ANSWERS = ["a"] * 9 + ["b"] * 5 + ["c"] * 2
 
-SILENT = fc.DPDS(items=ITEMS, p=1.0, epsilon=1.0, delta=1.0)  # everybody counts: the sum must be exact
+# With p = 1 everybody is sampled, so the sum must be exact.
+EVERYBODY = fc.DPDS(items=ITEMS, p=1.0, epsilon=1.0, delta=1.0)
 
 
 @pytest.mark.parametrize("topology", ["shares", "servers", "explicit", "masked"])
 def test_without_noise_every_form_opens_the_exact_sum(topology: str) -> None:
-    result = run(ANSWERS, SILENT, topology=topology, entropy=SeededStream(41))
+    result = run(ANSWERS, EVERYBODY, topology=topology, entropy=SeededStream(41))
     assert result.aggregate.tolist() == [9, 5, 2]
     assert result.included == 16
 
@@ -42,17 +45,21 @@ def test_the_default_is_the_protocol_for_small_crowds_and_shares_for_the_rest() 
 def test_what_does_not_fit_is_refused_in_words() -> None:
     assert set(TOPOLOGIES) == {"shares", "servers", "explicit", "masked", "two-stage"}
     with pytest.raises(ParameterError, match="topology must be one of"):
-        run(ANSWERS, SILENT, topology="ring")
+        run(ANSWERS, EVERYBODY, topology="ring")
     with pytest.raises(ParameterError, match="two-stage"):
-        run(ANSWERS, SILENT, topology="two-stage")
+        run(ANSWERS, EVERYBODY, topology="two-stage")
     with pytest.raises(ParameterError, match="grr makes no shares"):
         run(ANSWERS, fc.GRR(items=ITEMS, epsilon=1.0), topology="servers")
     with pytest.raises(ParameterError, match="give epsilon="):
         run(ANSWERS, fc.DPDS(items=ITEMS, p=0.5), topology="servers")
 
 
-@pytest.mark.parametrize("mechanism", [fc.GRR(items=3, epsilon=1.0), fc.DPCS(items=3, p=0.5), fc.Duchi(epsilon=1.0)])
-@pytest.mark.parametrize("asked", [{"topology": "nonsense"}, {"topology": "shares"}, {"parties": 2}])
+@pytest.mark.parametrize(
+    "mechanism", [fc.GRR(items=3, epsilon=1.0), fc.DPCS(items=3, p=0.5), fc.Duchi(epsilon=1.0)]
+)
+@pytest.mark.parametrize(
+    "asked", [{"topology": "nonsense"}, {"topology": "shares"}, {"parties": 2}]
+)
 def test_who_makes_no_shares_has_no_topology(mechanism, asked) -> None:
     answers = [0.1, 0.5] if isinstance(mechanism, fc.Duchi) else [0, 1, 2]
     with pytest.raises(ParameterError, match="makes no shares: leave topology and parties out"):
@@ -79,7 +86,9 @@ def test_a_topology_that_does_not_fit_names_those_that_do(mechanism, topology, f
 @pytest.mark.parametrize(("users", "insiders"), [(2, 1), (3, 2)])
 def test_explicit_says_how_many_users_it_needs(users, insiders) -> None:
     with pytest.raises(ParameterError, match=f"needs at least {insiders + 2} users"):
-        fc.run([0] * users, fc.Laplace(items=2, epsilon=1.0, insiders=insiders), topology="explicit")
+        fc.run(
+            [0] * users, fc.Laplace(items=2, epsilon=1.0, insiders=insiders), topology="explicit"
+        )
 
 
 @pytest.mark.parametrize("topology", ["shares", "servers", "explicit", "masked", "two-stage"])
@@ -90,10 +99,12 @@ def test_progress_ends_with_everybody_and_the_result_says_how_it_ran(topology) -
         if staged
         else fc.Laplace(items=3, epsilon=1.0)
     )
-    told: list[int] = []
-    result = fc.run([0, 1, 2] * 5, mechanism, topology=topology, entropy=SeededStream(1), progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 15
+    calls: list[int] = []
+    result = fc.run(
+        [0, 1, 2] * 5, mechanism, topology=topology, entropy=SeededStream(1), progress=calls.append
+    )
+    assert calls == sorted(calls)
+    assert calls[-1] == 15
     assert result.facts["topology"] == topology
     assert f"topology {topology}" in str(result)
     assert result.to_dict()["topology"] == topology
@@ -102,14 +113,18 @@ def test_progress_ends_with_everybody_and_the_result_says_how_it_ran(topology) -
     assert fc.run([0.5], fc.Duchi(epsilon=1.0), entropy=SeededStream(1)).simulation
 
 
-@pytest.mark.parametrize("answers", [["secret", "secret"], [[1, 2], [3]], [{}], [10**400], [1j]], ids=range(5))
+@pytest.mark.parametrize(
+    "answers", [["secret", "secret"], [[1, 2], [3]], [{}], [10**400], [1j]], ids=range(5)
+)
 def test_answers_to_a_mean_that_are_no_numbers(answers: object) -> None:
     with pytest.raises(AnswerError) as caught:
         fc.run(answers, fc.Duchi(epsilon=1.0))  # type: ignore[call-overload] # that is the point
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [7, "seed", np.random.default_rng(1)], ids=["number", "word", "generator"])
-def test_a_source_of_randomness_is_an_entropy(source: object) -> None:
+@pytest.mark.parametrize(
+    "source", [7, "seed", np.random.default_rng(1)], ids=["number", "word", "generator"]
+)
+def test_a_source_of_randomness_is_an_entropy(source: Any) -> None:
     with pytest.raises(ParameterError, match="entropy"):
-        fc.run([0, 1, 2], fc.GRR(items=3, epsilon=1.0), entropy=source)  # type: ignore[call-overload] # that is the point
+        fc.run([0, 1, 2], fc.GRR(items=3, epsilon=1.0), entropy=source)

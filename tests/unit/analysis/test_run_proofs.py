@@ -1,4 +1,4 @@
-"""`fc.run` with and without proofs: what travels how, what is refused, and what the result says it supposed."""
+"""`fc.run` with and without proofs: topologies, refusals, and what a result says it assumes."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 
 import faircount as fc
 from faircount.core.errors import ParameterError
-from faircount.estimation.validity import SUPPOSED
+from faircount.estimation.validity import ASSUMPTIONS
 
 ITEMS = ["tea", "milk", "water"]
 ANSWERS = ["tea"] * 30 + ["milk"] * 20 + ["water"] * 10
@@ -18,18 +18,20 @@ VERIFIED = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", VERIFIED, ids=lambda each: each.name)
-def test_with_proofs_the_result_says_how_much_liars_could_have_moved(mechanism: fc.ServerLaplace) -> None:
+@pytest.mark.parametrize("mechanism", VERIFIED, ids=lambda mechanism: mechanism.name)
+def test_with_proofs_the_result_says_how_much_liars_could_have_moved(
+    mechanism: fc.ServerLaplace,
+) -> None:
     result = fc.run(ANSWERS, mechanism, proofs=True, entropy=fc.SeededStream(1))
     assert result.topology == "servers"
-    assert result.supposed == SUPPOSED[True]
+    assert result.assumption == ASSUMPTIONS[True]
     assert result.validity is not None
     assert (result.validity.counted, result.validity.refused) == (60, 0)
-    assert f"supposed: {SUPPOSED[True]}" in str(result)
-    assert "any frequency by at most c/60" in str(result)
-    assert "Supposed: clients may lie" in result._repr_html_()
+    assert f"assumes: {ASSUMPTIONS[True]}" in str(result)
+    assert "a frequency by at most 1/60" in str(result)
+    assert "Assumes: clients may be malicious" in result._repr_html_()
     said = json.loads(json.dumps(result.to_dict()))
-    assert said["supposed"] == SUPPOSED[True]
+    assert said["supposed"] == ASSUMPTIONS[True]
     assert said["validity"]["frequency_per_liar"] == pytest.approx(1 / 60)
     found = result.interval(0.999999)
     truth = np.array([0.5, 1 / 3, 1 / 6])
@@ -38,21 +40,28 @@ def test_with_proofs_the_result_says_how_much_liars_could_have_moved(mechanism: 
 
 @pytest.mark.parametrize("topology", [None, "servers", "shares"])
 def test_without_proofs_the_result_says_that_clients_were_believed(topology: str | None) -> None:
-    result = fc.run(ANSWERS, fc.Laplace(items=ITEMS, epsilon=1.0), topology=topology, entropy=fc.SeededStream(1))
-    assert result.supposed == SUPPOSED[False] == result.to_dict()["supposed"]
-    assert "supposed: clients follow the protocol" in str(result)
+    result = fc.run(
+        ANSWERS, fc.Laplace(items=ITEMS, epsilon=1.0), topology=topology, entropy=fc.SeededStream(1)
+    )
+    assert result.assumption == ASSUMPTIONS[False] == result.to_dict()["supposed"]
+    assert "assumes: clients follow the protocol" in str(result)
 
 
 def test_a_mechanism_that_proves_is_tried_without_messages_unless_asked() -> None:
     tried = fc.run(ANSWERS, VERIFIED[0], entropy=fc.SeededStream(1))
     assert tried.topology == "shares"
-    assert tried.supposed == SUPPOSED[False]
-    assert fc.run(ANSWERS, VERIFIED[0], topology="servers", entropy=fc.SeededStream(1)).supposed == SUPPOSED[True]
+    assert tried.assumption == ASSUMPTIONS[False]
+    assert (
+        fc.run(ANSWERS, VERIFIED[0], topology="servers", entropy=fc.SeededStream(1)).assumption
+        == ASSUMPTIONS[True]
+    )
 
 
 def test_what_cannot_be_proven_is_refused() -> None:
     for unproven in (fc.Laplace(items=ITEMS, epsilon=1.0), fc.OUE(items=ITEMS, epsilon=1.0)):
-        with pytest.raises(ParameterError, match="choose ServerLaplace, ServerCoins or PlacedCoins"):
+        with pytest.raises(
+            ParameterError, match="choose ServerLaplace, ServerCoins or PlacedCoins"
+        ):
             fc.run(ANSWERS, unproven, proofs=True)
     with pytest.raises(ParameterError, match="only servers check proofs"):
         fc.run(ANSWERS, VERIFIED[0], topology="masked", proofs=True)
@@ -60,7 +69,7 @@ def test_what_cannot_be_proven_is_refused() -> None:
 
 def test_means_and_tables_say_it_too() -> None:
     mean = fc.run(np.linspace(-1, 1, 50), fc.Duchi(epsilon=1.0), entropy=fc.SeededStream(1))
-    assert f"supposed: {SUPPOSED[False]}" in str(mean)
-    assert mean.to_dict()["supposed"] == SUPPOSED[False]
+    assert f"assumes: {ASSUMPTIONS[False]}" in str(mean)
+    assert mean.to_dict()["supposed"] == ASSUMPTIONS[False]
     table = fc.histogram(ANSWERS, domain=ITEMS, epsilon=1.0, entropy=fc.SeededStream(1))
-    assert table.to_dict()["supposed"] == SUPPOSED[False]
+    assert table.to_dict()["supposed"] == ASSUMPTIONS[False]

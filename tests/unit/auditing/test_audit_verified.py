@@ -1,4 +1,4 @@
-"""Audits of noise that servers make, and of coins that are placed, on running code; planted errors are refuted."""
+"""Audits of mechanisms with server noise and with placed coins; planted errors are refuted."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -27,20 +27,25 @@ class HalfOfTheNoise(fc.ServerLaplace):
     """Each server adds what would be enough together with the other's."""
 
     def server_noise(self, entropy: Entropy) -> np.ndarray:
-        return replace(fc.ServerLaplace(items=self.N, epsilon=2 * self.epsilon)).server_noise(entropy)
+        return replace(fc.ServerLaplace(items=self.N, epsilon=2 * self.epsilon)).server_noise(
+            entropy
+        )
 
 
 class FewPlaced(fc.PlacedCoins):
     """A quarter of the coins is placed."""
 
-    def turn_and_place(self, entropy: Entropy, members: int) -> Placement:
-        whole = super().turn_and_place(entropy, members)
+    def place_coins(self, entropy: Entropy, members: int) -> Placement:
+        whole = super().place_coins(entropy, members)
         few = self.D // 4
-        return Placement(whole.user[:few], whole.coin[:few], whole.turned[:few])
+        return Placement(whole.user[:few], whole.coin[:few], whole.inverted[:few])
 
 
 class KnownCoins(fc.PlacedCoins):
-    """Every coin is a head: turned over at random the sum looks as it should, but everybody knows which were turned."""
+    """Every coin is a head.
+
+    Turned over at random the sum looks as it should, but everybody knows which coins were turned.
+    """
 
     side: ClassVar[int] = 1
 
@@ -63,7 +68,7 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", SOUND, ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: mechanism.name)
 def test_sound_claims_are_not_refuted(mechanism: fc.ServerLaplace) -> None:
     """Confidence 0.999999: a false alarm once in a million."""
     report = fc.audit(mechanism, runs=RUNS, confidence=0.999999, entropy=SeededStream(1))
@@ -72,7 +77,7 @@ def test_sound_claims_are_not_refuted(mechanism: fc.ServerLaplace) -> None:
     assert report.refutable > 0.2
 
 
-@pytest.mark.parametrize("mechanism", SOUND, ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: mechanism.name)
 def test_claims_that_are_too_good_are_refuted(mechanism: fc.ServerLaplace) -> None:
     assert fc.audit(mechanism, epsilon=0.2, delta=1e-6, runs=RUNS, entropy=SeededStream(2)).refuted
 
@@ -86,24 +91,27 @@ def test_claims_that_are_too_good_are_refuted(mechanism: fc.ServerLaplace) -> No
         KnownCoins(items=3, epsilon=1.0, coins=9),
         KnownTails(items=3, epsilon=1.0, coins=9),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda mechanism: type(mechanism).__name__,
 )
 def test_planted_errors_are_refuted(mechanism: fc.ServerLaplace) -> None:
     assert fc.audit(mechanism, runs=RUNS, entropy=SeededStream(3)).refuted
 
 
 def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
-    report = fc.audit(SOUND[0], runs=100, through="servers", confidence=0.999999, entropy=SeededStream(4))
+    report = fc.audit(
+        SOUND[0], runs=100, through="servers", confidence=0.999999, entropy=SeededStream(4)
+    )
     assert not report.refuted
     assert report.through == "servers"
 
 
 def test_surveys_side_by_side_draw_from_the_law_of_one() -> None:
-    """The exact law of what S1 sees, to which 40,000 surveys are compared: five standard errors everywhere."""
+    """40,000 surveys agree with the exact law of the coordinator's view within five standard errors."""
     made = fc.ServerLaplace(items=3, epsilon=2.0, users=3).worst_pair(2.0)
-    seen = made.mechanism.observed(made.second, 40_000, 0, SeededStream(5))
-    for column, part in enumerate(made.law):
-        chances, runs = np.exp(part.pair.log_q), len(seen)
+    seen = made.mechanism.simulate_views(made.second, 40_000, 0, SeededStream(5))
+    for column, part in enumerate(made.marginals):
+        chances = np.exp(part.pair.log_q)
+        runs = len(seen)
         counted = np.bincount(seen[:, column] - part.low, minlength=chances.size)[: chances.size]
         assert counted.sum() == runs
         assert np.all(np.abs(counted - runs * chances) <= 5 * np.sqrt(runs * chances) + 5)

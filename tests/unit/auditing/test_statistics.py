@@ -1,4 +1,4 @@
-"""Bounds on epsilon from counted runs: exact over all outcomes, sharper than two bounds, honest about power."""
+"""Bounds on epsilon from counted runs are valid, sharp, and honest about their power."""
 
 import math
 
@@ -9,7 +9,7 @@ from scipy.stats import multinomial
 import faircount as fc
 from faircount.accounting import exact
 from faircount.auditing.runs import audit
-from faircount.auditing.statistics import CHANCE, Event, epsilon_bound, find, refutable
+from faircount.auditing.statistics import CHANCE, Event, bound_from_runs, epsilon_bound, refutable
 from faircount.core.binomial import clopper_pearson
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
@@ -17,21 +17,27 @@ from faircount.core.errors import ParameterError
 
 def every_outcome(runs: int) -> np.ndarray:
     """All (both, first alone, second alone, neither) that so many pairs of runs can show."""
-    found = [
-        (both, one, other, runs - both - one - other)
-        for both in range(runs + 1)
-        for one in range(runs + 1 - both)
-        for other in range(runs + 1 - both - one)
-    ]
+    found = []
+    for both in range(runs + 1):
+        for one in range(runs + 1 - both):
+            rest = runs - both - one
+            found += [(both, one, other, rest - other) for other in range(rest + 1)]
     return np.array(found)
 
 
-@pytest.mark.parametrize(("p", "q", "delta"), [(0.6, 0.25, 0.02), (0.3, 0.1, 0.0), (0.9, 0.5, 0.2), (0.2, 0.2, 0.0)])
-def test_the_bound_exceeds_the_truth_no_more_often_than_allowed(p: float, q: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("p", "q", "delta"), [(0.6, 0.25, 0.02), (0.3, 0.1, 0.0), (0.9, 0.5, 0.2), (0.2, 0.2, 0.0)]
+)
+def test_the_bound_exceeds_the_truth_no_more_often_than_allowed(
+    p: float, q: float, delta: float
+) -> None:
     """Exact: over all outcomes of 24 pairs of runs. Twice the allowed error would be noticed."""
-    runs, error = 24, 0.05
+    runs = 24
+    error = 0.05
     seen = every_outcome(runs)
-    bounds = epsilon_bound(seen[:, 0] + seen[:, 1], seen[:, 0] + seen[:, 2], seen[:, 0], runs, delta, error)
+    bounds = epsilon_bound(
+        seen[:, 0] + seen[:, 1], seen[:, 0] + seen[:, 2], seen[:, 0], runs, delta, error
+    )
     chances = multinomial.pmf(seen, runs, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
     assert chances.sum() == pytest.approx(1.0)
     wrong = bounds > math.log((p - delta) / q)
@@ -40,10 +46,18 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_allowed(p: float, q: flo
 
 
 def test_pairs_are_sharper_than_one_bound_for_each_data_set() -> None:
-    runs, error, delta = 100_000, 1e-3, 1e-3
-    p, q = 0.03, 0.0185
-    hits_p, hits_q, both = round(p * runs), round(q * runs), round(p * q * runs)
-    low_p, high_q = clopper_pearson(hits_p, runs, error / 2)[0], clopper_pearson(hits_q, runs, error / 2)[1]
+    runs = 100_000
+    error = 1e-3
+    delta = 1e-3
+    p = 0.03
+    q = 0.0185
+    hits_p = round(p * runs)
+    hits_q = round(q * runs)
+    both = round(p * q * runs)
+    low_p, high_q = (
+        clopper_pearson(hits_p, runs, error / 2)[0],
+        clopper_pearson(hits_q, runs, error / 2)[1],
+    )
     apart = math.log((float(low_p) - delta) / float(high_q))
     together = float(epsilon_bound(hits_p, hits_q, both, runs, delta, error))
     assert apart < 0.33 < together < math.log((p - delta) / q)
@@ -55,32 +69,39 @@ def test_certain_and_impossible_events() -> None:
     assert epsilon_bound(50, 0, 0, 50, 0.1, 0.01) > 1.3
     assert epsilon_bound(3, 0, 0, 50, 0.5, 0.01) == -math.inf  # delta alone explains it
     rows = np.array([[0.0], [1.0], [2.0], [3.0]])
-    assert Event(0, 2.0, swapped=False).measured(rows, rows, 0.0, 0.01) == -math.inf
+    assert Event(0, 2.0, swapped=False).bound_epsilon(rows, rows, 0.0, 0.01) == -math.inf
 
 
 def test_shapes_must_agree() -> None:
     with pytest.raises(ParameterError, match="same number"):
-        find(np.zeros((10, 2)), np.zeros((11, 2)), 0.0, 0.99, 1.0)
+        bound_from_runs(np.zeros((10, 2)), np.zeros((11, 2)), 0.0, 0.99, 1.0)
 
 
 DECOYS = fc.Decoys(items=3, epsilon=1.0, delta=1e-3)
 
 
 def test_the_claim_that_is_said_to_be_refutable_is_refuted() -> None:
-    """40 audits at 95%: fewer than 29 successes happen once in three million; a fifth of the runs would not do."""
+    """Of 40 audits at 95%, fewer than 29 refute it once in three million times."""
     said = audit(DECOYS, runs=4000, entropy=SeededStream(1)).refutable
     assert said is not None
     assert said < 1
     claim = {"epsilon": said, "delta": DECOYS.bind(5).guarantee().delta}
-    found = [audit(DECOYS, **claim, runs=4000, entropy=SeededStream(seed)).refuted for seed in range(40)]
+    found = [
+        audit(DECOYS, **claim, runs=4000, entropy=SeededStream(seed)).refuted for seed in range(40)
+    ]
     assert sum(found) >= 29
-    fewer = [audit(DECOYS, **claim, runs=800, entropy=SeededStream(seed)).refuted for seed in range(40)]
+    fewer = [
+        audit(DECOYS, **claim, runs=800, entropy=SeededStream(seed)).refuted for seed in range(40)
+    ]
     assert sum(fewer) < 29
 
 
 def test_what_is_refutable_grows_with_the_runs_up_to_the_truth() -> None:
     law = fc.GRR(items=3, epsilon=1.0).worst_pair(1.0)
-    found = [refutable(law.chances, 0.0, runs, 0.999, most=3.0) for runs in (50, 500, 5000, 500_000)]
+    found = [
+        refutable(law.tail_probabilities, 0.0, runs, 0.999, most=3.0)
+        for runs in (50, 500, 5000, 500_000)
+    ]
     assert found[0] is None
     assert 0 < found[1] < found[2] < found[3] < 1.0
     assert found[3] > 0.97
@@ -91,18 +112,25 @@ def test_what_is_refutable_grows_with_the_runs_up_to_the_truth() -> None:
 def test_the_laws_of_a_worst_pair_are_those_of_the_guarantee(floor: int) -> None:
     """P - e^epsilon Q of the event "likelier by epsilon" is the exact delta."""
     made = fc.DPDS(items=3, p=0.4, floor=floor)
-    p, q = made.worst_pair(0.5).chances(0.5)
+    p, q = made.worst_pair(0.5).tail_probabilities(0.5)
     assert p - math.exp(0.5) * q == pytest.approx(exact.sampling_delta(floor, 0.4, 0.5), rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "made",
-    [DECOYS, fc.DPDG(items=3, epsilon=1.0, delta=1e-3), fc.GRR(items=4, epsilon=1.0), fc.OUE(items=4, epsilon=1.0),
-     fc.Duchi(epsilon=1.0), fc.PM(epsilon=1.0), fc.Laplace(items=3, epsilon=1.0)],
+    [
+        DECOYS,
+        fc.DPDG(items=3, epsilon=1.0, delta=1e-3),
+        fc.GRR(items=4, epsilon=1.0),
+        fc.OUE(items=4, epsilon=1.0),
+        fc.Duchi(epsilon=1.0),
+        fc.PM(epsilon=1.0),
+        fc.Laplace(items=3, epsilon=1.0),
+    ],
     ids=lambda made: made.name,
-)  # fmt: skip
+)
 def test_so_they_are_for_every_other_mechanism(made: fc.Laplace) -> None:
     pair = made.worst_pair(0.6)
-    p, q = pair.chances(0.6)
+    p, q = pair.tail_probabilities(0.6)
     claimed = pair.stated_by.guarantee(epsilon=0.6, adversary=made.default_adversary).delta
     assert p - math.exp(0.6) * q == pytest.approx(claimed, rel=2e-6)

@@ -23,9 +23,15 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
     """600 answers of 6 cities, one of them with a comma, one that nobody gave."""
-    rows = ['"Brook, Lower"' if i % 3 == 1 else "Zürich" if i % 5 else "Aldmoor" for i in range(600)]
-    lines = [f"{i},{city},{'strict' if i % 2 else 'open'},{1 + i % 2}" for i, city in enumerate(rows)]
+    rows = [
+        '"Brook, Lower"' if i % 3 == 1 else "Zürich" if i % 5 else "Aldmoor" for i in range(600)
+    ]
+    lines = [
+        f"{i},{city},{'strict' if i % 2 else 'open'},{1 + i % 2}" for i, city in enumerate(rows)
+    ]
     path = tmp_path / "answers.csv"
     path.write_text("\n".join(["id,city,level,budget", *lines]) + "\n", encoding="utf-8")
-    (tmp_path / "cities.txt").write_text("Aldmoor\nBrook, Lower\nZürich\nNowhere\n", encoding="utf-8")
+    (tmp_path / "cities.txt").write_text(
+        "Aldmoor\nBrook, Lower\nZürich\nNowhere\n", encoding="utf-8"
+    )
     return path

@@ -39,7 +39,10 @@ def test_a_claim_that_is_too_good_is_refuted_with_code_1(call: Call) -> None:
     assert done.exit_code == 1
     assert "REFUTED" in done.stdout
     said = json.loads(
-        call("audit decoys --decoys 5 --epsilon 0.5 --delta 1e-6 --runs 4000 --simulate-seed 1 --json").stdout
+        call(
+            "audit decoys --decoys 5 --epsilon 0.5 --delta 1e-6 --runs 4000 --simulate-seed 1 "
+            "--json"
+        ).stdout
     )
     assert said["refuted"] is True
     assert said["claim"] == {"epsilon": 0.5, "delta": 1e-6}
@@ -67,7 +70,9 @@ def test_a_claim_of_delta_zero_is_a_claim(call: Call) -> None:
 
 
 def test_whole_surveys_on_the_command_line(call: Call) -> None:
-    line = "audit laplace --epsilon 1 --users 3 --runs 100 --through servers --simulate-seed 1 --json"
+    line = (
+        "audit laplace --epsilon 1 --users 3 --runs 100 --through servers --simulate-seed 1 --json"
+    )
     said = json.loads(call(line).stdout)
     assert (said["through"], said["refuted"], said["runs"]) == ("servers", False, 100)
 
@@ -80,8 +85,14 @@ def test_whole_surveys_on_the_command_line(call: Call) -> None:
         ("decoys --decoys 20", "audit decoys needs --epsilon and --delta"),
         ("laplace --epsilon 1 --runs 5", "runs must be at least 100"),
         ("laplace --epsilon -1", "epsilon must be above 0"),
-        ("laplace --epsilon 1 --p 0.4", "audit of laplace has no p; it takes items, users, insiders, epsilon, delta,"),
-        ("dpds --p 0.4 --floor 9 --epsilon 1 --decoys 3 --alpha 0.5", "audit of dpds has no decoys, alpha; it takes"),
+        (
+            "laplace --epsilon 1 --p 0.4",
+            "audit of laplace has no p; it takes items, users, insiders, epsilon, delta,",
+        ),
+        (
+            "dpds --p 0.4 --floor 9 --epsilon 1 --decoys 3 --alpha 0.5",
+            "audit of dpds has no decoys, alpha; it takes",
+        ),
         ("grr --epsilon 1 --floor 0", "audit of grr has no floor"),
         ("pm --epsilon 1 --items 3", "audit of pm has no items"),
         ("laplace --epsilon 1 --users 100000", "4,000,000,000 responses: leave --users out"),

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from faircount.cli import COMMANDS, main
-from faircount.cli.show import number
+from faircount.cli.show import format_number
 from faircount.cli.survey import SUBCOMMANDS
 
 
@@ -23,16 +23,17 @@ def test_commands_come_in_the_order_in_which_they_are_needed() -> None:
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *(f"survey {each}" for each in SUBCOMMANDS)])
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"survey {name}" for name in SUBCOMMANDS)])
 def test_every_command_and_option_has_help(name: str) -> None:
     command: click.Command | None = main
-    for each in name.split():
+    for word in name.split():
         assert isinstance(command, click.Group)
-        command = command.get_command(click.Context(command), each)
+        command = command.get_command(click.Context(command), word)
     assert command is not None
     assert command.help
-    for each in command.params:
-        assert isinstance(each, click.Argument) or each.help, each.name  # type: ignore[attr-defined] # options have it
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
     shown = CliRunner().invoke(main, [*name.split(), "--help"])
     assert shown.exit_code == 0
     assert max(map(len, shown.output.splitlines())) <= 80
@@ -45,7 +46,9 @@ def test_an_unknown_command_is_refused() -> None:
 
 
 def test_errors_of_ours_are_one_line_on_standard_error() -> None:
-    done = CliRunner().invoke(main, ["plan", "--users", "1", "--items", "3", "--epsilon", "1", "--delta", "1e-6"])
+    done = CliRunner().invoke(
+        main, ["plan", "--users", "1", "--items", "3", "--epsilon", "1", "--delta", "1e-6"]
+    )
     assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("faircount: 1 user is too few")
@@ -64,8 +67,8 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\nsys.argv = ['faircount', '--help']\nfrom faircount.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "heavy = {'numpy', 'scipy', 'matplotlib', 'dp_accounting', 'pyarrow', 'rich'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'dp_accounting', 'pyarrow', 'rich'}\n"
+        "assert heavy.isdisjoint(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -73,7 +76,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_numbers_read_well() -> None:
-    assert [number(each) for each in (None, 5, 1234567, 0.123456, 1e-9, 2.0)] == [
+    assert [format_number(value) for value in (None, 5, 1234567, 0.123456, 1e-9, 2.0)] == [
         "-", "5", "1,234,567", "0.1235", "1e-09", "2",
     ]  # fmt: skip
 
@@ -95,9 +98,9 @@ def test_delta_means_the_same_everywhere() -> None:
     for name in ("plan", "run", "privacy", "audit"):
         command = main.get_command(click.Context(main), name)
         assert command is not None
-        (delta,) = (each for each in command.params if each.name == "delta")
+        (delta,) = (option for option in command.params if option.name == "delta")
         assert isinstance(delta, click.Option)
-        assert str(delta.help).startswith("Probability with which more than epsilon may be lost")
+        assert str(delta.help).startswith("Probability that the privacy loss exceeds epsilon")
         assert (delta.default == 1e-6) == (name in ("plan", "run"))
 
 
@@ -108,12 +111,22 @@ def test_groups_is_a_column_wherever_it_is_documented() -> None:
     assert "--groups " not in asked
 
 
-@pytest.mark.parametrize(("words", "found"), [("faircount pl", "plan"), ("faircount run --col", "--column")])
+@pytest.mark.parametrize(
+    ("words", "found"), [("faircount pl", "plan"), ("faircount run --col", "--column")]
+)
 def test_the_shell_completes_commands_and_options(words: str, found: str) -> None:
-    asked = {"_FAIRCOUNT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    asked = {
+        "_FAIRCOUNT_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
     code = "import sys; sys.argv[0] = 'faircount'; from faircount.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert f"plain,{found}" in done.stdout.splitlines()
 

@@ -39,10 +39,12 @@ def test_the_command_knows_every_mechanism() -> None:
 
 def test_noise_of_servers_names_the_server_that_it_relies_on(call: Call) -> None:
     said = json.loads(call("privacy server-coins --epsilon 1 --delta 1e-6 --json").stdout)
-    assert said["condition"] == "S2 adds its noise and keeps it secret"
-    assert said["adversary"].startswith("S1, the coordinator, with any number of users")
+    assert said["condition"] == "the aggregator (S2) adds its noise and keeps it secret"
+    assert said["adversary"].startswith("the coordinator (S1), with any number of participants")
     assert said["delta"] == decoys_delta(148, 1.0)  # what is spent, not what was asked for
-    placed = json.loads(call("privacy placed-coins --epsilon 1 --delta 1e-6 --insiders 100 --json").stdout)
+    placed = json.loads(
+        call("privacy placed-coins --epsilon 1 --delta 1e-6 --insiders 100 --json").stdout
+    )
     assert (placed["condition"], placed["delta"]) == (None, decoys_delta(148, 1.0))
     sharper = json.loads(call("privacy server-laplace --epsilon 1 --delta 1e-3 --json").stdout)
     assert 0.9 < sharper["epsilon"] < 1
@@ -58,7 +60,9 @@ def test_every_mechanism_answers_in_words_and_in_json(call: Call, name: str, rel
     assert said["releases"] == releases
     shown = call(line)
     assert shown.exit_code == 0
-    assert name == "tss" or "the odds between two possible answers" in " ".join(shown.stdout.split())
+    assert name == "tss" or "the odds between two possible answers" in " ".join(
+        shown.stdout.split()
+    )
 
 
 def test_the_issues_own_example(call: Call) -> None:
@@ -70,7 +74,9 @@ def test_the_issues_own_example(call: Call) -> None:
 def test_a_bound_of_the_paper_that_fails_is_told(call: Call) -> None:
     p = -math.expm1(-0.5)
     line = f"privacy dpds --p {p} --floor 23 --epsilon 0.5 --users 1000 --items 30"
-    assert json.loads(call(f"{line} --json").stdout)["paper"]["theorem1_delta"] == pytest.approx(9.2e-24, rel=0.01)
+    assert json.loads(call(f"{line} --json").stdout)["paper"]["theorem1_delta"] == pytest.approx(
+        9.2e-24, rel=0.01
+    )
     assert "does not hold here" in call(line).stdout
     few = "privacy dpds --p 0.39 --floor 100 --epsilon 0.5 --users 1000 --items 5"
     assert "does not hold here" not in call(few).stdout

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from faircount.cli import main
 from faircount.cli.run import MECHANISMS
-from faircount.cli.show import WIDTH, bars
-from faircount.estimation.drawing import label
+from faircount.cli.show import WIDTH, print_bars
+from faircount.estimation.drawing import axis_label
 from faircount.estimation.result import SIMULATION, Result
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.registry import frequency_mechanisms
@@ -32,11 +32,16 @@ def test_json_has_the_promised_keys_and_nothing_else_is_printed(call: Call) -> N
     assert done.stderr == ""
     assert said["mechanism"] == "laplace"
     assert said["n"] == 600
-    assert [row["item"] for row in said["estimates"]] == ["Aldmoor", "Brook, Lower", "Zürich", "Nowhere"]
+    assert [row["item"] for row in said["estimates"]] == [
+        "Aldmoor",
+        "Brook, Lower",
+        "Zürich",
+        "Nowhere",
+    ]
     assert set(said["estimates"][0]) == {"item", "estimate", "low", "high"}
     assert said["guarantee"]["epsilon"] == 1.0
     assert said["guarantee"]["condition"] == "each row is another person"
-    assert "spends that much again" in said["again"]
+    assert "spends privacy again" in said["again"]
     assert "simulation" not in said
 
 
@@ -46,10 +51,15 @@ def test_people_see_bars_and_a_guarantee_in_one_sentence(call: Call) -> None:
     assert "█" in shown
     assert "Privacy: against 1 colluding participant reading the result, the odds" in shown
     words = " ".join(shown.split())
-    assert "provided that each row is another person, supposing that nobody can tell the output" in words
+    assert (
+        "provided that each row is another person, assuming that nobody can tell the output"
+        in words
+    )
     assert "except with probability below 1e-30 (delta)" in words
-    assert "whatever the answers are, supposing" in " ".join(call(f"{RUN} --epsilon 1 --user id").stdout.split())
-    assert "Again: running it again on the same people spends that much again" in shown
+    assert "whatever the answers are, assuming" in " ".join(
+        call(f"{RUN} --epsilon 1 --user id").stdout.split()
+    )
+    assert "Budget: running it again on the same people spends privacy again" in shown
     assert "SIMULATION" not in shown
     assert max(map(len, shown.splitlines())) <= WIDTH
 
@@ -58,7 +68,9 @@ def test_a_seed_repeats_itself_and_is_no_release(call: Call) -> None:
     first, second = (call(f"{RUN} --epsilon 1 --simulate-seed 3").stdout for _ in range(2))
     assert first == second
     assert first.startswith(SIMULATION.split(":")[0])
-    assert json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 3 --json").stdout)["simulation"] is True
+    assert (
+        json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 3 --json").stdout)["simulation"] is True
+    )
 
 
 def test_files_are_written(call: Call, tmp_path: Path) -> None:
@@ -68,7 +80,9 @@ def test_files_are_written(call: Call, tmp_path: Path) -> None:
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert [row["item"] for row in rows] == [row["item"] for row in said["estimates"]]
-    assert [float(row["estimate"]) for row in rows] == [row["estimate"] for row in said["estimates"]]
+    assert [float(row["estimate"]) for row in rows] == [
+        row["estimate"] for row in said["estimates"]
+    ]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert "Written to a.svg" in call(f"{RUN} --epsilon 1 --plot a.svg --simulate-seed 1").stdout
     assert "simulation" not in rows[0]
@@ -87,33 +101,67 @@ def test_a_file_that_cannot_be_written_is_told(call: Call) -> None:
 def test_a_list_from_the_answers_is_refused_unless_asked_for(call: Call) -> None:
     done = call("run answers.csv --column city --epsilon 1")
     assert done.exit_code == 2
-    assert "gives away" in done.stderr
-    taken = json.loads(call("run answers.csv --column city --epsilon 1 --domain-from-data --json").stdout)
+    assert "reveals that somebody gave" in done.stderr
+    taken = json.loads(
+        call("run answers.csv --column city --epsilon 1 --domain-from-data --json").stdout
+    )
     assert "taken from the answers" in taken["guarantee"]["condition"]
-    assert "taken from the answers" in call("run answers.csv --column city --epsilon 1 --domain-from-data").stdout
+    assert (
+        "taken from the answers"
+        in call("run answers.csv --column city --epsilon 1 --domain-from-data").stdout
+    )
 
 
 def test_a_short_list_in_the_command(call: Call) -> None:
     done = call("run answers.csv --column city --epsilon 1 --domain", "Aldmoor, Zürich")
     assert done.exit_code == 2
     assert "200 of 600 users have an answer outside the list" in done.stderr
-    rest = call("run answers.csv --column city --epsilon 1 --other rest --json --domain", "Aldmoor,Zürich,rest")
+    rest = call(
+        "run answers.csv --column city --epsilon 1 --other rest --json --domain",
+        "Aldmoor,Zürich,rest",
+    )
     said = json.loads(rest.stdout)
     assert said["notes"] == ["users with an answer outside the list count as rest"]
     assert said["guarantee"]["condition"] == "each row is another person"
-    left = call("run answers.csv --column city --epsilon 1 --outside drop --domain", "Aldmoor,Zürich")
-    assert "provided that it is public who has an answer outside the list" in " ".join(left.stdout.split())
+    left = call(
+        "run answers.csv --column city --epsilon 1 --outside drop --domain", "Aldmoor,Zürich"
+    )
+    assert "provided that it is public who has an answer outside the list" in " ".join(
+        left.stdout.split()
+    )
 
 
 def test_an_item_with_a_comma_stands_in_quotes(call: Call) -> None:
-    done = call("run answers.csv --column city --epsilon 1 --json --domain", 'Aldmoor, "Brook, Lower",Zürich')
-    assert [row["item"] for row in json.loads(done.stdout)["estimates"]] == ["Aldmoor", "Brook, Lower", "Zürich"]
-    assert "a quote is opened" in call("run answers.csv --column city --epsilon 1 --domain", 'a,"b').stderr
+    done = call(
+        "run answers.csv --column city --epsilon 1 --json --domain",
+        'Aldmoor, "Brook, Lower",Zürich',
+    )
+    assert [row["item"] for row in json.loads(done.stdout)["estimates"]] == [
+        "Aldmoor",
+        "Brook, Lower",
+        "Zürich",
+    ]
+    assert (
+        "a quote is opened"
+        in call("run answers.csv --column city --epsilon 1 --domain", 'a,"b').stderr
+    )
 
 
-def test_tables_from_standard_input_packed_and_in_other_encodings(tmp_path: Path, answers: Path) -> None:
+def test_tables_from_standard_input_packed_and_in_other_encodings(
+    tmp_path: Path, answers: Path
+) -> None:
     held = answers.read_text(encoding="utf-8")
-    line = ["run", "-", "--column", "city", "--domain", f"@{tmp_path / 'cities.txt'}", "--epsilon", "1", "--json"]
+    line = [
+        "run",
+        "-",
+        "--column",
+        "city",
+        "--domain",
+        f"@{tmp_path / 'cities.txt'}",
+        "--epsilon",
+        "1",
+        "--json",
+    ]
     piped = CliRunner().invoke(main, line, input=held.encode())
     assert json.loads(piped.stdout)["users"] == 600
     line[1] = str(tmp_path / "packed.csv.gz")
@@ -126,16 +174,18 @@ def test_tables_from_standard_input_packed_and_in_other_encodings(tmp_path: Path
 def test_spellings_that_count_as_no_answer(call: Call, tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("city\n" + "a\nb\nNA\n" * 100)
     ask = "run answers.csv --column city --epsilon 1 --domain a,b"
-    assert "100 of them look like no answer" in call(ask).stderr
+    assert "100 of them look like a missing answer" in call(ask).stderr
     assert "100 of 300 users have no answer" in call(f"{ask} --missing-spellings NA").stderr
-    assert json.loads(call(f"{ask} --missing-spellings NA --missing drop --json").stdout)["users"] == 200
+    assert (
+        json.loads(call(f"{ask} --missing-spellings NA --missing drop --json").stdout)["users"]
+        == 200
+    )
 
 
 def test_intervals_can_cover_the_population(call: Call) -> None:
-    users, population = (
-        json.loads(call(f"{RUN} --epsilon 1 --simulate-seed 1 --json --covers {each}").stdout)
-        for each in ("users", "population")
-    )
+    line = f"{RUN} --epsilon 1 --simulate-seed 1 --json"
+    users = json.loads(call(f"{line} --covers users").stdout)
+    population = json.loads(call(f"{line} --covers population").stdout)
     assert (users["covers"], population["covers"]) == ("users", "population")
     for narrow, wide in zip(users["estimates"][:3], population["estimates"], strict=False):
         assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
@@ -143,19 +193,26 @@ def test_intervals_can_cover_the_population(call: Call) -> None:
 
 
 def test_groups_by_name_and_by_number(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.urandom", bytes)  # the same noise each time: by chance the groups would seem to differ
+    monkeypatch.setattr(
+        "os.urandom", bytes
+    )  # the same noise each time: by chance the groups would seem to differ
     shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
-    assert "Groups, put together with total weights" in shown
-    assert "it is public which group a user is in" in " ".join(shown.split())
+    assert "Groups, combined with total weights" in shown
+    assert "it is public which group a participant is in" in " ".join(shown.split())
     said = json.loads(call(f"{RUN} --groups budget --public-groups --weights vwa --json").stdout)
-    assert [each["epsilon"] for each in said["groups"]] == [1.0, 2.0]
+    assert [group["epsilon"] for group in said["groups"]] == [1.0, 2.0]
     assert said["weighting"] == "vwa"
 
 
 def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
     (tmp_path / "levels.txt").write_text("strict=0.5\n\nopen = 2\n")
-    said = json.loads(call(f"{RUN} --groups level --public-groups --levels @levels.txt --json").stdout)
-    assert [(each["group"], each["epsilon"]) for each in said["groups"]] == [("strict", 0.5), ("open", 2.0)]
+    said = json.loads(
+        call(f"{RUN} --groups level --public-groups --levels @levels.txt --json").stdout
+    )
+    assert [(group["group"], group["epsilon"]) for group in said["groups"]] == [
+        ("strict", 0.5),
+        ("open", 2.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,13 +223,19 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         (f"{RUN} --epsilon 1 --levels strict=1", "give --groups too"),
         (f"{RUN} --groups level --public-groups", "'open' is not a positive number"),
         (f"{RUN} --groups level --public-groups --levels strict", "level=epsilon"),
-        (f"{RUN} --groups level --levels strict=1,open=2", "say so: --public-groups"),
-        (f"{RUN} --groups city --public-groups --levels a=1", "cannot be the answers and the groups"),
+        (f"{RUN} --groups level --levels strict=1,open=2", "declare it with --public-groups"),
+        (
+            f"{RUN} --groups city --public-groups --levels a=1",
+            "cannot be the answers and the groups",
+        ),
         (f"{RUN} --epsilon 0.01", "do not run this: laplace has a 95% error"),
         (f"{RUN} --groups level --public-groups --levels strict=1", "'open' has no epsilon"),
         (f"{RUN} --epsilon 1 --level 1.5", "level must lie strictly between 0 and 1"),
-        (f"{RUN} --epsilon 1 --mechanism dpds", "dpds: needs a floor of 80 holders per item (--floor 80"),
-        (f"{RUN} --epsilon 1 --user city --missing other", "name it: --other ITEM"),
+        (
+            f"{RUN} --epsilon 1 --mechanism dpds",
+            "dpds: needs a floor of 80 holders per item (--floor 80",
+        ),
+        (f"{RUN} --epsilon 1 --user city --missing other", "name the item: --other ITEM"),
         ("run answers.csv --column town --epsilon 1 --domain a,b", "no column 'town'"),
         ("run nothing.csv --column town --epsilon 1 --domain a,b", "cannot be opened"),
         (
@@ -180,8 +243,14 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
             "nothing.txt cannot be opened: no such",
         ),
         ("run answers.csv --column city --epsilon 1 --domain a", "at least 2 items"),
-        ("run answers.csv --column city --epsilon 1 --domain ,", "--domain lists nothing: write --domain a,b,c"),
-        ("run answers.csv --column city --groups level --domain a,b --levels ,", "--levels lists nothing"),
+        (
+            "run answers.csv --column city --epsilon 1 --domain ,",
+            "--domain lists nothing: write --domain a,b,c",
+        ),
+        (
+            "run answers.csv --column city --groups level --domain a,b --levels ,",
+            "--levels lists nothing",
+        ),
         (f"{RUN} --epsilon 1e-9", "no mechanism meets the budget; allow a larger epsilon"),
     ],
 )
@@ -194,7 +263,9 @@ def test_wrong_use_is_one_sentence_and_code_2(call: Call, line: str, words: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "city\n", "city\nAldmoor\n", "city\nAldmoor\n \n"], ids=["empty", "header", "one", "gap"]
+    "text",
+    ["", "city\n", "city\nAldmoor\n", "city\nAldmoor\n \n"],
+    ids=["empty", "header", "one", "gap"],
 )
 def test_small_and_broken_tables(call: Call, tmp_path: Path, text: str) -> None:
     (tmp_path / "answers.csv").write_text(text)
@@ -211,7 +282,8 @@ def test_mechanisms_are_those_of_the_plan() -> None:
 def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("city\n" + "[bold]x[/bold]\n[y\n" * 50)
     shown = call(
-        "run answers.csv --column city --epsilon 1 --domain [bold]x[/bold],[y --other [y --missing other"
+        "run answers.csv --column city --epsilon 1 --domain [bold]x[/bold],[y "
+        "--other [y --missing other"
     ).stdout
     assert "[bold]x[/bold]" in shown
     assert "count as [y" in shown
@@ -219,7 +291,10 @@ def test_items_with_brackets_are_shown_as_they_are(call: Call, tmp_path: Path) -
 
 def test_a_list_that_is_no_text_is_told(call: Call, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_bytes(b"\xff\xfe")
-    assert "cannot be read as a list" in call("run answers.csv --column city --epsilon 1 --domain @list.txt").stderr
+    assert (
+        "cannot be read as a list"
+        in call("run answers.csv --column city --epsilon 1 --domain @list.txt").stderr
+    )
 
 
 def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
@@ -228,18 +303,26 @@ def test_an_epsilon_that_protects_nobody_is_told(call: Call) -> None:
     assert "by at most a factor of e^1000" in shown
     assert "epsilon of 50" in json.loads(call(f"{RUN} --epsilon 50 --json").stdout)["notes"][0]
     assert json.loads(call(f"{RUN} --epsilon 10 --json").stdout)["notes"] == []
-    levels = json.loads(call(f"{RUN} --groups level --public-groups --levels strict=1,open=11 --json").stdout)["notes"]
-    assert any(each.startswith("privacy level 'open': an epsilon of 11 protects") for each in levels)
+    levels = json.loads(
+        call(f"{RUN} --groups level --public-groups --levels strict=1,open=11 --json").stdout
+    )["notes"]
+    assert any(
+        note.startswith("privacy level 'open': an epsilon of 11 protects") for note in levels
+    )
 
 
 def test_items_that_seem_to_be_below_the_floor_are_named(call: Call) -> None:
-    shown = " ".join(call(f"{RUN} --epsilon 1 --mechanism dpds --floor 60 --simulate-seed 1").stdout.split())
+    shown = " ".join(
+        call(f"{RUN} --epsilon 1 --mechanism dpds --floor 60 --simulate-seed 1").stdout.split()
+    )
     assert "needs at least 60 holders of every item, which seems not to hold for Nowhere:" in shown
 
 
 def test_control_characters_are_shown_and_not_obeyed(call: Call, tmp_path: Path) -> None:
     strange = ["x\x1b[31mred", "\u202edesrever", "👩\u200d🚀"]
-    (tmp_path / "answers.csv").write_text("city\n" + "\n".join(strange * 30) + "\n", encoding="utf-8")
+    (tmp_path / "answers.csv").write_text(
+        "city\n" + "\n".join(strange * 30) + "\n", encoding="utf-8"
+    )
     (tmp_path / "cities.txt").write_text("\n".join(strange), encoding="utf-8")
     shown = call(f"{RUN} --epsilon 1 --missing other --other", strange[0]).stdout
     assert "\x1b" not in shown
@@ -247,7 +330,9 @@ def test_control_characters_are_shown_and_not_obeyed(call: Call, tmp_path: Path)
     assert "x\\x1b[31mred" in shown
     assert "count as x\\x1b[31mred" in shown
     assert "👩\u200d🚀" in shown
-    assert "\x1b" not in call("run answers.csv --epsilon 1 --domain a,b --column", "\x1b[31m").stderr
+    assert (
+        "\x1b" not in call("run answers.csv --epsilon 1 --domain a,b --column", "\x1b[31m").stderr
+    )
 
 
 def test_odd_items_are_drawn_without_a_warning(call: Call, tmp_path: Path) -> None:
@@ -258,20 +343,24 @@ def test_odd_items_are_drawn_without_a_warning(call: Call, tmp_path: Path) -> No
     done = call(f"{RUN} --epsilon 1 --plot a.png")
     assert done.exit_code == 0
     assert done.stderr == ""
-    assert label(odd[1]) == ("long " * 30)[:39] + "…"
-    assert label("a\x1bb$") == r"a\x1bb\$"
+    assert axis_label(odd[1]) == ("long " * 30)[:39] + "…"
+    assert axis_label("a\x1bb$") == r"a\x1bb\$"
 
 
 def test_a_small_negative_estimate_is_no_negative_zero() -> None:
-    def counted(users: int) -> Result:
+    def make_result(users: int) -> Result:
         half = users // 2
-        return Result(Laplace(items=3, users=users, epsilon=1.0), np.array([-1, half, users + 1 - half]), users)
+        return Result(
+            Laplace(items=3, users=users, epsilon=1.0),
+            np.array([-1, half, users + 1 - half]),
+            users,
+        )
 
     out = Console(width=WIDTH, record=True, file=io.StringIO())
-    bars(out, counted(2500))  # -0.04%, with one digit
+    print_bars(out, make_result(2500))  # -0.04%, with one digit
     assert "\n0         0.0%" in out.export_text()
-    assert " 0.0000 " in str(counted(10**6))
-    assert "-0.0000" not in str(counted(10**6))
+    assert " 0.0000 " in str(make_result(10**6))
+    assert "-0.0000" not in str(make_result(10**6))
 
 
 def test_what_should_not_be_run_is_run_when_told_to(call: Call) -> None:

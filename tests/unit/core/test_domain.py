@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.core.domain import Domain, shown
+from faircount.core.domain import Domain, escape_controls
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 
 
@@ -42,18 +42,23 @@ def test_where_the_first_unknown_answer_stands_is_said() -> None:
 
 @given(st.text())
 def test_labels_are_shown_without_anything_that_a_terminal_obeys(label: str) -> None:
-    words = shown(label)
-    assert not any(each < " " or "\x7f" <= each < "\xa0" or "\u202a" <= each <= "\u202e" for each in words)
-    assert shown(words) == words
+    words = escape_controls(label)
+    assert not any(
+        character < " " or "\x7f" <= character < "\xa0" or "\u202a" <= character <= "\u202e"
+        for character in words
+    )
+    assert escape_controls(words) == words
 
 
 def test_ordinary_labels_are_shown_as_they_are() -> None:
     for label in ("Zürich", "東京", "a b\\n", "👩\u200d🚀", "می\u200cخواهم", "\xa0", 7):
-        assert shown(label) == str(label)
-    assert shown("a\x1b[0m\n\x9b\u2028") == r"a\x1b[0m\n\x9b\u2028"
+        assert escape_controls(label) == str(label)
+    assert escape_controls("a\x1b[0m\n\x9b\u2028") == r"a\x1b[0m\n\x9b\u2028"
 
 
-@pytest.mark.parametrize("items", [10**12, 10**400, np.array(3), [[1], [2]], [{"a"}, {"b"}]], ids=range(5))
+@pytest.mark.parametrize(
+    "items", [10**12, 10**400, np.array(3), [[1], [2]], [{"a"}, {"b"}]], ids=range(5)
+)
 def test_item_lists_that_once_hung_or_crashed_are_refused(items: object) -> None:
     with pytest.raises(ParameterError):
         Domain.of(items)  # type: ignore[arg-type] # that is the point

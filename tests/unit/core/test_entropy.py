@@ -45,7 +45,9 @@ def stream_of(key, size):
     return blocks.update(b"".join(t.to_bytes(16, "big") for t in range(count)))[:size]
 
 
-@pytest.mark.parametrize("size", [0, 1, 16, 100, entropy._BLOCK, entropy._BLOCK + 1, 3 * entropy._BLOCK + 7])
+@pytest.mark.parametrize(
+    "size", [0, 1, 16, 100, entropy._BLOCK, entropy._BLOCK + 1, 3 * entropy._BLOCK + 7]
+)
 def test_key_stream_is_the_encrypted_counter(size):
     key = bytes(range(32))
     out = np.full(size, 7, dtype=np.uint8)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from faircount.core.search import first_whole, last_real, last_whole
+from faircount.core.search import first_integer, last_float, last_integer
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (-3, 9), (5, 6), (0, 1000)])
@@ -16,7 +16,7 @@ def test_the_first_whole_number_is_found_wherever_it_is(low: int, high: int) -> 
             asked.append(value)
             return value >= first
 
-        assert first_whole(holds, low, high) == first
+        assert first_integer(holds, low, high) == first
         assert len(asked) <= math.ceil(math.log2(high - low + 1))
         assert high not in asked or high == low  # what is known is not asked
 
@@ -29,7 +29,7 @@ def test_the_last_real_number_was_seen_to_hold(edge: float) -> None:
         asked[value] = value <= edge
         return asked[value]
 
-    found = last_real(holds, 0.0, 1.5, 1e-9)
+    found = last_float(holds, 0.0, 1.5, 1e-9)
     assert asked[found]
     assert edge - 1e-9 <= found <= edge
 
@@ -37,7 +37,7 @@ def test_the_last_real_number_was_seen_to_hold(edge: float) -> None:
 @pytest.mark.parametrize("start", [-5, 0, 3, 7, 40])
 def test_the_last_whole_number_is_found_from_any_guess(start: int) -> None:
     for last in range(-1, 11):
-        assert last_whole(lambda value, last=last: value <= last, start, 2, 0, 10) == last  # type: ignore[misc]  # the default binds the value
+        assert last_integer(lambda value, last=last: value <= last, start, 2, 0, 10) == last  # type: ignore[misc]  # the default binds the value
 
 
 def test_a_good_guess_of_the_last_whole_number_saves_evaluations() -> None:
@@ -47,5 +47,5 @@ def test_a_good_guess_of_the_last_whole_number_saves_evaluations() -> None:
         asked.append(value)
         return value <= 5000
 
-    assert last_whole(holds, 4998, 4, 0, 10**9) == 5000
+    assert last_integer(holds, 4998, 4, 0, 10**9) == 5000
     assert len(asked) < 8

@@ -2,7 +2,7 @@
 
 from faircount.dashboard.budgets import steps_of
 from faircount.protocol.survey.budget import Charge, Ledger
-from faircount.service.aggregator_app import plain_budget
+from faircount.server.aggregator.app import plain_budget
 
 
 def ledger() -> Ledger:
@@ -15,7 +15,11 @@ def ledger() -> Ledger:
 def test_each_survey_begins_where_the_one_before_ended() -> None:
     known = {"01" * 16: {"name": "first", "opened_at": "2026-01-01T00:00:00Z"}}
     found = steps_of(plain_budget(ledger()), known)
-    assert [(each["before"], each["after"]) for each in found["surveys"]] == [(0.0, 1.25), (1.25, 1.25), (1.25, 2.75)]
+    assert [(each["before"], each["after"]) for each in found["surveys"]] == [
+        (0.0, 1.25),
+        (1.25, 1.25),
+        (1.25, 2.75),
+    ]
     assert [each["status"] for each in found["surveys"]] == ["spent", "released", "reserved"]
     assert [each.get("name") for each in found["surveys"]] == ["first", None, None]
     assert found["surveys"][-1]["after"] == found["spent"]["epsilon"]
@@ -23,7 +27,9 @@ def test_each_survey_begins_where_the_one_before_ended() -> None:
 
 
 def test_surveys_that_cost_less_together_are_said_to() -> None:
-    """Where the owner declared that they do not depend on each other, S2 composes them."""
+    """The aggregator composes surveys that the owner declared to be independent."""
     plain = plain_budget(ledger())
     assert steps_of({**plain, "spent": {"epsilon": 2.5, "delta": 1e-5}}, {})["together"]
-    assert not steps_of({**plain, "surveys": [], "spent": {"epsilon": 0.0, "delta": 0.0}}, {})["together"]
+    assert not steps_of({**plain, "surveys": [], "spent": {"epsilon": 0.0, "delta": 0.0}}, {})[
+        "together"
+    ]

@@ -8,11 +8,11 @@ import zlib
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.dashboard.exports import exported
+from faircount.dashboard.exports import export_result
 from faircount.estimation.result import Result
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
-from faircount.protocol.play import play
+from faircount.protocol.simulator import play
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +24,20 @@ def result() -> Result:
 def test_the_guarantee_is_in_every_file(result) -> None:
     words = str(result.guarantee)
     assert words.startswith("(2, ")
-    rows = list(csv.DictReader(io.StringIO(exported(result, "result.csv").decode())))
+    rows = list(csv.DictReader(io.StringIO(export_result(result, "result.csv").decode())))
     assert [each["item"] for each in rows] == ["tea", "coffee"]
     assert {each["guarantee"] for each in rows} == {words}
     assert {float(each["promised_epsilon"]) for each in rows} == {2.0}
-    plain = json.loads(exported(result, "result.json"))
-    assert (plain["in_words"], plain["promised"]["epsilon"], plain["guarantee"]["epsilon"]) == (words, 2.0, 2.0)
-    assert f"<dc:description>{words}</dc:description>" in exported(result, "result.svg").decode()
-    assert words in png_texts(exported(result, "result.png"))["Description"]
+    plain = json.loads(export_result(result, "result.json"))
+    assert (plain["in_words"], plain["promised"]["epsilon"], plain["guarantee"]["epsilon"]) == (
+        words,
+        2.0,
+        2.0,
+    )
+    assert (
+        f"<dc:description>{words}</dc:description>" in export_result(result, "result.svg").decode()
+    )
+    assert words in png_texts(export_result(result, "result.png"))["Description"]
 
 
 def png_texts(data: bytes) -> dict[str, str]:
@@ -50,5 +56,5 @@ def png_texts(data: bytes) -> dict[str, str]:
 
 
 def test_another_kind_of_file_is_refused(result) -> None:
-    with pytest.raises(ParameterError, match="a result is kept as"):
-        exported(result, "result.exe")
+    with pytest.raises(ParameterError, match="a result can be saved as"):
+        export_result(result, "result.exe")

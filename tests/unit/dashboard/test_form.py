@@ -3,22 +3,38 @@
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.dashboard.form import advice, budget_of, facts_of, people_of, plain_name, wishes_of
+from faircount.dashboard.form import advice, budget_of, check_name, facts_of, people_of, wishes_of
 
-GOOD = {"items": "a\nb", "users": "300", "epsilon": "1", "delta": "1e-6", "absent": "0.2", "hours": "72"}
+GOOD = {
+    "items": "a\nb",
+    "users": "300",
+    "epsilon": "1",
+    "delta": "1e-6",
+    "absent": "0.2",
+    "hours": "72",
+}
 
 
 def test_advice_is_the_planners() -> None:
     found = advice(GOOD)
-    assert (found["worthwhile"], found["invited"], found["needed"], found["items"]) == (True, 300, 240, ["a", "b"])
+    assert (found["worthwhile"], found["invited"], found["needed"], found["items"]) == (
+        True,
+        300,
+        240,
+        ["a", "b"],
+    )
     assert 0 < found["half_width_95"] < 0.05
-    assert found["condition_code"] == "either_noise"
+    assert found["condition"] == [{"code": "either_noise", "values": {}}]
     assert not advice({**GOOD, "users": "6", "epsilon": "0.1"}).get("worthwhile", False)
 
 
 def test_advice_says_what_is_missing() -> None:
     found = advice({**GOOD, "items": "a"})["refused"]
-    assert found == {"words": "write at least two answers, one a line", "code": "too_few_items", "values": {}}
+    assert found == {
+        "message": "write at least two answers, one per line",
+        "code": "too_few_items",
+        "values": {},
+    }
 
 
 @pytest.mark.parametrize(
@@ -37,7 +53,7 @@ def test_advice_says_what_is_missing() -> None:
 def test_a_refusal_names_the_field_and_has_a_code(field, value, code) -> None:
     refused = advice({**GOOD, field: value})["refused"]
     assert (refused["code"], refused["values"]) == (code, {"field": field})
-    assert refused["words"].startswith(f"{field} must be ")
+    assert refused["message"].startswith(f"{field} must be ")
 
 
 @pytest.mark.parametrize("users", ["1", "100000000000"])
@@ -49,7 +65,7 @@ def test_nobody_is_listed_before_the_number_is_known_to_be_sound(users) -> None:
 def test_what_no_mechanism_can_promise_has_a_code_too() -> None:
     refused = advice({**GOOD, "epsilon": "1e-9"})["refused"]
     assert refused["code"] == "no_mechanism"
-    assert "server-laplace: epsilon must lie between" in refused["words"]
+    assert "server-laplace: epsilon must lie between" in refused["message"]
 
 
 def test_weak_promises_are_pointed_out() -> None:
@@ -71,7 +87,9 @@ def test_people_are_named_or_numbered() -> None:
 def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
     wishes = wishes_of(GOOD)
     assert budget_of(GOOD, wishes) == (1.0, 1e-6)
-    assert budget_of({**GOOD, "population": "staff", "budget_epsilon": "3", "budget_delta": "1e-5"}, wishes) == (
+    assert budget_of(
+        {**GOOD, "population": "staff", "budget_epsilon": "3", "budget_delta": "1e-5"}, wishes
+    ) == (
         3.0,
         1e-5,
     )
@@ -83,4 +101,4 @@ def test_a_budget_is_asked_for_where_people_have_a_name() -> None:
 @pytest.mark.parametrize("name", ["..", "a/b", "", "a b", "x" * 61])
 def test_a_name_that_leads_elsewhere_is_refused(name) -> None:
     with pytest.raises(ParameterError, match="made of letters"):
-        plain_name(name)
+        check_name(name)

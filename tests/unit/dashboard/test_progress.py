@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from faircount.core.entropy import SystemEntropy
-from faircount.dashboard.progress import phase_of, phases_of, too_few, waits_for
+from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import MASKED, SERVERS, Topology
-from faircount.protocol.play import set_up
+from faircount.protocol.simulator import set_up
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,17 +18,28 @@ def parameters(topology: Topology):
 
 
 def test_phases_of_one_visit_and_of_several() -> None:
-    assert phases_of(parameters(SERVERS)) == ["draft", "submitting", "claimed", "published"]
+    assert phases_of(parameters(SERVERS)) == ["draft", "submitting", "counting", "published"]
     several = parameters(MASKED)
-    assert phases_of(several) == ["draft", "enrolling", "sharing", "submitting", "claimed", "recovering", "published"]
-    assert [phase_of(several, each) for each in ("draft", "sealed", "recovering", "opened", "published")] == [
+    assert phases_of(several) == [
+        "draft",
+        "enrolling",
+        "sharing",
+        "submitting",
+        "counting",
+        "unmasking",
+        "published",
+    ]
+    assert [
+        phase_index(several, each)
+        for each in ("draft", "confirmed", "unmasking", "aggregated", "published")
+    ] == [
         0,
         1,
         5,
         5,
         6,
     ]
-    assert phase_of(several, "aborted") == -1
+    assert phase_index(several, "aborted") == -1
 
 
 @pytest.mark.parametrize(
@@ -36,9 +47,9 @@ def test_phases_of_one_visit_and_of_several() -> None:
     [
         ("draft", None, "owner"),
         ("submitting", None, "people"),
-        ("submitting", "2026-01-01T00:00:00Z", "s2"),
-        ("claimed", "2026-01-01T00:00:00Z", "s2"),
-        ("claimed", None, "s1"),
+        ("submitting", "2026-01-01T00:00:00Z", "aggregator"),
+        ("counting", "2026-01-01T00:00:00Z", "aggregator"),
+        ("counting", None, "coordinator"),
         ("published", None, "nobody"),
         ("aborted", None, "nobody"),
     ],
@@ -52,14 +63,20 @@ def test_too_few_is_warned_in_time() -> None:
 
     def at(share: float, **change) -> dict[str, int] | None:
         opened = NOW - timedelta(hours=10 * share)
-        times = {"opened_at": opened.isoformat(), "closes_at": (opened + timedelta(hours=10)).isoformat()}
-        return too_few({**status, **times, **change}, NOW)
+        times = {
+            "opened_at": opened.isoformat(),
+            "closes_at": (opened + timedelta(hours=10)).isoformat(),
+        }
+        return predict_too_few({**status, **times, **change}, NOW)
 
     assert at(0.5) == {"expected": 20, "minimum": 50}
     assert at(0.5, users=0) == {"expected": 0, "minimum": 50}
     assert at(0.5, users=30) is None  # 60 at the end
     assert at(0.05) is None  # too early to tell
     assert at(0.9, users=50) is None
-    assert at(1.5) == {"expected": 10, "minimum": 50}  # S1 is late to close it: never fewer than are there
+    assert at(1.5) == {
+        "expected": 10,
+        "minimum": 50,
+    }  # The coordinator is late to close it: never fewer than are there
     assert at(0.5, state="published") is None
     assert at(0.5, closes_at=None) is None

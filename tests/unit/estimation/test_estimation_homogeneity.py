@@ -1,4 +1,7 @@
-"""The test of alike groups: algebra exactly, size and power by simulation at a stated false-alarm rate."""
+"""The test of homogeneity: exact algebra, and size and power by simulation.
+
+Simulated tests state their false-alarm rate.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +9,7 @@ from scipy.stats import binom, chi2, chi2_contingency, multinomial
 
 from faircount.core.errors import AnswerError, ParameterError
 from faircount.estimation import homogeneity as module
-from faircount.estimation.consistency import consistent
+from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.homogeneity import homogeneity
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 
@@ -32,7 +35,7 @@ def normal(variance, scale=4):
 
 GRR = Channel(np.e**3 / (np.e**3 + ITEMS - 1), 1 / (np.e**3 + ITEMS - 1), independent=False)
 GROUPS = {
-    "sparse sampling": [Channel(1 - np.exp(-each)) for each in (0.1, 0.4, 0.7, 1.0)],
+    "sparse sampling": [Channel(1 - np.exp(-epsilon)) for epsilon in (0.1, 0.4, 0.7, 1.0)],
     "dense sampling": [Channel(0.6), Channel(0.9)],
     "laplace": [geometric(1), geometric(2)],
     "decoys": [coins(115), coins(36), coins(115)],
@@ -56,7 +59,7 @@ def release(channel, psi, rng):
 def rejections(channels, truths, runs, rng):
     count = 0
     for _ in range(runs):
-        table = [release(each, psi, rng) for each, psi in zip(channels, truths, strict=True)]
+        table = [release(channel, psi, rng) for channel, psi in zip(channels, truths, strict=True)]
         count += homogeneity(table, channels, [USERS] * len(channels), rng=rng).rejected
     return count
 
@@ -76,10 +79,11 @@ def test_size(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("dense sampling", 0.9), ("laplace", 0.9), ("decoys", 0.9), ("gaussian", 0.9)]
+    ("name", "least"),
+    [("dense sampling", 0.9), ("laplace", 0.9), ("decoys", 0.9), ("gaussian", 0.9)],
 )
 def test_power(name, least):
-    """One group skewed, the others uniform: seen nearly always; 40 runs, well above what chance could miss."""
+    """One skewed group among uniform ones is found nearly always, in 40 runs."""
     channels = GROUPS[name]
     truths = [SKEWED] + [UNIFORM] * (len(channels) - 1)
     assert rejections(channels, truths, 40, np.random.default_rng(22)) >= least * 40
@@ -90,10 +94,12 @@ def test_noise_variance_alone_rejects_alike_groups(name):
     """Why the sampling of users belongs into the covariance: without it 5% becomes 37% and more."""
     channels, rng, runs, wrong = GROUPS[name], np.random.default_rng(23), 200, 0
     for _ in range(runs):
-        table = [release(each, SKEWED, rng) for each in channels]
-        estimates = np.array([each.estimate(sums, USERS) for each, sums in zip(channels, table, strict=True)])
-        psi = np.maximum(consistent(estimates.mean(axis=0)), 1e-4)
-        weight = np.array([1 / each.variance(psi, USERS) for each in channels])
+        table = [release(channel, SKEWED, rng) for channel in channels]
+        estimates = np.array(
+            [channel.estimate(sums, USERS) for channel, sums in zip(channels, table, strict=True)]
+        )
+        psi = np.maximum(project_to_simplex(estimates.mean(axis=0)), 1e-4)
+        weight = np.array([1 / channel.variance(psi, USERS) for channel in channels])
         pooled = (weight * estimates).sum(axis=0) / weight.sum(axis=0)
         statistic = (weight * (estimates - pooled) ** 2).sum()
         wrong += chi2.sf(statistic, (len(channels) - 1) * ITEMS) < 0.05
@@ -109,9 +115,14 @@ def test_dense_counts_are_pearsons_test():
 
 
 def test_sparse_counts_are_an_exact_test(monkeypatch):
-    """Tables with the margins of [[3, 0], [1, 4]] are hypergeometric: 4/56 for it, as much for its mirror image."""
+    """Tables with the margins of [[3, 0], [1, 4]] are hypergeometric.
+
+    It has probability 4/56, and so has its mirror image.
+    """
     monkeypatch.setattr(module, "DRAWS", 20_000)
-    found = homogeneity([[3, 0, 0], [1, 4, 0]], [Channel(0.5)] * 2, [10, 10], rng=np.random.default_rng(1))
+    found = homogeneity(
+        [[3, 0, 0], [1, 4, 0]], [Channel(0.5)] * 2, [10, 10], rng=np.random.default_rng(1)
+    )
     assert found.p_value == pytest.approx(8 / 56, abs=5 * np.sqrt(0.14 * 0.86 / 20_000))
     assert "same margins" in found.method
 
@@ -156,7 +167,10 @@ def test_not_rejecting_claims_nothing():
 
 def test_the_same_seed_gives_the_same_answer():
     table = [[20, 30, 25], [25, 25, 40]]
-    first, second = (homogeneity(table, [geometric(1)] * 2, [75, 90], rng=np.random.default_rng(5)) for _ in range(2))
+    first, second = (
+        homogeneity(table, [geometric(1)] * 2, [75, 90], rng=np.random.default_rng(5))
+        for _ in range(2)
+    )
     assert first == second
 
 

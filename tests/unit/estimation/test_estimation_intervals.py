@@ -101,25 +101,25 @@ def test_ratio_interval_is_the_inverted_hypergeometric(drawn):
 @pytest.mark.parametrize("n", [1, 2, 50, 300])
 def test_users_coverage_for_every_number_of_holders(name, n):
     found = performance(CHANNELS[name], n, np.arange(n + 1) / n)
-    assert min(each.coverage for each in found) >= 0.95 - 1e-9
+    assert min(made.coverage for made in found) >= 0.95 - 1e-9
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_population_coverage_on_a_grid(name):
     grid = np.concatenate((np.linspace(0, 0.1, 30), np.linspace(0.1, 1, 40)))
     found = performance(CHANNELS[name], 50, grid, covers="population")
-    assert min(each.coverage for each in found) >= 0.95 - 1e-9
+    assert min(made.coverage for made in found) >= 0.95 - 1e-9
 
 
 @pytest.mark.parametrize("covers", ["users", "population"])
 def test_ratio_coverage_given_the_number_sampled(covers):
     for drawn in (1, 7, 25, 50):
         found = ratio_performance(50, drawn, np.arange(51) / 50, covers=covers)
-        assert min(each.coverage for each in found) >= 0.95 - 1e-9
+        assert min(made.coverage for made in found) >= 0.95 - 1e-9
 
 
 def test_a_wrong_coin_would_be_noticed():
-    """Planted error: intervals made for p = 0.42 from sums sampled with p = 0.393 must fall below 94%."""
+    """Planted error: intervals for p = 0.42 from sums sampled with 0.393 cover below 94%."""
     n, truth = 5000, 0.25
     law = sum_law(Channel(0.393), n, truth)
     wrong = interval(law.values, Channel(0.42), n)
@@ -127,9 +127,15 @@ def test_a_wrong_coin_would_be_noticed():
 
 
 def test_ratio_is_narrower_than_horvitz_thompson():
-    """Known answer: about 79 instead of 112 users wide for an item of half the users, n = 1000, p = 1 - e^-0.5."""
+    """Known answer for an item of half the users, n = 1000, p = 1 - e^-0.5.
+
+    The interval is about 79 instead of 112 users wide.
+    """
     p = 1 - np.exp(-0.5)
-    (ht,), (ratio,) = performance(Channel(p), 1000, [0.5]), ratio_performance(1000, round(1000 * p), [0.5])
+    (ht,), (ratio,) = (
+        performance(Channel(p), 1000, [0.5]),
+        ratio_performance(1000, round(1000 * p), [0.5]),
+    )
     assert 105 < ht.width * 1000 <= 112
     assert 75 < ratio.width * 1000 <= 79
 
@@ -151,7 +157,7 @@ def test_nobody_sampled_says_nothing():
 
 
 def test_sidak_holds_for_all_items_at_once():
-    """Given the answers the items are independent, so joint coverage is the product of the marginal ones."""
+    """Items are independent given the answers, so joint coverage is a product."""
     channel, held = Channel(0.4), np.array([3, 10, 25, 62])
     n, joint = held.sum(), 1.0
     for holders in held:
@@ -179,7 +185,9 @@ def test_bonferroni_where_items_depend():
 @settings(deadline=None)
 @given(st.floats(0.001, 0.5), st.integers(1, 500))
 def test_shares_of_the_error(error, items):
-    sidak, bonferroni = (error_per_item(error, items, True, each) for each in (True, False))
+    sidak, bonferroni = (
+        error_per_item(error, items, True, independent) for independent in (True, False)
+    )
     assert (1 - sidak) ** items == pytest.approx(1 - error, rel=1e-9)
     assert bonferroni <= sidak * (1 + 1e-9)
     assert error_per_item(error, items, False, True) == error
@@ -190,7 +198,10 @@ def test_shares_of_the_error(error, items):
 def test_intervals_are_nested(count, level):
     for name, channel in CHANNELS.items():
         for covers in ("users", "population"):
-            inner, outer = (interval([count], channel, 60, level=each, covers=covers) for each in (level, level + 0.02))
+            inner, outer = (
+                interval([count], channel, 60, level=wanted, covers=covers)
+                for wanted in (level, level + 0.02)
+            )
             assert outer.low[0] <= inner.low[0] + 1e-8, name
             assert outer.high[0] >= inner.high[0] - 1e-8, name
 
@@ -201,7 +212,9 @@ def test_shape_of_many_releases_is_kept():
     assert found.low.shape == found.high.shape == (2, 3, 4)
     np.testing.assert_array_equal(found.low[1, 2], interval(sums[1, 2], Channel(0.4), 500).low)
     ratio = interval(sums, Channel(0.4), 500, estimator="ratio")
-    np.testing.assert_array_equal(ratio.high[1, 2], interval(sums[1, 2], Channel(0.4), 500, estimator="ratio").high)
+    np.testing.assert_array_equal(
+        ratio.high[1, 2], interval(sums[1, 2], Channel(0.4), 500, estimator="ratio").high
+    )
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch):
@@ -212,14 +225,16 @@ def test_chunks_do_not_change_the_answer(monkeypatch):
         np.testing.assert_array_equal(interval(sums, channel, 60).low, expected.low)
 
 
-@pytest.mark.parametrize(("hit", "miss"), [(0.5, 0.2689), (0.5, 0.000335), (0.0027, 0.001), (0.97, 0.0024)])
+@pytest.mark.parametrize(
+    ("hit", "miss"), [(0.5, 0.2689), (0.5, 0.000335), (0.0027, 0.001), (0.97, 0.0024)]
+)
 def test_score_interval_of_many_users_covers(hit, miss):
     n = intervals.EXACT_LOCAL_USERS + 1
     truths = [0, 10 / n, 100 / n, 1 / 12, 0.3, 0.9]
     found = performance(Channel(hit, miss), n, truths)
-    assert min(each.coverage for each in found) >= 0.95
+    assert min(made.coverage for made in found) >= 0.95
     assert "approximate" in interval([n // 3], Channel(hit, miss), n).method
-    assert max(each.width / each.oracle_width for each in found) < 1.2
+    assert max(made.width / made.oracle_width for made in found) < 1.2
 
 
 def test_score_and_exact_intervals_agree_at_the_change(monkeypatch):
@@ -250,7 +265,7 @@ def test_what_cannot_be_used_is_refused():
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
 def test_intervals_are_not_turned_inside_out(level: float) -> None:
-    """Where the noise of a count is far below 1/2, there may be no whole number that explains a sum."""
+    """Where noise is far below 1/2, there may be no whole number that explains a sum."""
     made = fc.DPDG(items=3, users=3, epsilon=30.0, delta=1e-3, share="printed")
     law = made.noise(3)
     for holders in (0, 1, 3):

@@ -9,8 +9,8 @@ from scipy.stats import binom, hypergeom
 from faircount.estimation.laws import (
     binomial_below,
     binomial_rows,
-    bracket_fraction,
-    first_integer,
+    bracket_fractions,
+    first_integers,
     hypergeometric_rows,
     noisy_below,
     two_coins_below,
@@ -29,7 +29,11 @@ def dense(rows, row, size):
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 3000), st.sampled_from([0.0, 1.0]) | st.floats(1e-6, 1)), min_size=1, max_size=6)
+    st.lists(
+        st.tuples(st.integers(0, 3000), st.sampled_from([0.0, 1.0]) | st.floats(1e-6, 1)),
+        min_size=1,
+        max_size=6,
+    )
 )
 def test_binomial_rows_are_scipys(cases):
     trials, p = np.array([m for m, _ in cases]), np.array([q for _, q in cases])
@@ -39,11 +43,17 @@ def test_binomial_rows_are_scipys(cases):
 
 
 @settings(deadline=None)
-@given(st.integers(1, 600).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))))
+@given(
+    st.integers(1, 600).flatmap(
+        lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))
+    )
+)
 def test_hypergeometric_rows_are_scipys(case):
     n, holders, drawn = case
     rows = hypergeometric_rows(n, np.array([holders]), np.array([drawn]))
-    np.testing.assert_allclose(dense(rows, 0, n), hypergeom.pmf(np.arange(n + 1), n, holders, drawn), atol=1e-12)
+    np.testing.assert_allclose(
+        dense(rows, 0, n), hypergeom.pmf(np.arange(n + 1), n, holders, drawn), atol=1e-12
+    )
 
 
 @settings(deadline=None)
@@ -77,7 +87,10 @@ def test_noisy_below_is_a_convolution(scale):
 def test_acceptability_is_a_p_value():
     law = binomial_rows(np.array([23]), np.array([0.37]))
     points = np.arange(24)
-    one = [binomial_rows(np.array([23]), np.array([0.37])).acceptability(np.array([x]))[0] for x in points]
+    one = [
+        binomial_rows(np.array([23]), np.array([0.37])).acceptability(np.array([x]))[0]
+        for x in points
+    ]
     for level in (0.01, 0.05, 0.2, 0.9):
         assert law.pmf[0][np.array(one) <= level].sum() <= level + 1e-12
     assert max(one) == pytest.approx(1)
@@ -87,12 +100,12 @@ def test_acceptability_is_a_p_value():
 @given(st.lists(st.integers(0, 101), min_size=1, max_size=8))
 def test_first_integer_finds_the_turning_point(turning):
     turn = np.array(turning)
-    np.testing.assert_array_equal(first_integer(lambda at: at >= turn, turn.size, 100), turn)
+    np.testing.assert_array_equal(first_integers(lambda at: at >= turn, turn.size, 100), turn)
 
 
 def test_bracket_encloses_the_turning_point():
     turn = np.array([0.0, 0.3, 0.999999, 2.0])
-    low, high = bracket_fraction(lambda at: at >= turn, 4)
+    low, high = bracket_fractions(lambda at: at >= turn, 4)
     assert np.all(low <= np.minimum(turn, 1))
     assert np.all(high >= np.minimum(turn, 1))
     assert np.all(high - low < 2e-9)

@@ -1,4 +1,4 @@
-"""Weights of groups: the paper's Table II, the known answers of the design, and simulated errors."""
+"""Weights of groups: the paper's Table II, known answers and simulated errors."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_table_two(setting):
 def test_known_errors(setting, against, by_vwa, by_total):
     v = variances(setting)
     weights = vwa(SIZES, v), total_variance(SIZES, v, SPREAD)
-    found = [expected_error(each, SIZES, v, SPREAD, against=against) for each in weights]
+    found = [expected_error(w, SIZES, v, SPREAD, against=against) for w in weights]
     assert found == pytest.approx([by_vwa, by_total], abs=0.006e-3)
 
 
@@ -93,16 +93,24 @@ def test_limits_of_the_total_variance(cases):
 
 def test_spread_of_one_tends_to_pooling():
     p = np.array([0.1, 0.3, 0.6])
-    np.testing.assert_allclose(total_variance([10, 20, 30], (1 - p) / p, 1.0), uwa([10, 20, 30] * p))
+    np.testing.assert_allclose(
+        total_variance([10, 20, 30], (1 - p) / p, 1.0), uwa([10, 20, 30] * p)
+    )
 
 
 def test_group_variance_of_every_family():
     noise = NoiseLaw(-1, np.array([0.25, 0.5, 0.25]))
     assert group_variance(Channel(0.4), 30, 250) == pytest.approx(0.6 / 0.4)
     assert group_variance(Channel(1.0, noise=noise), 30, 250) == pytest.approx(30 * 0.5 / 250)
-    for channel in (Channel(0.5, 0.27), Channel(0.3, 0.1, independent=False), Channel(0.5, noise=noise)):
+    for channel in (
+        Channel(0.5, 0.27),
+        Channel(0.3, 0.1, independent=False),
+        Channel(0.5, noise=noise),
+    ):
         for psi in (np.full(4, 0.25), np.array([0.9, 0.1, 0, 0])):
-            assert group_variance(channel, 4, 60) == pytest.approx(60 * channel.variance(psi, 60).sum())
+            assert group_variance(channel, 4, 60) == pytest.approx(
+                60 * channel.variance(psi, 60).sum()
+            )
 
 
 def test_combine_frequencies_and_means():
@@ -111,7 +119,7 @@ def test_combine_frequencies_and_means():
 
 
 def simulate(v, rng, runs=4000):
-    """Released group estimates of uniform data over 30 items (DPDS), and the population's frequencies."""
+    """Released estimates of uniform data over 30 items (DPDS), and the true frequencies."""
     held = rng.multinomial(250, np.full(30, 1 / 30), size=(runs, 4))
     p = (1 / (1 + v))[:, None]
     return rng.binomial(held, p) / (250 * p), held.sum(axis=1) / 1000
@@ -119,7 +127,7 @@ def simulate(v, rng, runs=4000):
 
 @pytest.mark.parametrize("setting", ["s1", "s3"])
 def test_expected_error_is_what_happens(setting):
-    """False alarm 1e-6 (two-sided); planted error: the paper's noise-only theory must be rejected."""
+    """False alarm 1e-6 (two-sided); planted error: the paper's noise-only theory is rejected."""
     v, rng = variances(setting), np.random.default_rng(11)
     released, population = simulate(v, rng)
     weights, limit = total_variance(SIZES, v, SPREAD), norm.isf(5e-7)
@@ -131,17 +139,17 @@ def test_expected_error_is_what_happens(setting):
 
 
 def test_spread_is_estimated_without_bias():
-    """False alarm 1e-6; planted error: without the correction for noise the estimate must be off."""
+    """False alarm 1e-6; planted error: without the correction for noise the estimate is off."""
     v, rng, psi = variances("s1"), np.random.default_rng(12), 1 / np.arange(1, 31)
     psi /= psi.sum()
     held = rng.multinomial(250, psi, size=(2000, 4))
     p = (1 / (1 + v))[:, None]
     released = rng.binomial(held, p) / (250 * p)
-    found = np.array([sigma_squared(each, SIZES, v) for each in released])
+    found = np.array([sigma_squared(estimates, SIZES, v) for estimates in released])
     truth, limit = 1 - psi @ psi, norm.isf(5e-7)
     assert abs(found.mean() - truth) < limit * found.std() / np.sqrt(found.size)
     w = vwa(SIZES, v + 1)
-    naive = np.array([1 - combine(each, w) @ combine(each, w) for each in released])
+    naive = np.array([1 - combine(estimates, w) @ combine(estimates, w) for estimates in released])
     assert abs(naive.mean() - truth) > limit * naive.std() / np.sqrt(naive.size)
 
 
@@ -167,7 +175,11 @@ def test_nonsense_is_refused():
             call()
 
 
-@pytest.mark.parametrize("variances", [[1.0, 1e3, 1e6], [1e-6, 1e6, 1.0], [1.0, 1e10, 5.0], [9.5, 2.0, 0.6]])
+@pytest.mark.parametrize(
+    "variances", [[1.0, 1e3, 1e6], [1e-6, 1e6, 1.0], [1.0, 1e10, 5.0], [9.5, 2.0, 0.6]]
+)
 def test_the_optimizer_finds_the_weights_for_any_ratio_of_variances(variances: list[float]) -> None:
     sizes = [1, 7, 1000]
-    assert weighting.owa(sizes, variances) == pytest.approx(weighting.vwa(sizes, variances), abs=1e-6)
+    assert weighting.owa(sizes, variances) == pytest.approx(
+        weighting.vwa(sizes, variances), abs=1e-6
+    )

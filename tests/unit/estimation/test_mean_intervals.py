@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from faircount.core.arrays import Floats
 from faircount.core.errors import AnswerError, ParameterError
-from faircount.estimation.mean_intervals import mean_interval, reports_interval, spread_at_most, two_point_interval
+from faircount.estimation.mean_intervals import (
+    mean_interval,
+    reports_interval,
+    spread_at_most,
+    two_point_interval,
+)
 from faircount.mechanisms.local_mean import PM, ReportSums
 
 
@@ -20,7 +25,11 @@ def duchi_coverage(epsilon, n, values):
         law = np.convolve(law, [1 - heads, heads])
     made = [two_point_interval((2 * k / n - 1) * size, size, n) for k in range(n + 1)]
     truth = values(n).mean()
-    return sum(mass for mass, (low, high) in zip(law, made, strict=True) if low - 1e-12 <= truth <= high + 1e-12)
+    return sum(
+        mass
+        for mass, (low, high) in zip(law, made, strict=True)
+        if low - 1e-12 <= truth <= high + 1e-12
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 4])
@@ -43,7 +52,9 @@ def test_mean_interval_by_hand():
     low, high = mean_interval(0.2, 0.01, 10_000_000)
     assert (low, high) == pytest.approx((0.2 - 0.195996, 0.2 + 0.195996), abs=1e-5)
     wider = mean_interval(0.2, 0.01, 50)
-    assert wider[1] - 0.2 == pytest.approx(2.00958 * 0.1, abs=1e-5)  # Student's t with 49 degrees of freedom
+    assert wider[1] - 0.2 == pytest.approx(
+        2.00958 * 0.1, abs=1e-5
+    )  # Student's t with 49 degrees of freedom
     known = mean_interval(0.0, 0.01, 100, covers="population", spread=1.0)
     worst = mean_interval(0.0, 0.01, 100, covers="population")
     assert known[1] == pytest.approx(1.98422 * np.sqrt(0.02), abs=1e-5)
@@ -55,7 +66,7 @@ def test_mean_interval_by_hand():
 @settings(deadline=None)
 @given(st.floats(-1, 1), st.floats(0.0001, 0.5), st.integers(2, 5000))
 def test_worst_spread_is_where_the_quadratic_says(mean, noise, n):
-    """The population interval without a spread ends where the distance is t standard deviations at that very end."""
+    """Without a spread the interval ends t standard deviations away, as they are at that end."""
     from scipy.stats import t
 
     low, high = mean_interval(mean, noise, n, covers="population")
@@ -77,7 +88,10 @@ def test_mean_intervals_refuse_nonsense():
 def report_law(mechanism: PM, value: float) -> Floats:
     """Probability of every cell, from the definition."""
     place = (value + 1) / 2 * mechanism.steps
-    start, law = int(np.floor(place)), np.full(mechanism.window.cells, float(mechanism.window.other))
+    start, law = (
+        int(np.floor(place)),
+        np.full(mechanism.window.cells, float(mechanism.window.other)),
+    )
     for at, share in ((start, 1 - (place - start)), (start + 1, place - start)):
         law[at : at + mechanism.window.width] += share * float(mechanism.window.excess)
     return law
@@ -97,12 +111,14 @@ def sums_law(laws: list[Floats]) -> dict[tuple[int, int], float]:
 
 
 @pytest.mark.parametrize("covers", ["users", "population"])
-@pytest.mark.parametrize("values", [(-1.0, 1.0), (-1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.3,)], ids=str)
+@pytest.mark.parametrize(
+    "values", [(-1.0, 1.0), (-1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.3,)], ids=str
+)
 def test_pm_holds_for_very_few_users(values: tuple[float, ...], covers: str) -> None:
-    """Exact. For a population 0.50 and 0.67 before: users who were not drawn were taken to be like those who were."""
+    """Exact coverage. It was 0.50 and 0.67 for a population when the spread was not bounded."""
     mechanism, n = PM(epsilon=8.0, cells=8), len(values)
-    each = [report_law(mechanism, value) for value in values]
-    laws = each if covers == "users" else [np.mean(each, axis=0)] * n
+    own_laws = [report_law(mechanism, value) for value in values]
+    laws = own_laws if covers == "users" else [np.mean(own_laws, axis=0)] * n
     covered = 0.0
     for (total, squares), chance in sums_law(laws).items():
         low, high = reports_interval(mechanism, ReportSums(total, squares), n, covers=covers)
@@ -111,7 +127,10 @@ def test_pm_holds_for_very_few_users(values: tuple[float, ...], covers: str) -> 
 
 
 def test_rare_reports_far_off_are_reckoned_with() -> None:
-    """Ten users at both ends, epsilon 8: every fifth run has a report that is pure noise, which no normal law shows."""
+    """Ten users at both ends, epsilon 8: every fifth run has a report that is pure noise.
+
+    No normal law shows that.
+    """
     mechanism, n = PM(epsilon=8.0, cells=64), 10
     last = mechanism.window.cells - 1
     seen = ReportSums(n // 2 * last, n // 2 * last**2)  # half of the reports at each end

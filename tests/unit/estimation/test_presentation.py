@@ -17,7 +17,13 @@ import pytest
 import faircount as fc
 from faircount.analysis.groups import GroupedHistogram
 from faircount.core.errors import FaircountError
-from faircount.estimation.presentation import MARK, OUTSIDE, SIMULATION, Frequencies, outside
+from faircount.estimation.presentation import (
+    OUTSIDE_MARK,
+    OUTSIDE_NOTE,
+    SIMULATION,
+    Frequencies,
+    is_outside,
+)
 from faircount.estimation.result import Result
 
 matplotlib.use("Agg")
@@ -74,11 +80,17 @@ def test_other_contents_differ() -> None:
 @KINDS
 def test_arrays_cannot_be_changed(make: Any) -> None:
     made = make()
-    arrays = [made.estimates, made.consistent, made.standard_errors, made.interval().low, made.interval().high]
+    arrays = [
+        made.estimates,
+        made.consistent,
+        made.standard_errors,
+        made.interval().low,
+        made.interval().high,
+    ]
     arrays.append(made.weights if isinstance(made, GroupedHistogram) else made.aggregate)
-    for each in arrays:
+    for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
-            each[0] = 7
+            array[0] = 7
 
 
 def test_the_callers_array_is_neither_kept_nor_locked() -> None:
@@ -199,7 +211,7 @@ def test_it_draws_itself(make: Any) -> None:
 
     made = make()
     axes = made.plot()
-    assert [each.get_text() for each in axes.get_yticklabels()] == CITIES
+    assert [label.get_text() for label in axes.get_yticklabels()] == CITIES
     assert [bar.get_width() for bar in axes.patches] == np.maximum(made.estimates, 0).tolist()
     assert made.plot(ax=axes) is axes
     pyplot.close("all")
@@ -207,17 +219,19 @@ def test_it_draws_itself(make: Any) -> None:
 
 def negative() -> Frequencies:
     """One estimate below zero, with an interval that is a single point, and one far inside."""
-    return Result(fc.Laplace(items=["none", "all"], users=1000, epsilon=1.0), np.array([-40, 1040]), 1000)
+    return Result(
+        fc.Laplace(items=["none", "all"], users=1000, epsilon=1.0), np.array([-40, 1040]), 1000
+    )
 
 
 def test_an_estimate_outside_its_interval_is_marked_and_explained() -> None:
     made = negative()
-    assert outside(made, made.interval()).all()
-    assert OUTSIDE in str(made)
-    assert str(made).count(f"] {MARK}") == 2
-    assert OUTSIDE in Page(made._repr_html_()).text
+    assert is_outside(made, made.interval()).all()
+    assert OUTSIDE_NOTE in str(made)
+    assert str(made).count(f"] {OUTSIDE_MARK}") == 2
+    assert OUTSIDE_NOTE in Page(made._repr_html_()).text
     whole = Result(fc.Laplace(items=2, users=1000, epsilon=1.0), np.array([400, 600]), 1000)
-    assert MARK not in str(whole)
+    assert OUTSIDE_MARK not in str(whole)
 
 
 def test_means_are_values_too() -> None:
@@ -227,7 +241,11 @@ def test_means_are_values_too() -> None:
     assert hash(one) == hash(two)
     assert f"{one.estimate:.4f}" in repr(one)
     said = json.loads(json.dumps(one.to_dict()))
-    assert said["mean"] == {"estimate": one.estimate, "low": one.interval()[0], "high": one.interval()[1]}
+    assert said["mean"] == {
+        "estimate": one.estimate,
+        "low": one.interval()[0],
+        "high": one.interval()[1],
+    }
     assert one.to_frame().loc["mean", "estimate"] == one.estimate
     assert SIMULATION in one._repr_html_()
 

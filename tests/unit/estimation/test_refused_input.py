@@ -7,7 +7,7 @@ import pytest
 import faircount as fc
 from faircount.core.errors import AnswerError, FaircountError, ParameterError
 from faircount.estimation import homogeneity, intervals, weighting
-from faircount.estimation.consistency import consistent
+from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.mean_intervals import two_point_interval
 from faircount.mechanisms.count_law import Channel
 
@@ -22,7 +22,7 @@ def test_lists_that_are_no_numbers_are_refused_in_words(bad: object) -> None:
     channel = Channel(0.5)
     for use in (
         lambda: intervals.interval(bad, channel, 10),  # type: ignore[arg-type]
-        lambda: consistent(bad),  # type: ignore[arg-type]
+        lambda: project_to_simplex(bad),  # type: ignore[arg-type]
         lambda: weighting.vwa(bad, [1.0]),  # type: ignore[arg-type]
         lambda: weighting.combine(bad, [1.0]),  # type: ignore[arg-type]
         lambda: homogeneity.homogeneity(bad, [channel] * 2, [5, 5]),  # type: ignore[arg-type]

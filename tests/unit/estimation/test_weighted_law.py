@@ -1,4 +1,4 @@
-"""The law of a weighted sum of groups, beside plain convolution: never a smaller tail, and hardly a larger one."""
+"""The law of a weighted sum against plain convolution: no smaller tail, hardly a larger one."""
 
 from collections.abc import Callable
 from itertools import product
@@ -10,24 +10,34 @@ from scipy.stats import binom
 
 from faircount.core.arrays import Floats
 from faircount.estimation import weighted_law
-from faircount.estimation.weighted_law import Laws, Part, WeightedSum
+from faircount.estimation.weighted_law import Laws, WeightedGroup, WeightedSum
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 
 NOISE = NoiseLaw(-3, np.array([0.1, 0.05, 0.2, 0.3, 0.2, 0.05, 0.1]), 2)  # on multiples of 1/2
 
 CASES = {
-    "sampling": (Part(0.2, Channel(0.3), 7), Part(0.8, Channel(0.7), 11)),
-    "local": (Part(0.35, Channel(0.5, 0.3), 7), Part(0.65, Channel(0.6, 0.1), 11)),
-    "noise": (Part(0.4, Channel(1.0, noise=NOISE), 7), Part(0.6, Channel(0.5, noise=NOISE), 5)),
-    "certain": (Part(0.7, Channel(1.0), 4), Part(0.3, Channel(0.999), 9)),
-    "three": (Part(0.5, Channel(0.9), 2), Part(0.2, Channel(0.4), 5), Part(0.3, Channel(0.6, 0.2), 6)),
+    "sampling": (WeightedGroup(0.2, Channel(0.3), 7), WeightedGroup(0.8, Channel(0.7), 11)),
+    "local": (
+        WeightedGroup(0.35, Channel(0.5, 0.3), 7),
+        WeightedGroup(0.65, Channel(0.6, 0.1), 11),
+    ),
+    "noise": (
+        WeightedGroup(0.4, Channel(1.0, noise=NOISE), 7),
+        WeightedGroup(0.6, Channel(0.5, noise=NOISE), 5),
+    ),
+    "certain": (WeightedGroup(0.7, Channel(1.0), 4), WeightedGroup(0.3, Channel(0.999), 9)),
+    "three": (
+        WeightedGroup(0.5, Channel(0.9), 2),
+        WeightedGroup(0.2, Channel(0.4), 5),
+        WeightedGroup(0.3, Channel(0.6, 0.2), 6),
+    ),
 }
 
 Law = tuple[Floats, Floats]
 
 
-def group_law(part: Part, hits: Floats, misses: Floats) -> Law:
-    """Values and probabilities of a group's part of the sum, from the laws of both kinds of coins."""
+def group_law(part: WeightedGroup, hits: Floats, misses: Floats) -> Law:
+    """Values and probabilities of a group's contribution, from the laws of both coins."""
     counted = np.convolve(hits, misses)
     values = np.arange(counted.size, dtype=np.float64)
     noise = part.channel.noise
@@ -41,22 +51,29 @@ def coins(trials: int, p: float) -> Floats:
     return np.asarray(binom.pmf(np.arange(trials + 1), trials, p))
 
 
-def given(parts: tuple[Part, ...], split: tuple[int, ...]) -> Law:
+def given(parts: tuple[WeightedGroup, ...], split: tuple[int, ...]) -> Law:
     """Law of the sum for given holders."""
     values, weight = np.zeros(1), np.ones(1)
     for part, held in zip(parts, split, strict=True):
-        more, chance = group_law(part, coins(held, part.channel.hit), coins(part.users - held, part.channel.miss))
+        more, chance = group_law(
+            part, coins(held, part.channel.hit), coins(part.users - held, part.channel.miss)
+        )
         values, weight = (values[:, None] + more).ravel(), np.outer(weight, chance).ravel()
     return values, weight
 
 
-def mixture(parts: tuple[Part, ...], chance: Callable[[tuple[int, ...]], float]) -> Law:
-    laws = [(given(parts, split), chance(split)) for split in product(*(range(each.users + 1) for each in parts))]
+def mixture(parts: tuple[WeightedGroup, ...], chance: Callable[[tuple[int, ...]], float]) -> Law:
+    laws = [
+        (given(parts, split), chance(split))
+        for split in product(*(range(group.users + 1) for group in parts))
+    ]
     kept = [(values, c * weight) for (values, weight), c in laws if c > 0]
-    return np.concatenate([values for values, _ in kept]), np.concatenate([weight for _, weight in kept])
+    return np.concatenate([values for values, _ in kept]), np.concatenate(
+        [weight for _, weight in kept]
+    )
 
 
-def random_split(parts: tuple[Part, ...], holders: int) -> Law:
+def random_split(parts: tuple[WeightedGroup, ...], holders: int) -> Law:
     users = sum(part.users for part in parts)
     return mixture(
         parts,
@@ -68,22 +85,30 @@ def random_split(parts: tuple[Part, ...], holders: int) -> Law:
     )
 
 
-def population(parts: tuple[Part, ...], shares: Floats) -> Law:
+def population(parts: tuple[WeightedGroup, ...], shares: Floats) -> Law:
     return mixture(
         parts,
         lambda split: float(
-            np.prod([binom.pmf(k, part.users, q) for part, k, q in zip(parts, split, shares, strict=True)])
+            np.prod(
+                [
+                    binom.pmf(k, part.users, q)
+                    for part, k, q in zip(parts, split, shares, strict=True)
+                ]
+            )
         ),
     )
 
 
 def check(laws: Laws, truth: Law) -> None:
-    """At every tenth value that the sum can take: the tail, or that of a point a little nearer and a hundredth."""
+    """At every tenth value of the sum: between the tail and that of a point a little nearer."""
     values, weight = truth
     near = 2 * weighted_law._REACH * laws.length / weighted_law._CELLS
     for point in np.unique(values.round(9))[::10]:
         below, above = weight[values <= point + 1e-9].sum(), weight[values >= point - 1e-9].sum()
-        wider_below, wider_above = weight[values <= point + near].sum(), weight[values >= point - near].sum()
+        wider_below, wider_above = (
+            weight[values <= point + near].sum(),
+            weight[values >= point - near].sum(),
+        )
         assert below - 1e-6 <= laws.below(point)[0] <= wider_below / 0.99 + 0.011
         assert above - 1e-6 <= laws.above(point)[0] <= wider_above / 0.99 + 0.011
 
@@ -92,20 +117,29 @@ def check(laws: Laws, truth: Law) -> None:
 def test_given_holders(name: str) -> None:
     parts = CASES[name]
     total, sizes = WeightedSum(parts), [part.users for part in parts]
-    for split in (tuple(0 for _ in sizes), (1, *(0 for _ in sizes[1:])), tuple(n // 2 for n in sizes), tuple(sizes)):
-        check(total.fixed(np.array([split])), given(parts, split))
+    for split in (
+        tuple(0 for _ in sizes),
+        (1, *(0 for _ in sizes[1:])),
+        tuple(n // 2 for n in sizes),
+        tuple(sizes),
+    ):
+        check(total.given_splits(np.array([split])), given(parts, split))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_random_set_of_holders(name: str) -> None:
     parts = CASES[name]
     total = WeightedSum(parts)
-    for holders in sorted({0, 1, 2, total.users // 2, total.users // 2 + 1, total.users - 1, total.users}):
+    for holders in sorted(
+        {0, 1, 2, total.users // 2, total.users // 2 + 1, total.users - 1, total.users}
+    ):
         values, weight = random_split(parts, holders)
-        check(total.random(holders), (values, weight))
+        check(total.random_split(holders), (values, weight))
         mean = float(values @ weight)
         assert mean == pytest.approx(holders / total.users)
-        spread = float((values - mean) ** 2 @ weight)  # a random set varies n / (n - 1) times as much as a random draw
+        spread = float(
+            (values - mean) ** 2 @ weight
+        )  # a random set varies n / (n - 1) times as much as a random draw
         assert total.variance(holders) <= spread * (1 + 1e-9)
         assert spread <= total.variance(holders) * total.users / (total.users - 1) + 1e-12
 
@@ -122,13 +156,15 @@ def test_a_planted_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weighted_law, "EXACT_SPLIT_USERS", 0)
     parts = CASES["sampling"]
     with pytest.raises(AssertionError):
-        check(WeightedSum(parts).random(1), random_split(parts, 1))
+        check(WeightedSum(parts).random_split(1), random_split(parts, 1))
 
 
 def test_for_many_users_both_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = (Part(0.2, Channel(0.3), 2000), Part(0.8, Channel(0.7), 3000))
-    exact = WeightedSum(parts).random(800)
+    parts = (WeightedGroup(0.2, Channel(0.3), 2000), WeightedGroup(0.8, Channel(0.7), 3000))
+    exact = WeightedSum(parts).random_split(800)
     monkeypatch.setattr(weighted_law, "EXACT_SPLIT_USERS", 0)
-    near, spread = WeightedSum(parts).random(800), WeightedSum(parts).variance(800) ** 0.5
+    near, spread = WeightedSum(parts).random_split(800), WeightedSum(parts).variance(800) ** 0.5
     for z in (-3, -2, -1, 0, 1, 2, 3):
-        assert near.below(0.16 + z * spread)[0] == pytest.approx(exact.below(0.16 + z * spread)[0], abs=1e-3)
+        assert near.below(0.16 + z * spread)[0] == pytest.approx(
+            exact.below(0.16 + z * spread)[0], abs=1e-3
+        )

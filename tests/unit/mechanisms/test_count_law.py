@@ -1,4 +1,4 @@
-"""The law of an item's sum: 95% errors that hold 95% of the time, against sums of probabilities and against draws."""
+"""The distribution of an item's sum: 95% errors must hold 95% of the time, exactly and in draws."""
 
 import math
 from typing import Any
@@ -21,17 +21,22 @@ MECHANISMS = [
 
 
 def inside(law: Channel, holders: int, users: int, half: float) -> float:
-    """P(|estimate - truth| <= half), summed over every pair of outcomes of the two groups of coins."""
-    ours, others = np.arange(holders + 1)[:, None], np.arange(users - holders + 1)
-    chance = stats.binom.pmf(ours, holders, law.hit) * stats.binom.pmf(others, users - holders, law.miss)
+    """P(|estimate - truth| <= half), summed over all outcomes of the holders and the others."""
+    ours = np.arange(holders + 1)[:, None]
+    others = np.arange(users - holders + 1)
+    chance = stats.binom.pmf(ours, holders, law.hit) * stats.binom.pmf(
+        others, users - holders, law.miss
+    )
     estimate = (ours + others - users * law.miss) / (law.hit - law.miss) / users
     return float(chance[np.abs(estimate - holders / users) <= half + 1e-12].sum())
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:4], ids=str)
 def test_half_widths_hold_and_no_smaller_ones_do(mechanism: Any) -> None:
-    users, law = mechanism.n, mechanism.channel(mechanism.n)
+    users = mechanism.n
+    law = mechanism.channel(mechanism.n)
     half = mechanism.expected_errors(users)[1]
+    # The average number of holders may be fractional.
     around = (users // mechanism.N, -(-users // mechanism.N))
     assert min(inside(law, holders, users, half) for holders in around) >= 0.95
     assert min(inside(law, holders, users, half * (1 - 1e-6)) for holders in around) < 0.95
@@ -47,9 +52,14 @@ def test_a_normal_law_would_hold_less_often_than_it_says() -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_draws_are_as_often_inside_as_stated(mechanism: Any) -> None:
-    """4,000 draws; below 0.95 by five deviations once in 3 million times. Six tenths of the half-width fail."""
-    users, runs = mechanism.n, 4_000
+    """4,000 draws, with a margin of five deviations: a false alarm once in 3 million times.
+
+    An interval of six tenths of the half-width fails the test.
+    """
+    users = mechanism.n
+    runs = 4_000
     counts = np.full(mechanism.N, users // mechanism.N)
+    # The remainder goes to the first items.
     counts[: users - int(counts.sum())] += 1
     rng = np.random.default_rng(7)
     half = mechanism.expected_errors(users)[1] + 1e-12
@@ -62,7 +72,8 @@ def test_draws_are_as_often_inside_as_stated(mechanism: Any) -> None:
 
 def test_wide_sums_are_taken_for_normal_and_that_makes_no_difference() -> None:
     law = Channel(0.75, 0.25)
-    users = 4 * math.ceil(4 * NORMAL_FROM**2 / 3)  # a deviation just above the limit
+    # The standard deviation is just above the limit.
+    users = 4 * math.ceil(4 * NORMAL_FROM**2 / 3)
     error, half = law.expected_errors(4, users)
     assert half == pytest.approx(1.96 * error, rel=1e-4)
     exact = law.law(users // 4, users)

@@ -1,4 +1,4 @@
-"""DPDG: the table is the mechanism, so its guarantee is compared with sums of the table's own integers."""
+"""DPDG: the table is the mechanism, so the guarantee is compared with sums of its integers."""
 
 import math
 from fractions import Fraction
@@ -21,8 +21,8 @@ from faircount.sharing.primes import is_prime
 make = partial(DPDG, items=3, epsilon=1, delta=1e-5)
 
 
-def folded(table, terms):
-    """The exact law of a sum of independent draws, rounded to floating point at the very end."""
+def convolve_table(table, terms):
+    """The exact distribution of a sum of independent draws; only the result is rounded."""
     law = np.array(table.weights, dtype=object)
     total = law
     for _ in range(terms - 1):
@@ -31,15 +31,16 @@ def folded(table, terms):
 
 
 def fits(steps, law, alarm=1e-6):
-    """Chi-square test over 50 cells of about equal probability that raises a false alarm once in a million."""
+    """Chi-square test over 50 cells of similar probability; one false alarm in a million."""
     upper = np.cumsum(law.pmf)
     edges = np.unique(np.searchsorted(upper, np.arange(1, 50) / 50))
     cells = np.diff(np.concatenate(([0], upper[edges], [1])))
     observed = np.bincount(np.searchsorted(edges, steps - law.low), minlength=cells.size)
-    return ((observed - cells * steps.size) ** 2 / (cells * steps.size)).sum() < chi2.isf(alarm, cells.size - 1)
+    statistic = ((observed - cells * steps.size) ** 2 / (cells * steps.size)).sum()
+    return statistic < chi2.isf(alarm, cells.size - 1)
 
 
-# The law
+# The distribution of the noise.
 
 
 @pytest.mark.parametrize("deviation", [0.3, 1.0, 8.7, 30.0])
@@ -51,18 +52,25 @@ def test_the_table_is_a_rounded_gaussian_and_symmetric_to_the_bit(deviation):
     with mpmath.workdps(50):
         for z, weight in zip(table.values, table.weights, strict=True):
             low, high = (mpmath.mpf(abs(z)) + side for side in (-0.5, 0.5))
-            cell = (mpmath.erfc(low / deviation / mpmath.sqrt(2)) - mpmath.erfc(high / deviation / mpmath.sqrt(2))) / 2
-            if z:  # 0 has what the others leave
-                assert weight == int(mpmath.nint(cell * ONE))  # the nearest integer, on every machine
+            cell = (
+                mpmath.erfc(low / deviation / mpmath.sqrt(2))
+                - mpmath.erfc(high / deviation / mpmath.sqrt(2))
+            ) / 2
+            # 0 has the remaining probability, so that all of them add up to 1.
+            if z:
+                # The nearest integer, so the table is the same on every machine.
+                assert weight == int(mpmath.nint(cell * ONE))
 
 
 def test_count_level_law_is_the_sum_of_the_users_tables():
     mechanism = make(users=5, insiders=2)
     for included in (1, 5):
-        law, exact = mechanism.noise(included), folded(mechanism.table, included)
+        law = mechanism.noise(included)
+        exact = convolve_table(mechanism.table, included)
         reach = min(-law.low, len(exact) // 2)
         inner = exact[len(exact) // 2 - reach : len(exact) // 2 + reach + 1]
         found = law.pmf[-law.low - reach : -law.low + reach + 1]
+        # The law is accurate down to about 1e-30; very rare outcomes are not compared.
         common = inner > 1e-28
         assert found[common] == pytest.approx(inner[common], rel=1e-8, abs=0)
         assert law.mean == pytest.approx(0, abs=1e-12)
@@ -70,46 +78,55 @@ def test_count_level_law_is_the_sum_of_the_users_tables():
 
 @pytest.mark.parametrize(("wrong", "same"), [(1.0, True), (1.3, False)])
 def test_both_levels_draw_the_same_law_and_another_scale_is_noticed(wrong, same):
-    items, users = 20_000, 4
+    items = 20_000
+    users = 4
+    # The same scale for both, so that steps of one can be compared with the law of the other.
     promised = make(items=items, users=users, calibration="classical", scale=16)
     drawn = make(items=items, users=users, calibration="classical", scale=16, epsilon=1 / wrong)
-    law, answers = promised.noise(users), np.arange(users)
-    held = np.bincount(answers, minlength=items)
+    law = promised.noise(users)
+    answers = np.arange(users)
+    counts = np.bincount(answers, minlength=items)
     one_by_one = drawn.decode(drawn.total(drawn.respond(answers, SeededStream(1))), users)
-    at_once = drawn.draw(held, np.random.default_rng(2))
+    at_once = drawn.draw(counts, np.random.default_rng(2))
     for noisy in (one_by_one, at_once):
-        steps = (noisy - held) * 16
+        steps = (noisy - counts) * 16
         assert np.array_equal(steps, np.round(steps))
         assert fits(steps.astype(np.int64), law) == same
 
 
-# Calibration and guarantee
+# Calibration and guarantee.
 
 
-@pytest.mark.parametrize(("epsilon", "analytic", "classical"), [(0.5, 98.9, 187.8), (1, 27.8, 46.9), (2, 8.0, 11.7)])
+@pytest.mark.parametrize(
+    ("epsilon", "analytic", "classical"), [(0.5, 98.9, 187.8), (1, 27.8, 46.9), (2, 8.0, 11.7)]
+)
 def test_variances_of_the_mathematics(epsilon, analytic, classical):
     for calibration, counts in (("analytic", analytic), ("classical", classical)):
         mechanism = make(epsilon=epsilon, users=1000, insiders=0, calibration=calibration)
-        assert mechanism.planned**2 == pytest.approx(counts, abs=0.051)
+        assert mechanism.target_sigma**2 == pytest.approx(counts, abs=0.051)
         found = mechanism.variance(np.array([0.5, 0.3, 0.2])) * 1000**2
-        rounding = 1000 / 12 / mechanism.steps_per_count**2  # each user's rounding adds a twelfth of a squared step
-        assert found == pytest.approx(np.full(3, mechanism.planned**2 + rounding), rel=3e-7)  # 24 digits of a deviation
-        assert found[0] == pytest.approx(mechanism.planned**2, rel=2e-3)
+        # The rounding of every user adds a twelfth of a squared step.
+        rounding = 1000 / 12 / mechanism.steps_per_count**2
+        # A deviation is rounded up to 24 binary digits.
+        assert found == pytest.approx(np.full(3, mechanism.target_sigma**2 + rounding), rel=3e-7)
+        assert found[0] == pytest.approx(mechanism.target_sigma**2, rel=2e-3)
 
 
-def test_missing_users_are_made_up_for():
+def test_the_others_add_noise_for_missing_users():
     mechanism = make(users=1000, insiders=100, dropouts=200)
     assert mechanism.h == 700
     found = mechanism.variance(np.array([0.5, 0.3, 0.2]), 800) * 800**2
-    assert found == pytest.approx(np.full(3, mechanism.planned**2 * 800 / 700), rel=2e-3)
+    assert found == pytest.approx(np.full(3, mechanism.target_sigma**2 * 800 / 700), rel=2e-3)
 
 
 @pytest.mark.parametrize("scale", [4, 9])
 def test_delta_is_the_hockey_stick_of_the_tables_integers(scale):
     """Brute force over both counts that a replaced answer moves, from the exact three-fold sum."""
     mechanism = make(epsilon=1.5, delta=1e-3, users=4, scale=scale)
-    law = np.concatenate((np.zeros(scale), folded(mechanism.table, 3), np.zeros(scale)))
-    up, down = np.roll(law, scale), np.roll(law, -scale)
+    # One count is `scale` steps.
+    law = np.concatenate((np.zeros(scale), convolve_table(mechanism.table, 3), np.zeros(scale)))
+    up = np.roll(law, scale)
+    down = np.roll(law, -scale)
     two = np.maximum(0, np.outer(up, law) - math.exp(1.5) * np.outer(law, up)).sum()
     other_way = np.maximum(0, np.outer(law, up) - math.exp(1.5) * np.outer(up, law)).sum()
     assert two == pytest.approx(other_way, rel=1e-9)
@@ -119,7 +136,9 @@ def test_delta_is_the_hockey_stick_of_the_tables_integers(scale):
     assert mechanism.guarantee(relation=Relation.ZERO_OUT).delta == pytest.approx(one, rel=2e-6)
 
 
-@pytest.mark.parametrize(("users", "epsilon", "delta"), list(product((2, 50, 3000), (0.2, 3.0), (1e-3, 1e-9))))
+@pytest.mark.parametrize(
+    ("users", "epsilon", "delta"), list(product((2, 50, 3000), (0.2, 3.0), (1e-3, 1e-9)))
+)
 def test_the_promise_holds_for_what_runs(users, epsilon, delta):
     mechanism = make(users=users, epsilon=epsilon, delta=delta)
     assert delta * 0.9 < mechanism.guarantee().delta <= delta
@@ -134,13 +153,17 @@ def test_the_promise_holds_at_the_edges(epsilon, delta):
     assert make(users=20, epsilon=epsilon, delta=delta).guarantee().delta <= delta
 
 
-def test_a_grid_that_swallows_noise_is_made_up_for():
+def test_noise_is_raised_where_a_coarse_grid_rounds_it_away():
     coarse = make(users=401, scale=1)
-    planned = coarse.planned / math.sqrt(400)
-    assert 0.25 < planned < 0.27  # steps: most of a user's noise is rounded to 0
+    planned = coarse.target_sigma / math.sqrt(400)
+    # In grid steps: most of a user's noise is rounded to 0.
+    assert 0.25 < planned < 0.27
     assert coarse.user_steps > planned
     assert coarse.guarantee().delta <= 1e-5
-    as_planned = make(users=401, scale=1, epsilon=math.sqrt(2 * 2 * math.log(1.25e5)) / coarse.planned)
+    # The epsilon at which the classical formula has the same deviation before rounding.
+    as_planned = make(
+        users=401, scale=1, epsilon=math.sqrt(2 * 2 * math.log(1.25e5)) / coarse.target_sigma
+    )
     unraised = make(users=401, scale=1, calibration="classical", epsilon=as_planned.epsilon)
     assert unraised.user_steps == pytest.approx(planned)
     assert unraised.guarantee(epsilon=1).delta > 1e-5
@@ -165,41 +188,50 @@ def test_the_printed_share_of_noise_protects_nobody():
 
 def test_guarantee_against_others_and_after_dropouts():
     mechanism = make(users=100, insiders=5, dropouts=5)
-    assert mechanism.realized(95).delta == mechanism.guarantee().delta <= 1e-5
-    assert mechanism.realized(80).delta > 1e-5
+    assert mechanism.remaining_guarantee(95).delta == mechanism.guarantee().delta <= 1e-5
+    assert mechanism.remaining_guarantee(80).delta > 1e-5
     assert mechanism.guarantee(adversary=insiders(0)).delta < mechanism.guarantee().delta
     assert mechanism.guarantee(adversary=insiders(95)).delta == 1.0
     assert mechanism.guarantee(adversary=COLLECTOR).delta > 0.5
     assert mechanism.guarantee(delta=1e-9).epsilon > 1
     with pytest.raises(RefusedError):
-        mechanism.realized(5)
+        mechanism.remaining_guarantee(5)
 
 
-def test_machines_that_differ_in_the_last_digit_come_to_the_same_table():
+def test_machines_that_differ_in_the_last_digit_compute_the_same_table():
     mechanism = make(users=100)
     other = make(users=100)
-    object.__setattr__(other, "planned", math.nextafter(mechanism.planned, math.inf))
-    assert other.planned != mechanism.planned
+    object.__setattr__(other, "target_sigma", math.nextafter(mechanism.target_sigma, math.inf))
+    assert other.target_sigma != mechanism.target_sigma
     assert other.table == mechanism.table
 
 
-# Very many users
+# Very many users.
 
 
 @pytest.mark.parametrize(("users", "epsilon"), list(product((1, 2, 7), (0.0, 0.5, 2.0))))
 def test_the_gaussian_before_rounding_bounds_what_a_few_rounded_ones_add_up_to(users, epsilon):
-    """Against sums of the table's own integers: never below, and little above where the grid is fine."""
-    deviation, shift = 8.5, 6
-    law = np.concatenate((np.zeros(shift), folded(gaussian_table(deviation), users), np.zeros(shift)))
+    """Compared with sums of the table's integers: never below, and on a fine grid little above."""
+    deviation = 8.5
+    shift = 6
+    law = np.concatenate(
+        (np.zeros(shift), convolve_table(gaussian_table(deviation), users), np.zeros(shift))
+    )
+    # A shift of one count, on a support wide enough for both laws.
     up = np.roll(law, shift)
     for coordinates, truth in (
         (1, np.maximum(0, up - math.exp(epsilon) * law).sum()),
         (2, np.maximum(0, np.outer(up, law) - math.exp(epsilon) * np.outer(law, up)).sum()),
     ):
-        bound = rounded_sum_delta(deviation, users, shift, epsilon, coordinates, table_distance(deviation))
+        bound = rounded_sum_delta(
+            deviation, users, shift, epsilon, coordinates, table_distance(deviation)
+        )
         assert truth <= bound <= truth * 1.05 + 1e-30
-        planted = rounded_sum_delta(deviation * 1.01, users, shift, epsilon, coordinates, table_distance(deviation))
-        assert planted < truth or truth > 0.999  # one percent too much noise claimed is noticed
+        planted = rounded_sum_delta(
+            deviation * 1.01, users, shift, epsilon, coordinates, table_distance(deviation)
+        )
+        # Planted: one percent more noise than there is would be noticed.
+        assert planted < truth or truth > 0.999
 
 
 def test_the_bound_takes_over_without_a_jump():
@@ -207,23 +239,30 @@ def test_the_bound_takes_over_without_a_jump():
     assert mechanism.user_steps * math.sqrt(mechanism.h) < 4096
     summed = mechanism.guarantee().delta
     bound = rounded_sum_delta(
-        mechanism.user_steps, mechanism.h, mechanism.steps_per_count, 1.0, 2, table_distance(mechanism.user_steps)
+        mechanism.user_steps,
+        mechanism.h,
+        mechanism.steps_per_count,
+        1.0,
+        2,
+        table_distance(mechanism.user_steps),
     )
     assert summed <= bound <= 1.02 * summed
 
 
 @pytest.mark.parametrize("users", [10**6, 10**9, 10**10, 10**12])
 def test_a_billion_users_are_accounted_for_at_once(users):
-    """The law of such a sum has more than 10^7 points: it used to take minutes, or not to end."""
+    """The exact distribution of such a sum has more than 10^7 points and is not computed."""
     mechanism = make(users=users, delta=1e-6)
     assert 0.999e-6 < mechanism.guarantee().delta <= 1e-6
     assert mechanism.guarantee(relation=Relation.ZERO_OUT).delta < 1e-6
-    assert mechanism.realized(users // 2).delta > 1e-6
-    assert mechanism.user_steps == pytest.approx(mechanism.planned / math.sqrt(users - 1) * mechanism.steps_per_count)
+    assert mechanism.remaining_guarantee(users // 2).delta > 1e-6
+    assert mechanism.user_steps == pytest.approx(
+        mechanism.target_sigma / math.sqrt(users - 1) * mechanism.steps_per_count
+    )
 
 
-def test_what_cannot_be_shown_for_very_many_users_is_refused_in_words():
-    with pytest.raises(RefusedError, match="too many to write out its law"):
+def test_what_cannot_be_shown_for_very_many_users_is_refused():
+    with pytest.raises(RefusedError, match="too many to compute its law"):
         make(users=10**10).channel(10**10)
     with pytest.raises(RefusedError, match="choose a larger scale"):
         make(users=10**9, scale=10**4, calibration="classical").guarantee()
@@ -231,12 +270,14 @@ def test_what_cannot_be_shown_for_very_many_users_is_refused_in_words():
         make(users=10**10, epsilon=40, delta=1e-9).guarantee()
 
 
-# From responses to estimates
+# From responses to estimates.
 
 
 def test_sums_are_fixed_point_counts_and_impossible_ones_are_refused():
     mechanism = make(users=10, scale=4, insiders=0)
-    q, reach, spread = mechanism.modulus, mechanism.bound, mechanism.total_bound
+    q = mechanism.modulus
+    reach = mechanism.bound
+    spread = mechanism.total_bound
     assert is_prime(q)
     assert q > 40 + 2 * reach
 
@@ -244,11 +285,19 @@ def test_sums_are_fixed_point_counts_and_impossible_ones_are_refused():
         return mechanism.decode((np.array(steps) % q).astype(np.uint16), 10)
 
     assert decode(-3, 30, 13).tolist() == [-0.75, 7.5, 3.25]
+    # The ends of the range are still valid.
     assert decode(-reach, 40 + reach, 0).tolist() == [-reach / 4, 10 + reach / 4, 0]
-    for corrupt in ((41 + reach, 0, 0), (reach, reach, 40 + spread - 2 * reach + 1), (-reach, -reach, -reach)):
+    # Above the range of an item, above that of the total, and below that of the total.
+    for corrupt in (
+        (41 + reach, 0, 0),
+        (reach, reach, 40 + spread - 2 * reach + 1),
+        (-reach, -reach, -reach),
+    ):
         with pytest.raises(CorruptSumError):
             decode(*corrupt)
-    assert mechanism.estimate(np.array([-0.75, 7.5, 3.25]), 10) == pytest.approx([-0.075, 0.75, 0.325])
+    assert mechanism.estimate(np.array([-0.75, 7.5, 3.25]), 10) == pytest.approx(
+        [-0.075, 0.75, 0.325]
+    )
 
 
 def test_a_response_is_the_answer_in_fixed_point_plus_a_draw_per_entry():
@@ -265,7 +314,10 @@ def test_noise_outgrows_its_bound_once_in_2_60(users):
     law = mechanism.noise(users)
     reach = mechanism.bound
     assert (
-        30 * 2 * law.pmf[: -law.low - reach].sum() < 2.0**-60 < 30 * 2 * law.pmf[: -law.low - int(0.85 * reach)].sum()
+        # The bound holds, and 85% of it would not.
+        30 * 2 * law.pmf[: -law.low - reach].sum()
+        < 2.0**-60
+        < 30 * 2 * law.pmf[: -law.low - int(0.85 * reach)].sum()
     )
     assert mechanism.total_bound == pytest.approx(reach * math.sqrt(30), rel=0.1)
 
@@ -292,7 +344,7 @@ def test_parameters_that_make_no_sense_are_refused(given):
 
 
 @pytest.mark.parametrize("scale", [1, 10**6])
-def test_a_grid_too_coarse_or_too_fine_is_refused_in_words(scale):
+def test_a_grid_too_coarse_or_too_fine_is_refused(scale):
     with pytest.raises(ParameterError, match="scale must lie between 2 and"):
         assert make(users=1000, scale=scale).modulus
 

@@ -1,4 +1,7 @@
-"""GRR and OUE: exact laws by enumeration; then the drawing itself at a false-alarm rate of 1e-6."""
+"""GRR and OUE: exact distributions by enumeration, then the sampling.
+
+Statistical tests have a false-alarm rate of 1e-6.
+"""
 
 import math
 from collections import Counter
@@ -18,7 +21,7 @@ from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, RefusedError
 from faircount.mechanisms.exact_draws import ONE
-from faircount.mechanisms.local import exp_below
+from faircount.mechanisms.local import exp_rounded_down
 from faircount.mechanisms.local_frequency import GRR, OUE, LocalFrequency
 
 ALARM = 1e-6
@@ -28,24 +31,28 @@ Law = dict[tuple[int, ...], Fraction]
 
 
 def law_of(mechanism: LocalFrequency, item: int) -> Law:
-    """Probability of every report (as one count per item), from the integers that reports are drawn with."""
+    """Exact probability of every report, given as one count per item."""
     N = mechanism.N
+    law: Law = {}
     if isinstance(mechanism, GRR):
-        chance = [mechanism.window.own if j == item else mechanism.window.other for j in range(N)]
-        return {tuple(int(j == k) for k in range(N)): chance[j] for j in range(N)}
+        for j in range(N):
+            report = (0,) * j + (1,) + (0,) * (N - 1 - j)
+            law[report] = mechanism.window.own if j == item else mechanism.window.other
+        return law
     assert isinstance(mechanism, OUE)
-    q = Fraction(mechanism.heads, ONE)
-    set_chance = [Fraction(1, 2) if j == item else q for j in range(N)]
-    return {
-        bits: math.prod(p if bit else 1 - p for bit, p in zip(bits, set_chance, strict=True))
-        for bits in product((0, 1), repeat=N)
-    }
+    rates = [Fraction(mechanism.threshold, ONE)] * N
+    rates[item] = Fraction(1, 2)
+    for bits in product((0, 1), repeat=N):
+        chances = (p if bit else 1 - p for bit, p in zip(bits, rates, strict=True))
+        law[bits] = math.prod(chances)
+    return law
 
 
 def sum_law(mechanism: LocalFrequency, items: list[int]) -> Law:
     """Law of the report counts of users with these items: all combinations of their reports."""
     law: Law = {(0,) * mechanism.N: Fraction(1)}
     for item in items:
+        # Convolve with the report of one more user.
         following: Law = {}
         for (sums, p), (report, r) in product(law.items(), law_of(mechanism, item).items()):
             after = tuple(a + b for a, b in zip(sums, report, strict=True))
@@ -60,11 +67,13 @@ def test_two_output_ratio_exactly(make: type[LocalFrequency], epsilon: float) ->
     mechanism = make(items=3, epsilon=epsilon)
     laws = [law_of(mechanism, item) for item in range(3)]
     assert all(sum(law.values()) == 1 for law in laws)
-    worst = max(a[report] / b[report] for a in laws for b in laws for report in a)
+    worst = max(a[report] / b[report] for a, b, report in product(laws, laws, laws[0]))
     with mpmath.workdps(150):
-        ratio, limit = mpmath.mpf(worst.numerator) / worst.denominator, mpmath.exp(mpmath.mpf(epsilon))
+        ratio = mpmath.mpf(worst.numerator) / worst.denominator
+        limit = mpmath.exp(mpmath.mpf(epsilon))
         assert ratio <= limit
-        assert ratio > limit * (1 - mpmath.mpf(2) ** -50)  # 2^-128 of slack against the rarest report
+        # Rounding to 2^-128 costs most where a report is rare.
+        assert ratio > limit * (1 - mpmath.mpf(2) ** -50)
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -72,42 +81,52 @@ def test_two_output_ratio_exactly(make: type[LocalFrequency], epsilon: float) ->
 def test_delta_is_the_enumerated_hockey_stick(make: type[LocalFrequency], asked: float) -> None:
     mechanism = make(items=4, epsilon=1.0)
     laws = [law_of(mechanism, item) for item in range(4)]
-    growth = exp_below(asked)
-    stick = max(sum(max(Fraction(0), a[x] - growth * b[x]) for x in a) for a in laws for b in laws)
+    growth = exp_rounded_down(asked)
+    stick = Fraction(0)
+    for a, b in product(laws, repeat=2):
+        stick = max(stick, sum(max(Fraction(0), a[x] - growth * b[x]) for x in a))
     assert mechanism.divergence(growth) == stick
     stated = mechanism.delta_at(asked, COLLECTOR, Relation.REPLACE_ONE)
     assert float(stick) <= stated
-    assert Fraction(stated) >= stick  # rounded up
+    # The stated delta is rounded up.
+    assert Fraction(stated) >= stick
     assert stated == pytest.approx(float(stick), rel=1e-15)
     assert (stick == 0) == (asked >= 1.0)
 
 
 @pytest.mark.parametrize("make", BOTH)
-@pytest.mark.parametrize(("each", "asked"), [(1.0, 0.4), (1.0, 2.7), (0.2, 0.0), (4.0, 5.0)])
+@pytest.mark.parametrize(("per_report", "asked"), [(1.0, 0.4), (1.0, 2.7), (0.2, 0.0), (4.0, 5.0)])
 def test_three_reports_of_one_user_compose_to_the_enumerated_delta(
-    make: type[LocalFrequency], each: float, asked: float
+    make: type[LocalFrequency], per_report: float, asked: float
 ) -> None:
-    """The mechanism's own law, not the randomized response of the same epsilon, which says more."""
-    mechanism = make(items=4, epsilon=each)
-    first, second = law_of(mechanism, 0), law_of(mechanism, 1)
-    growth, truth = exp_below(asked), Fraction(0)
+    """The mechanism's own distribution; a randomized response of the same epsilon reveals more."""
+    mechanism = make(items=4, epsilon=per_report)
+    first = law_of(mechanism, 0)
+    second = law_of(mechanism, 1)
+    growth = exp_rounded_down(asked)
+    truth = Fraction(0)
+    # All triples of reports, with their exact probabilities under both answers.
     for reports in product(first, repeat=3):
         one, other = (math.prod(law[x] for x in reports) for law in (first, second))
         truth += max(Fraction(0), one - growth * other)
-    stated = mechanism.composed(3, epsilon=asked)
+    stated = mechanism.compose_reports(3, epsilon=asked)
     assert truth <= Fraction(stated)
     assert stated == pytest.approx(float(truth), rel=1e-9)
-    assert stated < 0.995 * compose_randomized_response(each, 3, epsilon=asked)
-    assert mechanism.composed(3, delta=stated) == pytest.approx(asked, abs=1e-9)
+    assert stated < 0.995 * compose_randomized_response(per_report, 3, epsilon=asked)
+    assert mechanism.compose_reports(3, delta=stated) == pytest.approx(asked, abs=1e-9)
 
 
 @pytest.mark.parametrize("make", BOTH)
 def test_the_estimate_is_unbiased_and_has_the_stated_variance(make: type[LocalFrequency]) -> None:
+    # OUE has 8 reports per user and GRR only 3, so fewer users are enumerated.
     items = [0, 1, 1] if make is GRR else [0, 1]
     mechanism = make(items=3, epsilon=0.8)
-    n, law = len(items), sum_law(mechanism, items)
+    n = len(items)
+    law = sum_law(mechanism, items)
     truth = np.bincount(items, minlength=3) / n
-    outcomes = [(float(p), mechanism.estimate(mechanism.decode(np.array(s), n), n)) for s, p in law.items()]
+    outcomes = [
+        (float(p), mechanism.estimate(mechanism.decode(np.array(s), n), n)) for s, p in law.items()
+    ]
     mean = sum(p * estimate for p, estimate in outcomes)
     spread = sum(p * (estimate - truth) ** 2 for p, estimate in outcomes)
     np.testing.assert_allclose(mean, truth, atol=1e-13)
@@ -118,33 +137,43 @@ def test_the_estimate_is_unbiased_and_has_the_stated_variance(make: type[LocalFr
 def test_the_channel_inverts_exactly_in_rationals() -> None:
     for mechanism in (GRR(items=7, epsilon=1.3), OUE(items=7, epsilon=1.3)):
         channel = mechanism.channel(10)
-        hit, miss = channel.hit, channel.miss
+        hit = channel.hit
+        miss = channel.miss
         law = law_of(mechanism, 2)
         assert sum(p for report, p in law.items() if report[2]) == pytest.approx(hit, rel=1e-15)
         assert sum(p for report, p in law.items() if report[5]) == pytest.approx(miss, rel=1e-15)
     assert not GRR(items=7, epsilon=1).channel(10).independent
+    # Every bit of a unary encoding is drawn on its own.
     assert OUE(items=7, epsilon=1).channel(10).independent
 
 
 def test_textbook_numbers() -> None:
     e = np.e
-    grr, oue = GRR(items=30, epsilon=1.0, users=1000), OUE(items=30, epsilon=1.0, users=1000)
+    grr = GRR(items=30, epsilon=1.0, users=1000)
+    oue = OUE(items=30, epsilon=1.0, users=1000)
     assert grr.channel(1).hit == pytest.approx(e / (e + 29), rel=1e-15)
     assert grr.channel(1).miss == pytest.approx(1 / (e + 29), rel=1e-15)
     assert oue.channel(1).miss == pytest.approx(1 / (e + 1), rel=1e-15)
     rare = np.array([1.0] + [0.0] * 29)
-    assert oue.variance(rare)[1] == pytest.approx(4 * e / (1000 * (e - 1) ** 2), rel=1e-13)  # Wang et al. 2017
-    assert oue.variance(rare)[1] * 1000**2 == pytest.approx(3683, abs=1)  # the design's table
+    # Equation of Wang et al. 2017 for the variance of a rare item.
+    assert oue.variance(rare)[1] == pytest.approx(4 * e / (1000 * (e - 1) ** 2), rel=1e-13)
+    # The same in squared counts.
+    assert oue.variance(rare)[1] * 1000**2 == pytest.approx(3683, abs=1)
     assert grr.variance(rare)[1] == pytest.approx((e + 28) / (1000 * (e - 1) ** 2), rel=1e-13)
 
 
 def alarm(observed: NDArray[np.int64], law: NDArray[np.float64]) -> float:
     """p-value of a chi-square test; rare outcomes are merged."""
     expected = law * observed.sum()
+    # Outcomes that are expected less than ten times share a cell.
     common = expected >= 10
-    seen, wanted = observed[common], expected[common]
+    seen = observed[common]
+    wanted = expected[common]
     if not common.all():
-        seen, wanted = np.append(seen, observed[~common].sum()), np.append(wanted, expected[~common].sum())
+        seen, wanted = (
+            np.append(seen, observed[~common].sum()),
+            np.append(wanted, expected[~common].sum()),
+        )
     return float(stats.chisquare(seen, wanted * seen.sum() / wanted.sum()).pvalue)
 
 
@@ -153,22 +182,30 @@ def outcomes(mechanism: LocalFrequency, items: list[int], aggregates: NDArray[np
     law = sum_law(mechanism, items)
     seen = Counter(map(tuple, aggregates.tolist()))
     assert set(seen) <= set(law)
-    return alarm(np.array([seen[each] for each in law]), np.array([float(p) for p in law.values()]))
+    return alarm(
+        np.array([seen[report] for report in law]), np.array([float(p) for p in law.values()])
+    )
 
 
 @pytest.mark.parametrize("make", BOTH)
 def test_count_level_and_per_user_have_the_exact_joint_law(make: type[LocalFrequency]) -> None:
-    mechanism, items, runs = make(items=3, epsilon=1.0), [0, 1, 1], 12_000
-    rng, entropy = np.random.default_rng(11), SeededStream(12)
+    mechanism = make(items=3, epsilon=1.0)
+    items = [0, 1, 1]
+    runs = 12_000
+    rng = np.random.default_rng(11)
+    entropy = SeededStream(12)
     drawn = np.array([mechanism.draw(np.array([1, 2, 0]), rng) for _ in range(runs)])
     assert outcomes(mechanism, items, drawn) > ALARM
     reports = mechanism.respond(np.tile(items, runs), entropy)
-    rows = np.eye(3, dtype=np.int64)[reports] if make is GRR else reports.astype(np.int64)
+    rows = reports.astype(np.int64)
+    if make is GRR:
+        rows = np.eye(3, dtype=np.int64)[reports]
     users = rows.reshape(runs, 3, 3).sum(axis=1)
     assert outcomes(mechanism, items, users) > ALARM
-    # Planted: an epsilon a third too large, and (GRR) items drawn independently of each other.
+    # Planted: an epsilon 30% too large, and for GRR items drawn independently of each other.
     off = make(items=3, epsilon=1.3)
-    assert outcomes(mechanism, items, np.array([off.draw(np.array([1, 2, 0]), rng) for _ in range(runs)])) < ALARM
+    planted = np.array([off.draw(np.array([1, 2, 0]), rng) for _ in range(runs)])
+    assert outcomes(mechanism, items, planted) < ALARM
     if make is GRR:
         alone = np.stack([rng.permutation(drawn[:, j]) for j in range(3)], axis=1)
         fits = alone[alone.sum(axis=1) == 3]
@@ -177,11 +214,17 @@ def test_count_level_and_per_user_have_the_exact_joint_law(make: type[LocalFrequ
 
 @pytest.mark.parametrize("make", BOTH)
 def test_both_ways_agree_for_many_users(make: type[LocalFrequency]) -> None:
-    mechanism, holders = make(items=6, epsilon=0.7), np.array([5000, 3000, 1000, 500, 400, 100])
-    n, answers = int(holders.sum()), np.repeat(np.arange(6), holders)
+    mechanism = make(items=6, epsilon=0.7)
+    holders = np.array([5000, 3000, 1000, 500, 400, 100])
+    n = int(holders.sum())
+    answers = np.repeat(np.arange(6), holders)
     truth = holders / n
-    rng, entropy = np.random.default_rng(5), SeededStream(6)
-    for aggregate in (mechanism.draw(holders, rng), mechanism.total(mechanism.respond(answers, entropy))):
+    rng = np.random.default_rng(5)
+    entropy = SeededStream(6)
+    for aggregate in (
+        mechanism.draw(holders, rng),
+        mechanism.total(mechanism.respond(answers, entropy)),
+    ):
         error = mechanism.estimate(mechanism.decode(aggregate, n), n) - truth
         z = error / np.sqrt(mechanism.variance(truth, n))
         assert np.all(2 * stats.norm.sf(np.abs(z)) * 6 > ALARM)
@@ -191,7 +234,9 @@ def test_a_hundred_million_users_in_one_draw() -> None:
     holders = np.full(30, 10**8 // 30)
     for mechanism in (GRR(items=30, epsilon=1.0), OUE(items=30, epsilon=1.0)):
         n = int(holders.sum())
-        estimate = mechanism.estimate(mechanism.decode(mechanism.draw(holders, np.random.default_rng(1)), n), n)
+        estimate = mechanism.estimate(
+            mechanism.decode(mechanism.draw(holders, np.random.default_rng(1)), n), n
+        )
         assert np.abs(estimate - 1 / 30).max() < 2e-3
 
 
@@ -203,7 +248,9 @@ def test_reports_have_the_stated_shapes() -> None:
     rows = OUE(items=4, epsilon=1.0).respond(answers, SeededStream(1))
     assert rows.shape == (4, 4)
     assert rows.dtype == np.uint8
-    assert GRR(items=["a", "b"], epsilon=200.0).respond(np.array([0, 1, 1]), SeededStream(2)).tolist() == [0, 1, 1]
+    assert GRR(items=["a", "b"], epsilon=200.0).respond(
+        np.array([0, 1, 1]), SeededStream(2)
+    ).tolist() == [0, 1, 1]
 
 
 def test_answers_are_not_changed() -> None:
@@ -217,7 +264,8 @@ def test_answers_are_not_changed() -> None:
 @given(rows=st.integers(1, 1300), columns=st.integers(2, 5), seed=st.integers(0, 99))
 def test_column_sums_are_plain_sums(rows: int, columns: int, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 2, (rows, columns), dtype=np.uint8)
-    bits[:, 0] = 1  # the fullest column: 255 to a layer, not one more
+    # A column of ones shows an overflow of 8 bits if a layer has more than 255 rows.
+    bits[:, 0] = 1
     oue = OUE(items=columns, epsilon=1.0)
     assert np.array_equal(oue.total(bits), bits.sum(axis=0, dtype=np.int64))
     assert np.array_equal(oue.total(np.asfortranarray(bits)), bits.sum(axis=0, dtype=np.int64))
@@ -233,7 +281,9 @@ def test_guarantee_is_pure_and_holds_for_any_data(make: type[LocalFrequency]) ->
     assert mechanism.guarantee(adversary=OUTSIDER).delta == 0
     at_delta = mechanism.guarantee(delta=0.01)
     assert 0 < at_delta.epsilon < 1.5
-    assert mechanism.delta_at(at_delta.epsilon, COLLECTOR, Relation.REPLACE_ONE) <= 0.01 * (1 + 1e-9)
+    assert mechanism.delta_at(at_delta.epsilon, COLLECTOR, Relation.REPLACE_ONE) <= 0.01 * (
+        1 + 1e-9
+    )
     with pytest.raises(RefusedError, match="replace-one"):
         mechanism.guarantee(relation=Relation.ZERO_OUT)
 
@@ -246,11 +296,15 @@ def test_a_bad_epsilon_is_refused(make: type[LocalFrequency], epsilon: float) ->
 
 
 @pytest.mark.parametrize("make", BOTH)
-@pytest.mark.parametrize("answers", [[0, 1, 77], [-77, 1, 2], [0.5, 1.0, 0.0], [[0, 1, 2]], [], ["a", "b", "c"]])
-def test_bad_answers_are_refused_and_not_repeated(make: type[LocalFrequency], answers: list[object]) -> None:
-    with pytest.raises(AnswerError) as told:
+@pytest.mark.parametrize(
+    "answers", [[0, 1, 77], [-77, 1, 2], [0.5, 1.0, 0.0], [[0, 1, 2]], [], ["a", "b", "c"]]
+)
+def test_bad_answers_are_refused_and_not_repeated(
+    make: type[LocalFrequency], answers: list[object]
+) -> None:
+    with pytest.raises(AnswerError) as error:
         make(items=3, epsilon=1.0).respond(np.array(answers), SeededStream(1))
-    assert "77" not in str(told.value)
+    assert "77" not in str(error.value)
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -259,20 +313,30 @@ def test_the_number_of_users_must_agree(make: type[LocalFrequency]) -> None:
         make(items=3, epsilon=1.0, users=4).respond(np.array([0, 1, 2]), SeededStream(1))
 
 
-def test_reports_from_elsewhere_are_checked() -> None:
-    grr, oue = GRR(items=3, epsilon=1.0), OUE(items=3, epsilon=1.0)
+def test_foreign_reports_are_checked() -> None:
+    grr = GRR(items=3, epsilon=1.0)
+    oue = OUE(items=3, epsilon=1.0)
     for bad in ([0, 3], [-1, 0], [], [[0, 1]], [0.0, 1.0]):
         with pytest.raises(AnswerError, match="reports"):
             grr.total(np.array(bad))
-    for bad_rows in ([[0, 1]], [[0, 1, 2]], [[0, -1, 1]], [0, 1, 1], np.zeros((0, 3), int), [[0.0, 1.0, 1.0]]):
+    for bad_rows in (
+        [[0, 1]],
+        [[0, 1, 2]],
+        [[0, -1, 1]],
+        [0, 1, 1],
+        np.zeros((0, 3), int),
+        [[0.0, 1.0, 1.0]],
+    ):
         with pytest.raises(AnswerError, match="reports"):
             oue.total(np.array(bad_rows))
 
 
 def test_sums_that_honest_reports_cannot_make_are_refused() -> None:
-    grr, oue = GRR(items=3, epsilon=1.0), OUE(items=3, epsilon=1.0)
+    grr = GRR(items=3, epsilon=1.0)
+    oue = OUE(items=3, epsilon=1.0)
     assert grr.decode(np.array([1, 1, 0]), 2).tolist() == [1, 1, 0]
     assert oue.decode(np.array([2, 2, 2]), 2).tolist() == [2, 2, 2]
+    # Counts of GRR add up to the number of users; those of OUE are bounded one by one.
     for bad in ([1, 1, 1], [1, 0, 0], [3, -1, 0]):
         with pytest.raises(CorruptSumError):
             grr.decode(np.array(bad), 2)

@@ -1,4 +1,4 @@
-"""The coin and the window that GRR, Duchi and PM are drawn with: exact laws, from scripted bytes and integers."""
+"""The coin and the window of GRR, Duchi and PM: exact distributions from scripted words."""
 
 from fractions import Fraction
 from itertools import product
@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.mechanisms.exact_draws import ONE, flips
-from faircount.mechanisms.local import Window, exp_below
+from faircount.mechanisms.exact_draws import ONE, flip_coins
+from faircount.mechanisms.local import Window, exp_rounded_down
 from faircount.sharing.field import word_for
 
 EPSILONS = [1e-6, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 60.0, 100.0, 1e4]
 
 
 class Script(Entropy):
-    """Plays back words one after another, whatever type they are asked for in."""
+    """Returns one prepared array of words per request."""
 
     def __init__(self, *words: NDArray[np.generic]) -> None:
         self.words_left = list(words)
@@ -45,80 +45,100 @@ def as_mpf(number: Fraction) -> mpmath.mpf:
 
 
 @given(heads=st.integers(0, ONE), data=st.data())
-def test_a_flip_compares_128_bits_with_heads(heads: int, data: st.DataObject) -> None:
+def test_a_coin_compares_128_bits_with_its_threshold(heads: int, data: st.DataObject) -> None:
+    # Numbers next to the threshold, or equal to it up to one bit, are decided late.
     near = st.integers(-2, 2).map(lambda shift: min(max(heads + shift, 0), ONE - 1))
     same_start = st.integers(0, 127).map(lambda bit: min(heads, ONE - 1) ^ (1 << bit))
     drawn = data.draw(st.one_of(near, same_start, st.integers(0, ONE - 1)))
     script = Script(*(np.array([digit], dtype=np.uint16) for digit in digits(drawn)))
-    assert flips(heads, 1, script)[0] == (drawn < heads)
+    assert flip_coins(heads, 1, script)[0] == (drawn < heads)
 
 
-def test_ties_are_resolved_each_for_itself() -> None:
+def test_ties_are_resolved_independently() -> None:
     heads = 3 << 112 | 5 << 96
     first = np.array([2, 3, 4, 3, 3], dtype=np.uint16)
     second = np.array([4, 5, 6], dtype=np.uint16)
-    assert flips(heads, 5, Script(first, second)).tolist() == [True, True, False, False, False]
+    assert flip_coins(heads, 5, Script(first, second)).tolist() == [True, True, False, False, False]
 
 
-def test_flips_at_the_ends_and_in_number() -> None:
+def test_certain_coins_and_numbers_of_coins() -> None:
     entropy = SeededStream(1)
-    assert not flips(0, 1000, entropy).any()
-    assert flips(ONE, 1000, entropy).all()
-    assert flips(ONE // 3, 0, entropy).size == 0
-    many = flips(ONE // 4, 300_001, entropy)  # more than one chunk
+    assert not flip_coins(0, 1000, entropy).any()
+    assert flip_coins(ONE, 1000, entropy).all()
+    assert flip_coins(ONE // 3, 0, entropy).size == 0
+    # More coins than are flipped at a time.
+    many = flip_coins(ONE // 4, 300_001, entropy)
     assert many.size == 300_001
     assert abs(many.mean() - 0.25) < 5 * (0.25 * 0.75 / 300_001) ** 0.5
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_exp_below_is_below_and_near(epsilon: float) -> None:
-    assert exp_below(epsilon) >= 1
+def test_the_exponential_is_rounded_down_and_close(epsilon: float) -> None:
+    assert exp_rounded_down(epsilon) >= 1
     with mpmath.workdps(150):
-        gap = 1 - as_mpf(exp_below(epsilon)) / power(min(epsilon, 100.0))
+        gap = 1 - as_mpf(exp_rounded_down(epsilon)) / power(min(epsilon, 100.0))
         assert 0 <= gap < mpmath.mpf(10) ** -78
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("cells", "width"), [(2, 1), (3, 1), (30, 1), (1024, 387), (1000, 1), (7, 5)])
+@pytest.mark.parametrize(
+    ("cells", "width"), [(2, 1), (3, 1), (30, 1), (1024, 387), (1000, 1), (7, 5)]
+)
 def test_no_ratio_exceeds_e_to_the_epsilon(epsilon: float, cells: int, width: int) -> None:
     window = Window(cells, width, epsilon)
     assert window.own * width + window.other * (cells - width) == 1
     assert 0 < window.other < window.own
     with mpmath.workdps(150):
         assert as_mpf(window.own / window.other) <= power(epsilon)
-        if epsilon <= 20:  # and it is not far below: the table is fine enough
+        # Nor is it far below: 128 bits are precise enough.
+        if epsilon <= 20:
             assert as_mpf(window.own / window.other) > power(epsilon) * (1 - mpmath.mpf(2) ** -80)
 
 
 def test_rounding_the_other_way_would_break_the_promise() -> None:
     window = Window(3, 1, 1.0)
-    up = Fraction(window.heads + 1, ONE)
+    # The next larger threshold already exceeds e^epsilon.
+    up = Fraction(window.threshold + 1, ONE)
     with mpmath.workdps(150):
         assert as_mpf(up / ((1 - up) / 2)) > power(1.0)
 
 
 @pytest.mark.parametrize(("cells", "width"), [(2, 1), (5, 1), (7, 3), (6, 4)])
 def test_draw_reaches_every_cell_by_exactly_one_way(cells: int, width: int) -> None:
-    """Own window: one way for each of w numbers; outside: one for each of K - w. So the law is own and other."""
-    window, rest = Window(cells, width, 1.0), cells - width
+    """Every one of the w numbers leads to another cell of the window, and likewise outside.
+
+    Together with the coin this gives the probabilities `own` and `other`.
+    """
+    window = Window(cells, width, 1.0)
+    rest = cells - width
     starts = np.arange(rest + 1)
     for inside in (True, False):
-        seen = [window.draw(starts, scripted(starts.size, width, rest, i, o, inside)) for i, o in ways(width, rest)]
+        drawn = []
+        for i, o in product(range(width), range(rest)):
+            script = script_window(starts.size, (width, i), (rest, o), inside)
+            drawn.append(window.draw(starts, script))
         for start in starts:
-            own = set(range(start, start + width))
-            wanted = own if inside else set(range(cells)) - own
-            times = rest if inside else width  # the unused number runs through all its values
-            assert sorted(int(each[start]) for each in seen) == sorted(list(wanted) * times)
+            wanted = set(range(start, start + width))
+            # The number that is not used runs through all its values.
+            times = rest
+            if not inside:
+                wanted = set(range(cells)) - wanted
+                times = width
+            reports = [int(cells_drawn[start]) for cells_drawn in drawn]
+            assert sorted(reports) == sorted(list(wanted) * times)
 
 
-def ways(width: int, rest: int) -> list[tuple[int, int]]:
-    return list(product(range(width), range(rest)))
+def script_window(users: int, own: tuple[int, int], other: tuple[int, int], inside: bool) -> Script:
+    """Words with which all users draw these numbers, given as (bound, number).
 
-
-def scripted(users: int, width: int, rest: int, i: int, o: int, inside: bool) -> Script:
-    """The words that make every user draw number i of its window, number o outside, and land inside or not."""
-    numbers = [np.full(users, each, dtype=word_for(of)) for of, each in ((width, i), (rest, o)) if of > 1]
-    return Script(*numbers, np.full(users, 0 if inside else 0xFFFF, dtype=np.uint16))
+    A number below 1 is not drawn, so it takes no word. The coin is the last word.
+    """
+    words = []
+    for bound, number in (own, other):
+        if bound > 1:
+            words.append(np.full(users, number, dtype=word_for(bound)))
+    coin = 0 if inside else 0xFFFF
+    return Script(*words, np.full(users, coin, dtype=np.uint16))
 
 
 @pytest.mark.parametrize(("cells", "width"), [(2, 1), (4, 1), (7, 3), (6, 4)])
@@ -126,27 +146,37 @@ def scripted(users: int, width: int, rest: int, i: int, o: int, inside: bool) ->
 def test_divergence_is_the_largest_over_all_pairs(cells: int, width: int, epsilon: float) -> None:
     window = Window(cells, width, epsilon)
     laws = [law(window, start) for start in range(cells - width + 1)]
-    for growth in (Fraction(1), exp_below(epsilon / 2), exp_below(epsilon), Fraction(10**4)):
-        sticks = [sum(max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)) for p in laws for q in laws]
-        assert window.divergence(growth) == max(sticks)
-    assert window.divergence(exp_below(epsilon)) == 0
+    for growth in (
+        Fraction(1),
+        exp_rounded_down(epsilon / 2),
+        exp_rounded_down(epsilon),
+        Fraction(10**4),
+    ):
+        largest = Fraction(0)
+        for p, q in product(laws, repeat=2):
+            terms = [max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)]
+            largest = max(largest, sum(terms))
+        assert window.divergence(growth) == largest
+    assert window.divergence(exp_rounded_down(epsilon)) == 0
 
 
 def law(window: Window, start: int) -> list[Fraction]:
-    return [window.own if start <= cell < start + window.width else window.other for cell in range(window.cells)]
+    """Probabilities of all cells when the user's window begins at `start`."""
+    after = window.cells - window.width - start
+    return [window.other] * start + [window.own] * window.width + [window.other] * after
 
 
 def test_simulate_is_the_same_mixture() -> None:
-    """Uniform over all cells, or over the window with probability w * excess: own and other come out, exactly."""
+    """Uniform over all cells, or over the window with probability w * excess."""
     window = Window(7, 3, 1.5)
     uniform = (1 - window.width * window.excess) / window.cells
     assert uniform == window.other
     assert uniform + window.excess == window.own
     drawn = window.simulate(np.full(200_000, 2), np.random.default_rng(3))
     shares = np.bincount(drawn, minlength=7) / drawn.size
-    expected = np.array([float(each) for each in law(window, 2)])
+    expected = np.array(law(window, 2), dtype=np.float64)
     assert np.all(np.abs(shares - expected) < 6 * np.sqrt(expected / drawn.size))
 
 
 def test_epsilon_is_the_callers_float_to_the_last_bit() -> None:
-    assert exp_below(0.1) < exp_below(float(np.nextafter(0.1, 1)))
+    assert exp_rounded_down(0.1) < exp_rounded_down(float(np.nextafter(0.1, 1)))

@@ -1,4 +1,4 @@
-"""Parameters, answers and sums that mean nothing are refused in words; responses do not print."""
+"""Invalid parameters, answers and sums are refused with a message; responses do not print."""
 
 import math
 
@@ -15,16 +15,23 @@ from faircount.mechanisms.two_stage import TwoStageResponse, TwoStageSum
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int16])
 def test_small_numpy_integers_do_not_wrap_around(kind: type) -> None:
-    """An unsigned 5 minus 6 insiders is 255 others to hide among, or 2^64 - 1."""
-    made = fc.DPDS(items=5, users=kind(100), p=0.5, floor=kind(5), insiders=kind(6), dropouts=kind(0))
-    assert made.guarantee(epsilon=0.5, adversary=insiders(6)).delta == 0.5
-    assert made.guarantee(epsilon=0.5, adversary=Adversary("participants", kind(6))).delta == 0.5
+    """As unsigned integers, a floor of 5 minus 6 insiders would be 255, or 2^64 - 1."""
+    mechanism = fc.DPDS(
+        items=5, users=kind(100), p=0.5, floor=kind(5), insiders=kind(6), dropouts=kind(0)
+    )
+    assert mechanism.guarantee(epsilon=0.5, adversary=insiders(6)).delta == 0.5
+    assert (
+        mechanism.guarantee(epsilon=0.5, adversary=Adversary("participants", kind(6))).delta == 0.5
+    )
     noise = fc.Laplace(items=3, users=kind(100), epsilon=0.1, insiders=kind(1))
     assert noise.modulus == fc.Laplace(items=3, users=100, epsilon=0.1).modulus
     assert fc.Decoys(items=3, users=kind(100), epsilon=0.1, delta=1e-5).D > 5000
     assert fc.DPDG(items=3, users=kind(20), epsilon=1.0, delta=1e-3, scale=kind(8)).modulus > 400
     assert fc.PM(epsilon=1.0, cells=kind(64)).respond(np.zeros(3), SeededStream(1)).size == 3
-    assert fc.TSSPrime(items=5, users=kind(30), p=0.5, alpha=0.4, gamma=kind(2), phi=kind(2)).modulus == 31
+    assert (
+        fc.TSSPrime(items=5, users=kind(30), p=0.5, alpha=0.4, gamma=kind(2), phi=kind(2)).modulus
+        == 31
+    )
 
 
 def test_responses_do_not_print() -> None:
@@ -36,10 +43,12 @@ def test_responses_do_not_print() -> None:
 
 
 def test_sums_of_the_wrong_shape_are_refused() -> None:
-    central, staged = fc.DPCS(items=3, users=5, p=0.5), fc.TSS(items=4, users=5, p=0.5, alpha=0.5)
+    central = fc.DPCS(items=3, users=5, p=0.5)
+    staged = fc.TSS(items=4, users=5, p=0.5, alpha=0.5)
     for total in ([1, 2], [[1, 2, 0]], [0.5, 1, 1], "abc"):
         with pytest.raises(AnswerError):
             central.decode(total, 5)  # type: ignore[arg-type] # that is the point
+    # An unknown item, a position below -1, a table, and a fraction.
     for responses in ([0, 5], [-2, 0], [[0, 1]], [0.5]):
         with pytest.raises(AnswerError):
             central.total(np.array(responses))
@@ -47,7 +56,10 @@ def test_sums_of_the_wrong_shape_are_refused() -> None:
         staged.decode(TwoStageSum(np.array([1, 1]), np.array([0, 1], dtype=np.uint8)), 5)
     with pytest.raises(CorruptSumError):
         central.decode(np.array([6, 0, 0]), 5)
-    for mechanism, total in ((central, np.array([1, 0, 0])), (staged, TwoStageSum(np.zeros(4), np.zeros(4)))):
+    for mechanism, total in (
+        (central, np.array([1, 0, 0])),
+        (staged, TwoStageSum(np.zeros(4), np.zeros(4))),
+    ):
         with pytest.raises(ParameterError):
             mechanism.decode(total, "5")  # type: ignore[arg-type] # that is the point
 

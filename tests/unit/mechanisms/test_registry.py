@@ -1,4 +1,4 @@
-"""A mechanism of one's own, here in 40 lines, is planned, run, audited, published and parsed like any other."""
+"""A mechanism of one's own, here in 40 lines, works everywhere like those of the package."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,14 @@ from faircount.core.entropy import Entropy, SeededStream
 from faircount.core.errors import MalformedError, ParameterError
 from faircount.mechanisms import registry
 from faircount.mechanisms.base import FrequencyMechanism, check_range
-from faircount.mechanisms.calibration import Calibrated, Requirements
+from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
-from faircount.mechanisms.decoys import heads
-from faircount.mechanisms.secret_shared import Derived, NoiseMechanism, one_hot
+from faircount.mechanisms.decoys import count_heads
+from faircount.mechanisms.local_mean import LocalMean
+from faircount.mechanisms.secret_shared import DerivedParameters, NoiseMechanism, one_hot
+from faircount.owner.advice import SurveyRequirements, advise
 from faircount.protocol import SurveyParameters, topology_named
-from faircount.protocol.play import set_up
-from faircount.service.owner.advice import Wishes, advise
+from faircount.protocol.simulator import set_up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,44 +30,56 @@ class EvenCoins(NoiseMechanism):
 
     name = "even-coins"
     epsilon: float
-    each: int
+    per_user: int
 
     @classmethod
-    def calibrated(cls, wanted: Requirements) -> Calibrated:
+    def calibrate(cls, wanted: Requirements) -> CalibrationResult:
         left = wanted.users - wanted.insiders - wanted.dropouts
-        made = cls(**wanted.crowd, epsilon=wanted.epsilon, each=-(-decoys_needed(wanted.epsilon, wanted.delta) // left))
-        return Calibrated(made, lambda: made.guarantee(epsilon=wanted.epsilon).delta)
+        made = cls(
+            **wanted.population,
+            epsilon=wanted.epsilon,
+            per_user=-(-decoys_needed(wanted.epsilon, wanted.delta) // left),
+        )
+        return CalibrationResult(made, lambda: made.guarantee(epsilon=wanted.epsilon).delta)
 
+    # What the interface needs besides: the promise, the range of a sum, and the published numbers.
     promise = property(lambda self: (self.epsilon, None))
-    reach = property(lambda self: self.n * (1 + self.each))
-    derived = property(lambda self: Derived(h=self.h, D=self.n * self.each))
+    sum_span = property(lambda self: self.n * (1 + self.per_user))
+    derived_parameters = property(
+        lambda self: DerivedParameters(h=self.h, D=self.n * self.per_user)
+    )
 
     def contribute(self, answers: np.ndarray, users: np.ndarray, entropy: Entropy) -> np.ndarray:
-        return one_hot(answers, self.N) + heads(self.each, users.size * self.N, entropy).reshape(users.size, self.N)
+        return one_hot(answers, self.N) + count_heads(
+            self.per_user, users.size * self.N, entropy
+        ).reshape(users.size, self.N)
 
     def decode(self, total: np.ndarray, included: int) -> np.ndarray:
-        most = included * (1 + self.each)
-        return check_range(self.opened(total).astype(np.int64), 0, most, included, self.N * most)
+        most = included * (1 + self.per_user)
+        return check_range(self.check_sum(total).astype(np.int64), 0, most, included, self.N * most)
 
     def draw(self, population: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        held = self.present(population)
-        return np.asarray(held + rng.binomial(self.each * held.sum(), 0.5, self.N))
+        counts = self.check_population(population)
+        return np.asarray(counts + rng.binomial(self.per_user * counts.sum(), 0.5, self.N))
 
     def channel(self, included: int) -> Channel:
-        coins = self.each * included
+        coins = self.per_user * included
         return Channel(1.0, noise=NoiseLaw(0, binom.pmf(np.arange(coins + 1), coins, 0.5)))
 
     def delta_at(self, epsilon, adversary, relation):
-        return decoys_delta(self.each * self.unknown(adversary), epsilon, relation)
+        return decoys_delta(self.per_user * self.unknown_users(adversary), epsilon, relation)
 
-    def realized(self, included, *, epsilon=None, places: Sequence[int] | None = None):
-        at, left = self.epsilon if epsilon is None else epsilon, self.left(included)
-        return Guarantee(at, decoys_delta(self.each * left, at), Relation.REPLACE_ONE, self.default_adversary)
+    def remaining_guarantee(self, included, *, epsilon=None, places: Sequence[int] | None = None):
+        at = self.epsilon if epsilon is None else epsilon
+        left = self.count_honest(included)
+        return Guarantee(
+            at, decoys_delta(self.per_user * left, at), Relation.REPLACE_ONE, self.default_adversary
+        )
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known in this file only."""
+def register_even_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the mechanism for the tests of this file only."""
     monkeypatch.setattr(registry, "_registered", {})
     assert fc.register(EvenCoins) is EvenCoins
 
@@ -77,48 +90,63 @@ ITEMS = ["tea", "milk", "water"]
 
 def test_it_is_planned_at_its_own_exact_error() -> None:
     made = fc.plan(users=800, items=12, epsilon=1.0, delta=1e-6)
-    option = next(each for each in made.options if each.name == "even-coins")
+    option = next(option for option in made.options if option.name == "even-coins")
     assert option.sound
     assert option.delta is not None
     assert option.delta <= 1e-6
     assert isinstance(option.mechanism, EvenCoins)
-    assert option.standard_error == pytest.approx(np.sqrt(option.mechanism.each * 800 / 4) / 800, rel=1e-9)
+    assert option.standard_error == pytest.approx(
+        np.sqrt(option.mechanism.per_user * 800 / 4) / 800, rel=1e-9
+    )
     assert option.cost is not None
     assert option.cost.bytes_sent > 0
 
 
 @pytest.mark.parametrize("topology", ["servers", "explicit", "shares"])
 def test_it_runs(topology: str) -> None:
-    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, each=3)
+    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, per_user=3)
     result = fc.run(ANSWERS, mechanism, topology=topology, entropy=SeededStream(1))
-    assert result.aggregate.sum() - 60 == pytest.approx(3 * 60 * 3 / 2, abs=6 * np.sqrt(3 * 60 * 3 / 4))
+    assert result.aggregate.sum() - 60 == pytest.approx(
+        3 * 60 * 3 / 2, abs=6 * np.sqrt(3 * 60 * 3 / 4)
+    )
     assert result.guarantee.delta == decoys_delta(3 * 59, 1.0)
-    low, high = result.interval(0.999999).low, result.interval(0.999999).high
+    low = result.interval(0.999999).low
+    high = result.interval(0.999999).high
     assert np.all((low <= np.array([0.5, 1 / 3, 1 / 6])) & (np.array([0.5, 1 / 3, 1 / 6]) <= high))
 
 
 def test_it_runs_from_a_table_by_its_name() -> None:
     made = fc.histogram(
-        {"drink": ANSWERS * 10}, "drink", epsilon=1.0, domain=ITEMS, mechanism="even-coins", entropy=SeededStream(2)
+        {"drink": ANSWERS * 10},
+        "drink",
+        epsilon=1.0,
+        domain=ITEMS,
+        mechanism="even-coins",
+        entropy=SeededStream(2),
     )
     assert made.mechanism.name == "even-coins"
 
 
 def test_its_published_parameters_parse_to_the_same_mechanism() -> None:
-    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, each=3, users=60)
+    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, per_user=3, users=60)
     params = set_up(mechanism, topology_named("servers"), SeededStream(3)).params
     parsed = SurveyParameters.parse(params.published)
-    assert parsed.mechanism == params.mechanism == replace(mechanism, dropouts=3)  # three of sixty may be missing
+    # By default three of sixty users may be missing.
+    assert parsed.mechanism == params.mechanism == replace(mechanism, dropouts=3)
     assert parsed.digest == params.digest
+    # A program that does not know the mechanism refuses the survey.
     registry._registered.clear()
-    with pytest.raises(MalformedError, match="no protocol runs a mechanism of the name 'even-coins'"):
+    with pytest.raises(
+        MalformedError, match="no protocol runs a mechanism of the name 'even-coins'"
+    ):
         SurveyParameters.parse(params.published)
 
 
 def test_the_owner_of_a_survey_can_ask_for_it() -> None:
-    found = advise(Wishes(tuple(ITEMS), users=300, epsilon=1.0, mechanism="even-coins"))
+    found = advise(SurveyRequirements(tuple(ITEMS), users=300, epsilon=1.0, mechanism="even-coins"))
     assert isinstance(found.mechanism, EvenCoins)
-    assert found.mechanism.dropouts == 15  # one in twenty of the invited may be missing
+    # By default one in twenty of the invited participants may be missing.
+    assert found.mechanism.dropouts == 15
 
 
 def test_it_gives_the_example_on_which_the_contract_is_tested() -> None:
@@ -129,27 +157,32 @@ def test_it_gives_the_example_on_which_the_contract_is_tested() -> None:
 
 
 def test_it_is_audited_on_the_worst_pair_of_all_noise() -> None:
-    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, each=2)
+    mechanism = EvenCoins(items=ITEMS, epsilon=1.0, per_user=2)
+    # The true claim stands, and one of a fifth of epsilon is refuted.
     assert not fc.audit(mechanism, runs=1000, entropy=SeededStream(4)).refuted
     assert fc.audit(mechanism, epsilon=0.2, delta=0.0, runs=1000, entropy=SeededStream(4)).refuted
 
 
 def test_its_privacy_is_stated_as_it_says_itself() -> None:
-    said = fc.privacy("even-coins", epsilon=1.0, each=3, users=60)
-    assert (said.epsilon, said.delta) == (1.0, decoys_delta(3 * 59, 1.0))
-    assert said.delta_zero_out == decoys_delta(3 * 59, 1.0, Relation.ZERO_OUT)
-    assert said.more["each"] == 3
-    both = fc.privacy("even-coins", epsilon=1.0, each=3, users=60, releases=2)
+    stated = fc.privacy("even-coins", epsilon=1.0, per_user=3, users=60)
+    assert (stated.epsilon, stated.delta) == (1.0, decoys_delta(3 * 59, 1.0))
+    assert stated.delta_zero_out == decoys_delta(3 * 59, 1.0, Relation.ZERO_OUT)
+    assert stated.more["per_user"] == 3
+    # Two releases are composed from the guarantee of one.
+    both = fc.privacy("even-coins", epsilon=1.0, per_user=3, users=60, releases=2)
     assert (both.epsilon, both.releases) == (2.0, 2)
-    assert both.delta <= 2 * said.delta
+    assert both.delta <= 2 * stated.delta
     with pytest.raises(ParameterError, match="even-coins has no p; it takes"):
         fc.privacy("even-coins", p=0.5)
-    with pytest.raises(ParameterError, match="missing 2 required keyword-only arguments: 'epsilon' and 'each'"):
+    with pytest.raises(
+        ParameterError, match="missing 2 required keyword-only arguments: 'epsilon' and 'per_user'"
+    ):
         fc.privacy("even-coins")
 
 
 def test_names_are_taken_once_and_only_by_mechanisms() -> None:
-    registry.register(EvenCoins)  # a notebook cell that runs again
+    # A notebook cell that is run twice registers the same class again.
+    registry.register(EvenCoins)
     with pytest.raises(ParameterError, match="taken"):
         registry.register(type("Other", (EvenCoins,), {"name": "even-coins"}))
     with pytest.raises(ParameterError, match="taken"):
@@ -163,19 +196,18 @@ def test_names_are_taken_once_and_only_by_mechanisms() -> None:
 
 
 def test_the_tables_name_every_concrete_mechanism_of_the_package() -> None:
-    """A class that is forgotten in the tables, or listed under another name than its own, is noticed."""
+    """No class is missing in the tables or listed under a wrong name."""
 
-    def below(kind: type) -> Iterator[type]:
-        for each in kind.__subclasses__():
-            yield each
-            yield from below(each)
+    def subclasses_of(kind: type) -> Iterator[type]:
+        for subclass in kind.__subclasses__():
+            yield subclass
+            yield from subclasses_of(subclass)
 
     every = {name: registry.mechanism(name) for name in (*registry.FREQUENCY, *registry.MEAN)}
     assert {name: kind.name for name, kind in every.items()} == {name: name for name in every}
-    named = {
-        kind
-        for base in (FrequencyMechanism, fc.Duchi.__mro__[1])
-        for kind in below(base)
-        if kind.__module__.startswith("faircount.") and "name" in vars(kind)
-    }
-    assert named == set(every.values())
+    # Abstract classes have no name of their own, and tests define further subclasses.
+    defined = {*subclasses_of(FrequencyMechanism), *subclasses_of(LocalMean)}
+    named = {kind for kind in defined if "name" in vars(kind)}
+    assert {kind for kind in named if kind.__module__.startswith("faircount.")} == set(
+        every.values()
+    )

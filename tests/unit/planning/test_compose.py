@@ -1,4 +1,4 @@
-"""Several releases together: against closed forms, against enumeration, and never worse than adding up."""
+"""Composition agrees with closed forms and enumeration, and is never worse than adding up."""
 
 import itertools
 import math
@@ -9,6 +9,7 @@ import pytest
 
 import faircount as fc
 from faircount.accounting import composition, exact
+from faircount.accounting.conditions import AssumptionCode, assume
 from faircount.accounting.divergence import binomial_window
 from faircount.accounting.guarantee import OUTSIDER, S1, Guarantee, Relation, insiders
 from faircount.core.errors import ParameterError, RefusedError
@@ -16,7 +17,10 @@ from faircount.core.errors import ParameterError, RefusedError
 CROWD: dict[str, Any] = {"items": 5, "users": 200}
 
 
-def stated(epsilon: float, delta: float = 0.0, **more: Any) -> Guarantee:
+RAIN = assume(AssumptionCode.OTHER, text="it rains")
+
+
+def make_guarantee(epsilon: float, delta: float = 0.0, **more: Any) -> Guarantee:
     return Guarantee(epsilon, delta, Relation.REPLACE_ONE, **({"adversary": OUTSIDER} | more))
 
 
@@ -26,42 +30,50 @@ def test_laplace_releases_are_randomized_responses() -> None:
     truth = composition.compose_randomized_response(0.05, 24, epsilon=0.6)
     assert truth <= made.delta <= truth + 1e-9
     assert made.adversary == insiders(1)
-    assert fc.compose(*[fc.Laplace(**CROWD, epsilon=0.1)] * 12, delta=made.delta).epsilon == pytest.approx(
-        0.6, abs=1e-3
-    )
+    assert fc.compose(
+        *[fc.Laplace(**CROWD, epsilon=0.1)] * 12, delta=made.delta
+    ).epsilon == pytest.approx(0.6, abs=1e-3)
 
 
 def test_local_reports_compose_by_their_own_law() -> None:
     made = fc.GRR(items=30, epsilon=1.0)
-    truth = made.composed(6, epsilon=3.0)
+    truth = made.compose_reports(6, epsilon=3.0)
     assert truth <= fc.compose(*[made] * 6, epsilon=3.0).delta <= truth * (1 + 1e-4) + 1e-12
 
 
 def test_decoys_and_sampling_compose_by_their_coins() -> None:
     decoys = fc.Decoys(**CROWD, coins=4000)
-    pair = exact.shift_pair(binomial_window(decoys.hidden(insiders(1)), 0.5)[1])
-    truth = composition.compose([[pair, pair.swapped()]] * 4, epsilon=1.0)
+    pair = exact.shift_pair(binomial_window(decoys.hidden_coins(insiders(1)), 0.5)[1])
+    truth = composition.compose([[pair, pair.swap()]] * 4, epsilon=1.0)
     assert fc.compose(*[decoys] * 4, epsilon=1.0).delta == pytest.approx(truth, rel=1e-6)
     sampled = fc.DPDS(items=3, users=400, p=0.3, floor=60)
     pair = composition.sampling_pair(59, 0.3)
-    truth = composition.compose([[pair, pair.swapped()]] * 3, epsilon=1.0)
+    truth = composition.compose([[pair, pair.swap()]] * 3, epsilon=1.0)
     both = fc.compose(sampled, sampled, sampled, epsilon=1.0)
     assert both.delta == pytest.approx(truth, rel=1e-6)
     assert both.condition == sampled.guarantee(epsilon=1.0).condition
 
 
 def test_a_mixed_series_is_what_enumeration_says() -> None:
-    parts = [fc.Laplace(**CROWD, epsilon=0.8, insiders=0), stated(0.5, 1e-3), stated(0.3)]
+    parts = [
+        fc.Laplace(**CROWD, epsilon=0.8, insiders=0),
+        make_guarantee(0.5, 1e-3),
+        make_guarantee(0.3),
+    ]
     pairs = [*(composition.randomized_response(0.4),) * 2]
     pairs += [composition.dominating_pair(0.5, 1e-3), composition.dominating_pair(0.3, 0.0)]
     for epsilon in (0.0, 0.5, 1.2):
         truth = 0.0
-        for outcome in itertools.product(*(zip(pair.log_p, pair.log_q, strict=True) for pair in pairs)):
-            p, q = (math.exp(sum(each[side] for each in outcome)) for side in (0, 1))
+        for outcome in itertools.product(
+            *(zip(pair.log_p, pair.log_q, strict=True) for pair in pairs)
+        ):
+            p, q = (math.exp(sum(loss[side] for loss in outcome)) for side in (0, 1))
             truth += max(0.0, p - math.exp(epsilon) * q)
         found = fc.compose(*parts, epsilon=epsilon).delta
         assert truth <= found <= truth + 1e-6
-        assert found > composition.compose([pairs[:3]], epsilon=epsilon)  # leaving a release out shows
+        assert found > composition.compose(
+            [pairs[:3]], epsilon=epsilon
+        )  # leaving a release out shows
 
 
 def test_dpdg_composes_by_what_is_drawn() -> None:
@@ -72,41 +84,49 @@ def test_dpdg_composes_by_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("epsilons", [[0.1] * 10, [1.0], [0.2, 0.3]])
 def test_it_is_never_worse_than_adding_up(epsilons: list[float]) -> None:
-    parts = [stated(each, 1e-8) for each in epsilons]
+    parts = [make_guarantee(epsilon, 1e-8) for epsilon in epsilons]
     together = fc.compose(*parts, epsilon=sum(epsilons))
     assert together.delta <= 1e-8 * len(epsilons)
     assert fc.compose(*parts, delta=1e-8 * len(epsilons)).epsilon <= math.fsum(epsilons)
-    assert fc.compose(*[stated(each) for each in epsilons], delta=0.0).epsilon == pytest.approx(sum(epsilons))
+    assert fc.compose(
+        *[make_guarantee(epsilon) for epsilon in epsilons], delta=0.0
+    ).epsilon == pytest.approx(sum(epsilons))
 
 
 def test_what_is_chosen_after_earlier_results_adds_up() -> None:
-    made = fc.compose(stated(0.5, 1e-7), stated(0.25, 1e-7, condition="it rains"), adaptive=True)
-    assert (made.epsilon, made.delta, made.condition) == (0.75, 2e-7, "it rains")
+    made = fc.compose(
+        make_guarantee(0.5, 1e-7), make_guarantee(0.25, 1e-7, condition=RAIN), adaptive=True
+    )
+    assert (made.epsilon, made.delta, made.condition) == (0.75, 2e-7, RAIN)
 
 
 def test_two_stage_releases_compose_as_their_guarantees() -> None:
     made = fc.TSSPrime(items=5, users=1000, p=0.3, alpha=0.4, floor=100, epsilon=1.0, delta=1e-3)
-    said = made.stated()[0]
+    said = made.stated_guarantees()[0]
     assert fc.compose(made, made, epsilon=2.0).delta <= 2 * said.delta
     assert fc.compose(made, made, epsilon=1.5).delta > said.delta
 
 
 def test_huge_epsilons_only_add_up() -> None:
-    assert fc.compose(stated(600.0), stated(1.0), epsilon=601.0).delta == 0.0
-    assert fc.compose(stated(600.0), stated(1.0), epsilon=600.0).delta == 1.0
-    assert fc.compose(stated(600.0), stated(1.0), delta=0.0).epsilon == 601.0
+    assert fc.compose(make_guarantee(600.0), make_guarantee(1.0), epsilon=601.0).delta == 0.0
+    assert fc.compose(make_guarantee(600.0), make_guarantee(1.0), epsilon=600.0).delta == 1.0
+    assert fc.compose(make_guarantee(600.0), make_guarantee(1.0), delta=0.0).epsilon == 601.0
     with pytest.raises(RefusedError, match="too small"):
-        fc.compose(stated(600.0, 1e-3), stated(1.0), delta=1e-6)
+        fc.compose(make_guarantee(600.0, 1e-3), make_guarantee(1.0), delta=1e-6)
 
 
 @pytest.mark.parametrize(
     ("parts", "known", "words"),
     [
         ([], {"epsilon": 1.0}, "at least one"),
-        ([stated(1.0)], {}, "give epsilon or delta"),
-        ([stated(1.0)], {"epsilon": 1.0, "delta": 0.1}, "give epsilon or delta"),
-        ([stated(1.0)], {"epsilon": 1.0, "adaptive": True}, "leave epsilon and delta out"),
-        ([stated(1.0), stated(1.0, adversary=S1)], {"epsilon": 1.0}, "one relation and one adversary"),
+        ([make_guarantee(1.0)], {}, "give epsilon or delta"),
+        ([make_guarantee(1.0)], {"epsilon": 1.0, "delta": 0.1}, "give epsilon or delta"),
+        ([make_guarantee(1.0)], {"epsilon": 1.0, "adaptive": True}, "leave epsilon and delta out"),
+        (
+            [make_guarantee(1.0), make_guarantee(1.0, adversary=S1)],
+            {"epsilon": 1.0},
+            "one relation and one adversary",
+        ),
         ([1.0], {"epsilon": 1.0}, "takes mechanisms and guarantees"),
         ([fc.Laplace(items=3, epsilon=1.0)], {"epsilon": 1.0}, "give users="),
     ],
@@ -119,7 +139,12 @@ def test_wrong_use_is_told(parts: list[Any], known: dict[str, Any], words: str) 
 def test_forty_runs_of_the_same_data_cost_forty_times() -> None:
     """Each said epsilon 1, and their average was the truth."""
     answers = ["a"] * 70 + ["b"] * 30
-    results = [fc.run(answers, fc.Laplace(items=["a", "b"], epsilon=1.0), topology="shares") for _ in range(40)]
-    assert abs(np.mean([each.estimates[0] for each in results]) - 0.7) < 0.05  # deviation 0.0045
-    together = fc.compose(*(each.guarantee for each in results), delta=1e-6)
+    results = [
+        fc.run(answers, fc.Laplace(items=["a", "b"], epsilon=1.0), topology="shares")
+        for _ in range(40)
+    ]
+    assert (
+        abs(np.mean([result.estimates[0] for result in results]) - 0.7) < 0.05
+    )  # deviation 0.0045
+    together = fc.compose(*(result.guarantee for result in results), delta=1e-6)
     assert 25 < together.epsilon <= 40

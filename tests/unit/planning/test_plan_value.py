@@ -1,4 +1,4 @@
-"""Plans, statements and audits are values, and show themselves in JSON, pandas, notebooks and figures."""
+"""Plans, statements and audits as values, JSON, data frames, notebook output and figures."""
 
 import json
 
@@ -34,14 +34,16 @@ def test_a_plan_as_a_frame(plan) -> None:
     frame = plan.to_frame()
     assert frame.index[0] == plan.recommended.name
     assert frame["standard_error"].iloc[0] == plan.recommended.standard_error
-    assert frame["sound"].tolist() == [each.sound for each in plan.options]
+    assert frame["sound"].tolist() == [option.sound for option in plan.options]
     assert frame.attrs["verdict"] == plan.verdict
 
 
 def test_a_plan_in_a_notebook(plan) -> None:
     page = plan._repr_html_()
     assert plan.verdict in page
-    assert page.count("<tr>") == 1 + sum(each.sound + (each.servers is not None) for each in plan.options)
+    assert page.count("<tr>") == 1 + sum(
+        option.sound + (option.servers is not None) for option in plan.options
+    )
     assert "decoys in servers" in page
     assert plan.verdict in repr(plan)
 
@@ -51,12 +53,12 @@ def test_a_plan_draws_itself(plan) -> None:
 
     axes = plan.plot()
     assert axes.get_xlabel() == "users"
-    assert plan.recommended.name in [each.get_text() for each in axes.texts]
+    assert plan.recommended.name in [text.get_text() for text in axes.texts]
     pyplot.close("all")
 
 
-def test_privacy_is_the_command_of_that_name() -> None:
-    one, two = fc.privacy("laplace", epsilon=1.0), fc.statement("laplace", epsilon=1.0)
+def test_statements_about_the_same_are_equal() -> None:
+    one, two = fc.privacy("laplace", epsilon=1.0), fc.privacy("laplace", epsilon=1.0)
     assert one == two
     assert hash(one) == hash(two)
 
@@ -74,7 +76,10 @@ def test_an_audit_draws_itself() -> None:
 
 
 def test_an_audit_is_a_value() -> None:
-    one, two = (fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1)) for _ in range(2))
+    one, two = (
+        fc.audit(fc.GRR(items=3, epsilon=1.0), runs=200, entropy=fc.SeededStream(1))
+        for _ in range(2)
+    )
     assert one == two
     assert hash(one) == hash(two)
     said = json.loads(json.dumps(one.to_dict(), allow_nan=False))

@@ -14,26 +14,31 @@ FOUR = {"a": (250, 0.1), "b": (250, 0.4), "c": (250, 0.7), "d": (250, 1.0)}
 def test_each_group_is_planned_as_if_alone() -> None:
     made = plan_groups(FOUR, 30, 1e-6)
     for name, (users, epsilon) in FOUR.items():
-        alone, there = plan(users, 30, epsilon, 1e-6), made.plans[name]
+        alone = plan(users, 30, epsilon, 1e-6)
+        there = made.plans[name]
         assert there.to_dict() == alone.to_dict()
 
 
 def test_weights_and_errors_are_those_of_the_formulas() -> None:
     made = plan_groups(FOUR, 30, 1e-6)
     n = np.full(4, 250.0)
-    errors = [each.recommended.standard_error for each in made.plans.values() if each.recommended]
+    errors = [
+        group.recommended.standard_error for group in made.plans.values() if group.recommended
+    ]
     noise = n * 30 * np.array(errors) ** 2
     assert made.combined["uwa"].weights == (0.25,) * 4
     np.testing.assert_allclose(made.combined["vwa"].weights, weighting.vwa(n, noise))
     np.testing.assert_allclose(made.combined["vwa"].noise_error ** 2 * 30, 1 / (n / noise).sum())
-    np.testing.assert_allclose(made.combined["total"].weights, weighting.total_variance(n, noise, 1 - 1 / 30))
+    np.testing.assert_allclose(
+        made.combined["total"].weights, weighting.total_variance(n, noise, 1 - 1 / 30)
+    )
 
 
 def test_total_variance_weights_are_best_and_noise_weights_have_the_least_noise() -> None:
     made = plan_groups(FOUR, 30, 1e-6)
     assert made.best == "total"
     assert min(made.combined, key=lambda name: made.combined[name].noise_error) == "vwa"
-    assert "only if the groups are alike" in made.verdict
+    assert "only if the groups answer alike" in made.verdict
 
 
 def test_one_survey_of_all_wins_where_epsilons_hardly_differ() -> None:
@@ -47,7 +52,7 @@ def test_json_has_groups_and_every_way() -> None:
     said = plan_groups(FOUR, 30, 1e-6).to_dict()
     assert {"best", "verdict", "worthwhile", "combined", "groups", "notes"} <= set(said)
     assert set(said["combined"]) == {"uwa", "vwa", "total", "cpa"}
-    assert [each["group"] for each in said["groups"]] == list(FOUR)
+    assert [group["group"] for group in said["groups"]] == list(FOUR)
     assert all(sum(way["weights"]) == pytest.approx(1) for way in said["combined"].values())
 
 

@@ -1,11 +1,17 @@
-"""Guarantees of given parameters: the numbers of the errata, composition, and the paper's bounds beside them."""
+"""Guarantees of given parameters.
+
+The numbers of the errata, composition, and the paper's bounds beside them.
+"""
 
 import math
 
 import pytest
 
 from faircount.accounting import exact
-from faircount.accounting.composition import compose_randomized_response, laplace_epsilon_for_releases
+from faircount.accounting.composition import (
+    compose_randomized_response,
+    laplace_epsilon_for_releases,
+)
 from faircount.accounting.divergence import epsilon_for
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.planning import privacy_report as statement
@@ -22,7 +28,13 @@ ERRATA = [
 
 @pytest.mark.parametrize(("users", "items", "floor", "epsilon", "p", "printed", "delta"), ERRATA)
 def test_theorems_stand_beside_the_exact_delta(
-    users: int, items: int, floor: int, epsilon: float, p: float | None, printed: float, delta: float
+    users: int,
+    items: int,
+    floor: int,
+    epsilon: float,
+    p: float | None,
+    printed: float,
+    delta: float,
 ) -> None:
     rate = -math.expm1(-epsilon) if p is None else p
     said = statement.sampling(rate, floor, epsilon=epsilon, users=users, items=items).to_dict()
@@ -44,22 +56,32 @@ def test_theorems_are_silent_without_users_and_items_and_over_releases() -> None
 
 
 def test_the_p_of_theorem_1_may_be_rounded_but_not_larger() -> None:
-    assert statement.sampling(0.394, 23, epsilon=0.5, users=1000, items=30).paper["theorem1_delta"] is not None
-    assert statement.sampling(0.45, 23, epsilon=0.5, users=1000, items=30).paper["theorem1_delta"] is None
+    assert (
+        statement.sampling(0.394, 23, epsilon=0.5, users=1000, items=30).paper["theorem1_delta"]
+        is not None
+    )
+    assert (
+        statement.sampling(0.45, 23, epsilon=0.5, users=1000, items=30).paper["theorem1_delta"]
+        is None
+    )
 
 
 def test_insiders_and_dropouts_are_taken_off_the_floor() -> None:
     """k = 100, p = 0.5, epsilon 0.5: 1.66e-5, 3.4e-5, 7.0e-4, 0.5 for 0, 10, 50, 100 insiders."""
     for t, delta in ((0, 1.66e-5), (10, 3.4e-5), (50, 7.0e-4), (100, 0.5)):
-        assert statement.sampling(0.5, 100, epsilon=0.5, insiders=t).delta == pytest.approx(delta, rel=0.01)
-        assert statement.sampling(0.5, 100, epsilon=0.5, dropouts=t).delta == pytest.approx(delta, rel=0.01)
+        assert statement.sampling(0.5, 100, epsilon=0.5, insiders=t).delta == pytest.approx(
+            delta, rel=0.01
+        )
+        assert statement.sampling(0.5, 100, epsilon=0.5, dropouts=t).delta == pytest.approx(
+            delta, rel=0.01
+        )
     one = statement.sampling(0.5, 100, epsilon=0.5)
     assert one.more["delta_one_more_insider"] == exact.sampling_delta(99, 0.5, 0.5)
 
 
 def test_a_delta_is_solved_for_epsilon_and_back() -> None:
     made = statement.sampling(0.2, 30, delta=1e-6)
-    assert made.epsilon == epsilon_for(lambda each: exact.sampling_delta(30, 0.2, each), 1e-6)
+    assert made.epsilon == epsilon_for(lambda epsilon: exact.sampling_delta(30, 0.2, epsilon), 1e-6)
     assert made.delta == pytest.approx(1e-6)
     again = statement.sampling(0.2, 30, epsilon=made.epsilon)
     assert again.delta == made.delta
@@ -85,7 +107,9 @@ def test_decoys_are_literal() -> None:
     made = statement.decoys(115, epsilon=1.0)
     assert made.delta == exact.decoys_delta(115, 1.0)
     assert 9e-6 < made.delta <= 1e-5 < exact.decoys_delta(114, 1.0)
-    assert statement.decoys(80, delta=1e-5).epsilon == epsilon_for(lambda each: exact.decoys_delta(80, each), 1e-5)
+    assert statement.decoys(80, delta=1e-5).epsilon == epsilon_for(
+        lambda epsilon: exact.decoys_delta(80, epsilon), 1e-5
+    )
     twelve = statement.decoys(1714, epsilon=1.0, releases=12).delta
     assert twelve is not None
     assert 9.9e-7 < twelve <= 1e-6
@@ -97,21 +121,28 @@ def test_laplace_is_pure_up_to_its_table_and_composes_as_randomized_response() -
     assert one.epsilon == 1.0
     assert one.delta is not None
     assert 0 < one.delta < 2**-100
-    each = laplace_epsilon_for_releases(1.0, 1e-6, 12)
-    assert statement.laplace(each, releases=12, delta=1e-6).epsilon == pytest.approx(1.0, abs=1e-6)
+    epsilon = laplace_epsilon_for_releases(1.0, 1e-6, 12)
+    assert statement.laplace(epsilon, releases=12, delta=1e-6).epsilon == pytest.approx(
+        1.0, abs=1e-6
+    )
     three = statement.laplace(0.5, releases=3)
     assert three.epsilon == 1.5
     assert three.delta is not None
     assert three.delta < 1e-30
     softer = statement.laplace(1.0, delta=1e-3)
     assert softer.epsilon is not None
-    assert compose_randomized_response(0.5, 2, epsilon=softer.epsilon) == pytest.approx(1e-3, rel=1e-6)
+    assert compose_randomized_response(0.5, 2, epsilon=softer.epsilon) == pytest.approx(
+        1e-3, rel=1e-6
+    )
     with pytest.raises(ParameterError, match="noise tables"):
         statement.laplace(1.0, delta=1e-40)
 
 
 def test_two_stage_sampling_says_what_each_adversary_learns() -> None:
-    """N = 30, M = 12, k = 100, p = 0.5, epsilon 0.5: S1 3.9e-4 (uniform), 7.3e-3 (gamma 2); DPDS 1.66e-5."""
+    """N = 30, M = 12, k = 100, p = 0.5, epsilon 0.5.
+
+    The coordinator 3.9e-4 (uniform), 7.3e-3 (gamma 2); DPDS 1.66e-5.
+    """
     for gamma, delta in ((1.0, 3.9e-4), (2.0, 7.3e-3), (math.e, 2.2e-2)):
         made = statement.two_stage(0.5, 0.4, gamma=gamma, floor=100, items=30, epsilon=0.5)
         assert made.more["s1_delta"] == pytest.approx(delta, rel=0.03)
@@ -146,7 +177,9 @@ def test_an_alpha_typed_with_four_digits_is_a_whole_number_of_items() -> None:
 def test_gaussian_noise_beside_the_papers_sigma() -> None:
     made = statement.gaussian_noise(math.sqrt(27.8), epsilon=1.0)
     assert made.delta == pytest.approx(1e-5, rel=0.05)
-    assert statement.gaussian_noise(math.sqrt(27.8), delta=1e-5).epsilon == pytest.approx(1.0, rel=0.01)
+    assert statement.gaussian_noise(math.sqrt(27.8), delta=1e-5).epsilon == pytest.approx(
+        1.0, rel=0.01
+    )
     assert (
         statement.gaussian_noise(10.0, epsilon=1.0, releases=4).delta
         == statement.gaussian_noise(5.0, epsilon=1.0).delta
@@ -178,13 +211,22 @@ def test_local_mechanisms_are_pure(name: str) -> None:
     assert softer.epsilon < 2.0
 
 
-@pytest.mark.parametrize(("name", "items"), [("grr", 1000), ("grr", 3), ("oue", 1000), ("duchi", 2), ("pm", 2)])
+@pytest.mark.parametrize(
+    ("name", "items"), [("grr", 1000), ("grr", 3), ("oue", 1000), ("duchi", 2), ("pm", 2)]
+)
 @pytest.mark.parametrize("delta", [0.02, 1e-6])
-def test_a_local_report_and_the_library_agree_at_a_delta(name: str, items: int, delta: float) -> None:
-    """One of 1000 items is reported truthfully 2 times in 100 at epsilon 3: (0, 0.02) holds, and both say so."""
+def test_a_local_report_and_the_library_agree_at_a_delta(
+    name: str, items: int, delta: float
+) -> None:
+    """One of 1000 items is reported truthfully 2 times in 100 at epsilon 3.
+
+    (0, 0.02) holds, and both say so.
+    """
     about = {"items": items} if name in ("grr", "oue") else {}
     said = statement.local(name, 3.0, delta=delta, **about)
-    assert said.epsilon == statement.LOCAL[name](epsilon=3.0, **about).guarantee(delta=delta).epsilon
+    assert (
+        said.epsilon == statement.LOCAL[name](epsilon=3.0, **about).guarantee(delta=delta).epsilon
+    )
     assert (said.epsilon == 0) == (items == 1000 and name == "grr" and delta == 0.02)
     two = statement.local(name, 1.5, releases=2, delta=delta, **about)
     assert two.delta is not None

@@ -15,7 +15,7 @@ from faircount.protocol import (
     MASKED,
     SERVERS,
     TWO_STAGE,
-    Device,
+    ClientState,
     Message,
     Topology,
     aggregate,
@@ -23,26 +23,26 @@ from faircount.protocol import (
     decode,
     encode,
     end_phase,
-    goes_on,
+    has_progressed,
 )
-from faircount.protocol.play import SurveySetup, converse, set_up
+from faircount.protocol.peers import member as members
+from faircount.protocol.peers.member import Member
+from faircount.protocol.peers.messages import AggregateTotal
+from faircount.protocol.simulator import SurveySetup, converse, set_up
 from faircount.protocol.topologies.explicit.coordinator import current_set
-from faircount.protocol.topologies.explicit.messages import SumUpload
+from faircount.protocol.topologies.explicit.messages import PeerSum
 from faircount.protocol.topologies.masked.masks import keys_digest
 from faircount.protocol.topologies.masked.messages import MaskedSum
-from faircount.protocol.topologies.peers import member as members
-from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.topologies.peers.messages import Total
 from faircount.protocol.topologies.two_servers import user as servers_user
-from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.topologies.two_servers.messages import AggregateShare
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.topologies.two_stage.calls import Called
-from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SlotSumRequest, SlotSums
 from faircount.protocol.topologies.two_stage.relay import ballot_of, slots_of
+from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.messages import Inquiry, Published, Signed, Visit
-from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing, Sealing
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign, verified
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, CryptoSuite, IdealCrypto
+from faircount.protocol.wire.messages import OutcomeRequest, PollRequest, Published, Signed
+from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign, verify_statement
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import packed_size
 
@@ -61,57 +61,65 @@ class Stage:
         self.invitations = sorted(self.setup.invitations, key=lambda each: each.user)
 
     def tell_s1(self, message: Message) -> tuple[Message, ...]:
-        self.s1, out = coordinate(self.s1, message)
+        self.s1, out = self.s1.do(coordinate, message)
         return out
 
     def tell_s2(self, message: Message) -> tuple[Message, ...]:
-        self.s2, out = aggregate(self.s2, message)
+        self.s2, out = self.s2.do(aggregate, message)
         return out
 
     def deadline(self) -> tuple[Message, ...]:
-        self.s1, out = end_phase(self.s1)
+        self.s1, out = self.s1.do(end_phase)
         return out
 
     def settle(self, out: tuple[Message, ...]) -> None:
         self.s1, self.s2 = converse(self.s1, self.s2, out)
 
     def said_by_s2(self, signed: Any) -> Any:
-        statement = verified(self.params.keys.s2, Party.S2, getattr(signed, "signed", signed))
-        return None if statement is None else statement.says
+        statement = verify_statement(
+            self.params.keys.s2, Party.AGGREGATOR, getattr(signed, "signed", signed)
+        )
+        return None if statement is None else statement.message
 
     def counts(self) -> list[int]:
-        final = self.s1.final.says
+        final = self.s1.final.message
         assert isinstance(final, Published), final
         return list(final.counts)
 
     # users
 
-    def device(self, i: int, **others: Any) -> Device:
+    def device(self, i: int, **others: Any) -> ClientState:
         state = self.people[i] if i < len(self.people) else None
-        return Device(self.invitations[i], i % self.params.N, state, **others)
+        return ClientState(self.invitations[i], i % self.params.N, state, **others)
 
-    def begun(self) -> list[Device]:
-        return [self.client.begin(self.params, self.device(i), self.s2.sealing, self.entropy) for i in self.places]
+    def begun(self) -> list[ClientState]:
+        return [
+            self.client.start(self.params, self.device(i), self.s2.crypto, self.entropy)
+            for i in self.places
+        ]
 
     @property
     def places(self) -> range:
         return range(len(self.invitations))
 
-    def exchange(self, device: Device) -> Device:
-        asked = self.client.ask(device)
-        return self.client.hear(device, asked, self.tell_s1(asked)[0], self.entropy)
+    def exchange(self, device: ClientState) -> ClientState:
+        asked = self.client.next_message(device)
+        return self.client.handle_response(device, asked, self.tell_s1(asked)[0], self.entropy)
 
     def come(self, i: int) -> Any:
-        """User i comes by and does all that there is to do; what S1 says to the last body, or to the visit."""
+        """User i comes by and does all that there is to do; what the coordinator says to the last body, or to the visit."""
         device, before, heard = self.device(i), None, []
-        while before is None or goes_on(before, device):
-            asked = self.client.ask(device)
+        while before is None or has_progressed(before, device):
+            asked = self.client.next_message(device)
             if asked is None:
                 break
             (answer, *_) = self.tell_s1(asked)
-            if not isinstance(asked, Visit) or not heard:
+            if not isinstance(asked, PollRequest) or not heard:
                 heard.append(answer)
-            before, device = device, self.client.hear(device, asked, answer, self.entropy)
+            before, device = (
+                device,
+                self.client.handle_response(device, asked, answer, self.entropy),
+            )
         self.people[i] = device.state
         return heard[-1]
 
@@ -140,7 +148,7 @@ class Stage:
         self.settle(self.deadline())
 
     def visit(self, i: int) -> Any:
-        (answer,) = self.tell_s1(members.visit(self.people[i].member))
+        (answer,) = self.tell_s1(members.poll_request(self.people[i].member))
         return answer
 
     def sum_all(self, skip: Any = ()) -> tuple[Message, ...]:
@@ -153,38 +161,44 @@ class Stage:
     def spoil(self, i: int) -> None:
         """`explicit`: user i sends a seed that nobody can open."""
         wanted, member = current_set(self.s1), self.people[i].member
-        garbage = bytes(packed_size(self.params.q, self.params.N)), bytes(SEALED_SEED)
+        garbage = bytes(packed_size(self.params.q, self.params.N)), bytes(ENCRYPTED_SEED_BYTES)
         made_for = wanted.attempt, wanted.set_digest
-        self.tell_s1(SumUpload(member.params.survey, i, member.credential, *made_for, *garbage))
+        self.tell_s1(PeerSum(member.params.survey, i, member.credential, *made_for, *garbage))
 
     # what a server says that lies
 
     def by_s1(self, what: Message) -> Message:
-        return sign(self.s1.key, Party.S1, what)
+        return sign(self.s1.key, Party.COORDINATOR, what)
 
     def by_s2(self, what: Message, link: Link = UNCHAINED) -> Signed:
-        return sign(self.s2.key, Party.S2, what, link)
+        return sign(self.s2.key, Party.AGGREGATOR, what, link)
 
     def instead(self, what: Message) -> Signed:
-        """A word of S2 where its newest one stands."""
-        before = link_to(self.s2.statements[-2].signed)
+        """A word of the aggregator where its newest one stands."""
+        before = compute_link(self.s2.statements[-2].signed)
         return self.by_s2(what, Link(before.number + 1, before.hash))
 
     def sums(self, out: tuple[Message, ...]) -> list[Any]:
-        """The sums among what S1 sends."""
+        """The sums among what the coordinator sends."""
         said = [decode(each.payload) for each in out if isinstance(each, Signed)]
-        return [each for each in said if isinstance(each, (Total, ShareSum))]
+        return [each for each in said if isinstance(each, (AggregateTotal, AggregateShare))]
 
 
 @pytest.fixture
 def stage() -> Callable[..., Stage]:
     """A survey of n users, noise off: user i holds item i."""
 
-    def make(topology: Topology, n: int = 6, sealing: Sealing | None = None, seed: int = 1, **terms: Any) -> Stage:
+    def make(
+        topology: Topology,
+        n: int = 6,
+        crypto: CryptoSuite | None = None,
+        seed: int = 1,
+        **terms: Any,
+    ) -> Stage:
         entropy = SeededStream(seed)
         mechanism = DPDS(items=n, users=n, p=1.0)
         agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": 3, "attempts": 3, **terms}
-        return Stage(set_up(mechanism, topology, entropy, sealing, **agreed), entropy)
+        return Stage(set_up(mechanism, topology, entropy, crypto, **agreed), entropy)
 
     return make
 
@@ -204,10 +218,10 @@ class ProvenStage(BytesStage):
 
     def sends(self, i: int, row: Any) -> None:
         """User i splits this row between the servers instead of a report."""
-        mine, seed = self.s2.sealing.keypair(self.entropy), self.entropy.bytes(SEED_BYTES)
-        terms = self.params, self.invitations[i], row, seed, mine, self.entropy, self.s2.sealing
+        mine, seed = self.s2.crypto.keypair(self.entropy), self.entropy.bytes(SEED_BYTES)
+        terms = self.params, self.invitations[i], row, seed, mine, self.entropy, self.s2.crypto
         self.people[i] = servers_user.prepare(*terms)
-        self.tell_s1(self.people[i].body)
+        self.tell_s1(self.people[i].report)
 
 
 @pytest.fixture
@@ -215,9 +229,11 @@ def proven() -> Callable[..., ProvenStage]:
     """A proven survey of n users; unless told, each holds an item of its own and the noise is 0 but once in 10^8."""
 
     def make(n: int = 6, mechanism: Any = None, seed: int = 1, **terms: Any) -> ProvenStage:
-        entropy, sealing = SeededStream(seed), terms.pop("sealing", None)
+        entropy, crypto = SeededStream(seed), terms.pop("crypto", None)
         runs = mechanism or ServerLaplace(items=n, users=n, epsilon=40.0)
-        return ProvenStage(set_up(runs, SERVERS, entropy, sealing, **{"minimum": 3, **terms}), entropy)
+        return ProvenStage(
+            set_up(runs, SERVERS, entropy, crypto, **{"minimum": 3, **terms}), entropy
+        )
 
     return make
 
@@ -226,16 +242,25 @@ class MaskedStage(BytesStage):
     """The parties of a masked survey."""
 
     def inquire(self, member: Member) -> Any:
-        (near,) = self.tell_s1(Inquiry(member.params.survey, member.enrolment.access))
+        (near,) = self.tell_s1(OutcomeRequest(member.params.survey, member.enrolment.access))
         return near
 
     def spoil(self, i: int) -> None:
         """User i sends a seed that nobody can open."""
         garbage, member = bytes(packed_size(self.params.q, self.params.N)), self.people[i].member
-        near = [j for j in self.s1.own.graph.of(i) if j in self.s1.own.members]
+        near = [j for j in self.s1.own.graph.neighbours_of(i) if j in self.s1.own.members]
         keys = keys_digest(self.people[i].mask.public, (self.people[j].mask.public for j in near))
         made_for = self.s1.attempt, self.s1.own.set_digest, keys
-        self.tell_s1(MaskedSum(member.params.survey, i, member.credential, *made_for, garbage, bytes(SEALED_SEED)))
+        self.tell_s1(
+            MaskedSum(
+                member.params.survey,
+                i,
+                member.credential,
+                *made_for,
+                garbage,
+                bytes(ENCRYPTED_SEED_BYTES),
+            )
+        )
 
     def recover(self, skip: Any = ()) -> tuple[Message, ...]:
         """Those asked for key shares send them, unless skipped; the deadline passes."""
@@ -247,13 +272,23 @@ class MaskedStage(BytesStage):
 def masked() -> Callable[..., MaskedStage]:
     """A masked survey, noise off, played until the roster is sealed, keys are shared, or key shares are asked for."""
 
-    def make(until: str, n: int = 20, skip: Any = (), gone: Any = (3, 7), **terms: Any) -> MaskedStage:
-        entropy, sealing = SeededStream(terms.pop("seed", 1)), terms.pop("sealing", None)
+    def make(
+        until: str, n: int = 20, skip: Any = (), gone: Any = (3, 7), **terms: Any
+    ) -> MaskedStage:
+        entropy, crypto = SeededStream(terms.pop("seed", 1)), terms.pop("crypto", None)
         mechanism = terms.pop("mechanism", None)
         if mechanism is None:
             mechanism = DPDS(items=n, users=n, p=1.0)
-            terms = {"epsilon": 1.0, "delta": 1.0, "minimum": 3, "attempts": 3, "k": 8, "t": 3, **terms}
-        made = MaskedStage(set_up(mechanism, MASKED, entropy, sealing, **terms), entropy)
+            terms = {
+                "epsilon": 1.0,
+                "delta": 1.0,
+                "minimum": 3,
+                "attempts": 3,
+                "k": 8,
+                "t": 3,
+                **terms,
+            }
+        made = MaskedStage(set_up(mechanism, MASKED, entropy, crypto, **terms), entropy)
         if until != "open":
             made.enrol_all(skip)
         if until in ("shared", "recovering"):
@@ -270,9 +305,9 @@ class TwoStageStage(BytesStage):
 
     people: Any  # by place: some may be taken out
 
-    def device(self, i: int, **others: Any) -> Device:
+    def device(self, i: int, **others: Any) -> ClientState:
         state = self.people.get(i) if isinstance(self.people, dict) else None
-        return Device(self.invitations[i], i % self.params.N, state, **others)
+        return ClientState(self.invitations[i], i % self.params.N, state, **others)
 
     def draw(self, sets: Any = None) -> None:
         """Everybody enrols and draws its response; with `sets`, these and the true bits."""
@@ -288,7 +323,7 @@ class TwoStageStage(BytesStage):
         self.settle(self.phase(skip))
 
     def act(self, i: int) -> Any:
-        """What user i does when it comes by; what S1 says to that."""
+        """What user i does when it comes by; what the coordinator says to that."""
         return self.come(i)
 
     def phase(self, skip: Any = ()) -> tuple[Message, ...]:
@@ -299,7 +334,7 @@ class TwoStageStage(BytesStage):
         return self.deadline()
 
     def finish(self) -> None:
-        """Phases in which everybody comes by, until S2 has spoken."""
+        """Phases in which everybody comes by, until the aggregator has spoken."""
         while self.s1.final is None:
             self.settle(self.phase())
 
@@ -312,34 +347,47 @@ class TwoStageStage(BytesStage):
 
     def bad_sums(self) -> int:
         """An elected user sends a seed that nobody can open, everybody else is honest; then the claim."""
-        i = self.waiting_for(SumCall)[0]
-        self.send_sums(i, bytes(SEALED_SEED))
+        i = self.waiting_for(SlotSumRequest)[0]
+        self.send_sums(i, bytes(ENCRYPTED_SEED_BYTES))
         self.settle(self.phase())
         return i
 
     def complain(self, i: int, numbers: Any) -> Any:
-        """An elected user says that shares from these reporters do not open; what S1 says to that."""
+        """An elected user says that shares from these reporters do not open; what the coordinator says to that."""
         who = i, self.people[i].member.credential
-        return self.tell_s1(SlotComplaint(self.params.survey, *who, self.s1.attempt, tuple(numbers)))[0]
+        return self.tell_s1(
+            SlotComplaint(self.params.survey, *who, self.s1.attempt, tuple(numbers))
+        )[0]
 
-    def send_sums(self, i: int, blob: bytes) -> None:
+    def send_sums(self, i: int, encrypted_share: bytes) -> None:
         """An elected user sends zeros as its sums, with this as the sealed seed."""
         call = self.visit(i)
         vector = bytes(packed_size(self.params.q, len(call.tasks)))
-        made_for = call.attempt, Called.by(call).digest(ballot_of(self.s1))
-        self.tell_s1(SlotSums(self.params.survey, i, self.people[i].member.credential, *made_for, vector, blob))
+        made_for = call.attempt, SumScope.of(call).digest(ballot_of(self.s1))
+        self.tell_s1(
+            SlotSums(
+                self.params.survey,
+                i,
+                self.people[i].member.credential,
+                *made_for,
+                vector,
+                encrypted_share,
+            )
+        )
 
 
 @pytest.fixture
 def two_stage() -> Callable[..., TwoStageStage]:
     """A two-stage survey played until it is `open`, responses are `drawn`, helpers `elected`, or bundles `shared`."""
 
-    def make(until: str, mechanism: TSS | None = None, skip: Any = (), **terms: Any) -> TwoStageStage:
+    def make(
+        until: str, mechanism: TSS | None = None, skip: Any = (), **terms: Any
+    ) -> TwoStageStage:
         entropy, sets = SeededStream(terms.pop("seed", 1)), terms.pop("sets", None)
         runs = mechanism or TSSPrime(items=8, users=8, p=1.0, alpha=3 / 8, gamma=1e12, phi=1)
-        sealing = terms.pop("sealing", None) or IdealSealing()
+        crypto = terms.pop("crypto", None) or IdealCrypto()
         agreed = {"epsilon": 1.0, "delta": 1.0, "minimum": 3, "attempts": 4, **terms}
-        made = TwoStageStage(set_up(runs, TWO_STAGE, entropy, sealing, **agreed), entropy)
+        made = TwoStageStage(set_up(runs, TWO_STAGE, entropy, crypto, **agreed), entropy)
         if until != "open":
             made.draw(sets)
         if until in ("elected", "shared"):

@@ -9,7 +9,10 @@ from faircount.core.entropy import Entropy
 
 
 class Tape(Entropy):
-    """Bytes known beforehand, so that every random choice can be enumerated; running out of them is an error."""
+    """Bytes known beforehand, so that tests can enumerate every random choice.
+
+    Running out of them is an error.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.left = data

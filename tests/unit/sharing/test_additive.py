@@ -14,7 +14,8 @@ from faircount.sharing.additive import combine, exchange, split
 from faircount.sharing.field import _frugal_word, dtype_for, sum_rows, uniform
 
 moduli = st.one_of(
-    st.sampled_from([2, 3, 251, 1009, 10007, 65521, 100003, 2**32 - 5, 2**61 - 1]), st.integers(2, 2**62)
+    st.sampled_from([2, 3, 251, 1009, 10007, 65521, 100003, 2**32 - 5, 2**61 - 1]),
+    st.integers(2, 2**62),
 )
 
 
@@ -34,19 +35,24 @@ def test_sums_of_shares_are_shares_of_the_sum(q, parties, seed):
     assert np.array_equal(combine(sum_rows(shares, q), q), sum_rows(secrets, q))
 
 
-@pytest.mark.parametrize(("q", "parties"), [(2, 2), (2, 3), (2, 5), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3), (7, 3)])
+@pytest.mark.parametrize(
+    ("q", "parties"), [(2, 2), (2, 3), (2, 5), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3), (7, 3)]
+)
 def test_all_but_one_share_are_uniform_whatever_the_secret(q, parties, tape):
-    """Exact: every random choice once; any m-1 shares take each of their values equally often, for each secret."""
+    """Exact, by enumeration: any m-1 shares are uniform, whatever the secret."""
     choices = list(itertools.product(range(q), repeat=parties - 1))
     for secret in range(q):
-        dealt = [split([secret], parties, q, tape.of_words(words, np.uint16))[:, 0].tolist() for words in choices]
+        dealt = [
+            split([secret], parties, q, tape.of_words(words, np.uint16))[:, 0].tolist()
+            for words in choices
+        ]
         for missing in range(parties):
             seen = Counter(tuple(shares[:missing] + shares[missing + 1 :]) for shares in dealt)
             assert seen == Counter(choices)
 
 
 def test_the_items_of_a_vector_are_shared_independently(tape):
-    """Exact: for two items over F_3, the first party's share is uniform on all nine pairs, for each secret."""
+    """Exact: over F_3 the first party's share of two items is uniform, whatever the secret."""
     choices = list(itertools.product(range(3), repeat=2))
     for secret in choices:
         dealt = [split(secret, 2, 3, tape.of_words(words, np.uint16)) for words in choices]
@@ -55,7 +61,11 @@ def test_the_items_of_a_vector_are_shared_independently(tape):
 
 
 def test_the_first_shares_are_drawn_and_the_last_is_what_is_left(tape):
-    assert split([3, 0], 3, 1009, tape.of_words([1, 2, 1008, 5], np.uint16)).tolist() == [[1, 2], [1008, 5], [3, 1002]]
+    assert split([3, 0], 3, 1009, tape.of_words([1, 2, 1008, 5], np.uint16)).tolist() == [
+        [1, 2],
+        [1008, 5],
+        [3, 1002],
+    ]
 
 
 def test_one_party_holds_the_secret_itself(tape):
@@ -88,7 +98,13 @@ def test_bad_input_is_refused():
 
 
 @settings(max_examples=50)
-@given(moduli, st.integers(1, 40), st.integers(1, 40), st.integers(1, 6), st.sampled_from([1, 40, 300, 1 << 20]))
+@given(
+    moduli,
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 6),
+    st.sampled_from([1, 40, 300, 1 << 20]),
+)
 def test_exchange_keeps_the_sum(q, users, parties, items, tile):
     responses = uniform(q, (users, items), SeededStream(users))
     with pytest.MonkeyPatch.context() as patch:
@@ -99,7 +115,7 @@ def test_exchange_keeps_the_sum(q, users, parties, items, tile):
 
 
 def test_exchange_is_every_user_sharing_with_everybody():
-    """The same random elements, share by share, in Python integers: Alg. 2 lines 8-10 as printed."""
+    """Algorithm 2, lines 8-10, in Python integers with the same random elements."""
     users, parties, items, q = 23, 17, 5, 1009
     responses = uniform(q, (users, items), SeededStream(1))
     drawn = uniform(q, (users, parties - 1, items), SeededStream(2)).tolist()
@@ -112,9 +128,11 @@ def test_exchange_is_every_user_sharing_with_everybody():
 
 
 @pytest.mark.parametrize("tile", [1, 100, 1 << 10, 1 << 20])
-@pytest.mark.parametrize(("q", "share"), [(1009, 1000), (65521, 65520), (100003, 100002), (2**61 - 1, 2**61 - 2)])
+@pytest.mark.parametrize(
+    ("q", "share"), [(1009, 1000), (65521, 65520), (100003, 100002), (2**61 - 1, 2**61 - 2)]
+)
 def test_every_share_reaches_its_party_in_every_tile(tile, q, share, constant, monkeypatch):
-    """All drawn shares equal: each of the first m-1 parties must hold n of them, the last what is left."""
+    """All drawn shares are equal: the first m-1 parties hold n of them, the last one the rest."""
     monkeypatch.setattr(additive, "_TILE_BYTES", tile)
     users, parties, items = 37, 29, 3
     source = constant(share, _frugal_word(q).itemsize)
@@ -123,15 +141,20 @@ def test_every_share_reaches_its_party_in_every_tile(tile, q, share, constant, m
     assert sums[-1].tolist() == [(users * (q - 1) - users * (parties - 1) * share) % q] * items
 
 
-@pytest.mark.parametrize(("q", "users", "parties"), [(2, 1, 3), (2, 2, 2), (3, 2, 2), (3, 1, 3), (2, 2, 3)])
+@pytest.mark.parametrize(
+    ("q", "users", "parties"), [(2, 1, 3), (2, 2, 2), (3, 2, 2), (3, 1, 3), (2, 2, 3)]
+)
 def test_what_parties_send_says_no_more_than_the_sum(q, users, parties, tape):
-    """Exact: over all random choices, any m-1 of the sums sent are uniform, whatever the users hold."""
+    """Exact, by enumeration: any m-1 of the sums are uniform, whatever the users hold."""
     choices = list(itertools.product(range(q), repeat=users * (parties - 1)))
     expected = Counter(itertools.product(range(q), repeat=parties - 1))
     times = len(choices) // len(expected)
     for held in itertools.product(range(q), repeat=users):
         column = np.array(held)[:, np.newaxis]
-        sent = [exchange(column, parties, q, tape.of_words(words, np.uint16))[:, 0].tolist() for words in choices]
+        sent = [
+            exchange(column, parties, q, tape.of_words(words, np.uint16))[:, 0].tolist()
+            for words in choices
+        ]
         for missing in range(parties):
             seen = Counter(tuple(sums[:missing] + sums[missing + 1 :]) for sums in sent)
             assert seen == Counter(dict.fromkeys(expected, times))

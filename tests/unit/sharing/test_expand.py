@@ -12,7 +12,21 @@ from faircount.sharing.expand import expand, expand_rows
 from faircount.sharing.field import BLOCK_BYTES, dtype_for
 
 KEY = hashlib.sha256(b"a key to expand").digest()
-MODULI = [2, 251, 1009, 10007, 32771, 46349, 65521, 65537, 100003, 2**31 + 11, 2**32 - 5, 2**32 + 15, 2**61 - 1]
+MODULI = [
+    2,
+    251,
+    1009,
+    10007,
+    32771,
+    46349,
+    65521,
+    65537,
+    100003,
+    2**31 + 11,
+    2**32 - 5,
+    2**32 + 15,
+    2**61 - 1,
+]
 
 
 def by_the_page(key, q, count):
@@ -38,7 +52,9 @@ def test_is_what_the_page_says(q, count):
 
 
 def test_the_last_accepted_and_the_first_rejected_word(monkeypatch):
-    words = np.array([64 * 1009 - 1, 64 * 1009, 7, 65535, 2019, 64 * 1009 - 2, *range(50)], dtype="<u2").tobytes()
+    words = np.array(
+        [64 * 1009 - 1, 64 * 1009, 7, 65535, 2019, 64 * 1009 - 2, *range(50)], dtype="<u2"
+    ).tobytes()
 
     class Stream:
         def update(self, zeros):
@@ -97,6 +113,9 @@ def test_keys_have_32_bytes() -> None:
 
 @pytest.mark.parametrize("q", [40961, 32771, 6217, 2863311531])
 def test_rows_with_many_rejected_words_are_the_expansions_too(q):
-    """Up to half of all words are rejected here: no row may stop too early or use a word that is none."""
+    """Up to half of all words are rejected: no row may stop early or use a rejected word."""
     keys = [number.to_bytes(32, "big") for number in range(60)]
-    assert all(np.array_equal(row, expand(key, q, 90)) for key, row in zip(keys, expand_rows(keys, q, 90), strict=True))
+    assert all(
+        np.array_equal(row, expand(key, q, 90))
+        for key, row in zip(keys, expand_rows(keys, q, 90), strict=True)
+    )

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from faircount.core.errors import ParameterError
-from faircount.sharing.extension_field import ExtensionField, _is_field, extension_field, smallest_degree
+from faircount.sharing.extension_field import (
+    ExtensionField,
+    _is_field,
+    extension_field,
+    smallest_degree,
+)
 
 TINY = [(2, 2), (2, 3), (3, 2), (3, 3), (5, 2), (5, 3), (7, 2), (7, 3), (11, 2)]
 
@@ -14,26 +19,33 @@ def elements(q, k):
 
 
 def divides(low, high, q):
-    """Whether one polynomial with highest coefficient 1 divides another, by hand: lists, lowest first."""
+    """Whether one monic polynomial divides another: lists of coefficients, lowest first."""
     rest = list(high)
     while len(rest) >= len(low):
         top = rest[-1]
-        for i, each in enumerate(reversed(low)):
-            rest[-1 - i] = (rest[-1 - i] - top * each) % q
+        for i, coefficient in enumerate(reversed(low)):
+            rest[-1 - i] = (rest[-1 - i] - top * coefficient) % q
         rest.pop()
     return not any(rest)
 
 
 def irreducible(polynomial, q):
     smaller = (
-        (*low, 1) for size in range(1, len(polynomial) // 2 + 1) for low in itertools.product(range(q), repeat=size)
+        (*low, 1)
+        for size in range(1, len(polynomial) // 2 + 1)
+        for low in itertools.product(range(q), repeat=size)
     )
-    return not any(divides(each, polynomial, q) for each in smaller)
+    return not any(divides(factor, polynomial, q) for factor in smaller)
 
 
-@pytest.mark.parametrize(("q", "k"), [(2, 3), (3, 2), (3, 5), (5, 2), (5, 3), (7, 3), (7, 5), (11, 5), (13, 3)])
+@pytest.mark.parametrize(
+    ("q", "k"), [(2, 3), (3, 2), (3, 5), (5, 2), (5, 3), (7, 3), (7, 5), (11, 5), (13, 3)]
+)
 def test_every_modulus_is_judged_as_trial_division_does(q, k):
-    """Exhaustive over (a, b). For a = 0 where k does not divide q - 1 every Y^k + b has a root: nobody asks."""
+    """Exhaustive over (a, b), except for a = 0 where k does not divide q - 1.
+
+    Every Y^k + b has a root then, and no such modulus is tried.
+    """
     for a, b in itertools.product(range(0 if (q - 1) % k == 0 else 1, q), range(1, q)):
         ring = ExtensionField(q, k, a, b)
         assert _is_field(ring) == irreducible(ring.modulus, q), (a, b)
@@ -43,7 +55,9 @@ def test_every_modulus_is_judged_as_trial_division_does(q, k):
 def test_the_modulus_is_the_first_one(q, k):
     first = (0, 1) if (q - 1) % k == 0 else (1, q)
     wanted = next(
-        (b, a) for a, b in itertools.product(range(*first), range(1, q)) if irreducible((b, a, *[0] * (k - 2), 1), q)
+        (b, a)
+        for a, b in itertools.product(range(*first), range(1, q))
+        if irreducible((b, a, *[0] * (k - 2), 1), q)
     )
     assert extension_field(q, k).modulus[:2] == wanted
 
@@ -62,7 +76,7 @@ def test_nonzero_elements_are_a_group_and_products_are_those_of_polynomials(q, k
 
 
 def _negated_low(field):
-    return np.array([-each % field.q for each in field.modulus[:-1]], dtype=np.uint64)
+    return np.array([-coefficient % field.q for coefficient in field.modulus[:-1]], dtype=np.uint64)
 
 
 @pytest.mark.parametrize("q", [997, 10211, 999_983, (1 << 31) - 1, (1 << 32) - 5])
@@ -76,11 +90,12 @@ def test_products_of_the_largest_coefficients_are_exact(q, k):
     for degree in range(2 * k - 2, k - 1, -1):
         whole[degree - k] -= field.b * whole[degree]
         whole[degree - k + 1] -= field.a * whole[degree]
-    wanted = [each % q for each in whole[:k]]
+    wanted = [coefficient % q for coefficient in whole[:k]]
     assert field.multiply(x, x)[0].tolist() == wanted
     assert (x @ np.zeros((k, k), np.uint64)).sum() == 0
     by_matrix = [
-        sum(int(a) * int(b) for a, b in zip(x[0], row, strict=True)) % q for row in field.multiplied_by(x[0]).T
+        sum(int(a) * int(b) for a, b in zip(x[0], row, strict=True)) % q
+        for row in field.multiplication_matrix(x[0]).T
     ]
     assert by_matrix == wanted
 
@@ -107,7 +122,13 @@ def test_only_primes_make_a_field(q, k):
 
 @pytest.mark.parametrize(
     ("q", "bits", "users", "degree"),
-    [(997, 6, 100, 7), (1009, 5, 1000, 7), (101, 15, 90, 11), (10211, 35, 10_000, 5), (1_000_003, 35, 10**6, 5)],
+    [
+        (997, 6, 100, 7),
+        (1009, 5, 1000, 7),
+        (101, 15, 90, 11),
+        (10211, 35, 10_000, 5),
+        (1_000_003, 35, 10**6, 5),
+    ],
 )
 def test_the_degree_is_the_smallest_prime_that_is_enough(q, bits, users, degree):
     def enough(k):

@@ -8,8 +8,33 @@ from faircount.core.errors import ParameterError, ShareError
 from faircount.sharing.field import dtype_for, uniform
 from faircount.sharing.packing import pack, packed_bits, packed_size, unpack
 
-EDGES = [2, 3, 4, 5, 255, 256, 257, 1009, 65521, 65536, 65537, 2**31 - 1, 2**31, 2**32 - 5, 2**32, 2**61 - 1, 2**62]
-EDGES += [94906265, 94906266, 2**53 - 111, 2**53, 2**53 + 1, 2**57 + 1]  # two elements just fit in 53 bits, or do not
+EDGES = [
+    2,
+    3,
+    4,
+    5,
+    255,
+    256,
+    257,
+    1009,
+    65521,
+    65536,
+    65537,
+    2**31 - 1,
+    2**31,
+    2**32 - 5,
+    2**32,
+    2**61 - 1,
+    2**62,
+]
+EDGES += [
+    94906265,
+    94906266,
+    2**53 - 111,
+    2**53,
+    2**53 + 1,
+    2**57 + 1,
+]  # two elements just fit in 53 bits, or do not
 
 
 @st.composite
@@ -20,7 +45,7 @@ def vectors(draw):
 
 
 def by_the_page(elements, q):
-    """Protocol section 5 as one large integer: groups in base q, the last one in the bits that it needs."""
+    """Section 5 of the protocol as one large integer: groups in base q."""
     together = max([1, *(g for g in range(1, 54) if q**g <= 2**53)])
     number = bits = 0
     for start in range(0, len(elements), together):
@@ -46,9 +71,15 @@ def test_unpack_undoes_pack(drawn):
 
 
 def test_elements_take_fewer_bits_than_one_by_one():
-    """What is planned for: 5 elements in 52 bits and not 55 for 1,000 users, 3 in 50 and not 51 for 100,000."""
+    """5 elements take 52 bits, not 55, for 1,000 users; 3 take 50, not 51, for 100,000."""
     assert [packed_bits(1213, count) for count in (0, 1, 4, 5, 6, 10)] == [0, 11, 41, 52, 63, 104]
-    assert [packed_bits(100237, count) for count in (1, 2, 3, 4, 614)] == [17, 34, 50, 67, 204 * 50 + 34]
+    assert [packed_bits(100237, count) for count in (1, 2, 3, 4, 614)] == [
+        17,
+        34,
+        50,
+        67,
+        204 * 50 + 34,
+    ]
     assert [packed_bits(q, 600) for q in (2, 256, 2**31, 2**62)] == [600, 4800, 18600, 37200]
 
 
@@ -90,7 +121,10 @@ def test_a_group_that_is_too_large_is_refused(together, before):
     """The largest group is one of largest elements; one more, and all bits set, are refused."""
     limit, count = 1009**together, before + together
     size, start = packed_size(1009, count), packed_bits(1009, before)
-    assert unpack((limit - 1 << start).to_bytes(size, "little"), 1009, count)[before:].tolist() == [1008] * together
+    assert (
+        unpack((limit - 1 << start).to_bytes(size, "little"), 1009, count)[before:].tolist()
+        == [1008] * together
+    )
     for group in (limit, (1 << limit.bit_length()) - 1):
         with pytest.raises(ShareError, match="between 0 and 1008"):
             unpack((group << start).to_bytes(size, "little"), 1009, count)

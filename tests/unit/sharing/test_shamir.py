@@ -29,7 +29,11 @@ def test_every_set_of_enough_shares_gives_the_key(threshold, count, secret):
     shares = split(secret, threshold, count)
     assert [share.index for share in shares] == list(range(1, count + 1))
     for size in range(threshold, count + 1):
-        for chosen in itertools.permutations(shares, size) if count < 6 else itertools.combinations(shares, size):
+        for chosen in (
+            itertools.permutations(shares, size)
+            if count < 6
+            else itertools.combinations(shares, size)
+        ):
             assert combine_key(chosen, threshold) == secret
 
 
@@ -49,27 +53,35 @@ def test_the_largest_graph_of_the_protocol():
 # fewer shares say nothing
 
 
-@pytest.mark.parametrize(("prime", "threshold", "count"), [(5, 2, 4), (7, 2, 3), (5, 3, 4), (7, 3, 4), (5, 4, 4)])
+@pytest.mark.parametrize(
+    ("prime", "threshold", "count"), [(5, 2, 4), (7, 2, 3), (5, 3, 4), (7, 3, 4), (5, 4, 4)]
+)
 def test_too_few_shares_are_uniform_whatever_the_secret(prime, threshold, count, tape):
-    """Exact: over all coefficients, any threshold - 1 shares take each of their values once, for each secret."""
+    """Exact, by enumeration: threshold - 1 shares are uniform, whatever the secret."""
     choices = list(itertools.product(range(prime), repeat=threshold - 1))
     for secret in range(prime):
-        dealt = [shamir._deal(secret, threshold, count, prime, tape(bytes(choice))) for choice in choices]
+        dealt = [
+            shamir._deal(secret, threshold, count, prime, tape(bytes(choice))) for choice in choices
+        ]
         for holders in itertools.combinations(range(count), threshold - 1):
-            assert Counter(tuple(values[i] for i in holders) for values in dealt) == Counter(choices)
+            assert Counter(tuple(values[i] for i in holders) for values in dealt) == Counter(
+                choices
+            )
 
 
 @pytest.mark.parametrize(("prime", "threshold"), [(5, 2), (7, 3), (11, 4)])
 def test_too_few_shares_fit_every_secret(prime, threshold):
-    """Exact: for each value of the secret there is one further share with which the ones seen would give it."""
+    """Exact: for every secret there is one further share with which the known ones give it."""
     seen = [(index, (3 * index + 1) % prime) for index in range(1, threshold)]
     further = ((threshold, value) for value in range(prime))
-    assert sorted(shamir._value_at(0, [*seen, point], prime) for point in further) == list(range(prime))
+    assert sorted(shamir._interpolate(0, [*seen, point], prime) for point in further) == list(
+        range(prime)
+    )
 
 
 @pytest.mark.parametrize("prime", [2, 3, 5, 7, 127, 251, 257])
 def test_coefficients_are_exactly_uniform(prime, tape):
-    """Exact: all byte strings; each accepted number comes from equally many of them, the others are drawn again."""
+    """Exact, over all byte strings: every number comes from equally many of them."""
     size = (prime.bit_length() + 7) // 8
     stop = (prime - 1).to_bytes(size, "big")
     drawn, again = Counter(), 0
@@ -80,15 +92,17 @@ def test_coefficients_are_exactly_uniform(prime, tape):
             drawn[number] += 1
         else:
             again += 1
-    each = 256**size >> prime.bit_length()
-    assert drawn == Counter(dict.fromkeys(range(prime), each))
-    assert again == 256**size - each * prime
+    per_number = 256**size >> prime.bit_length()
+    assert drawn == Counter(dict.fromkeys(range(prime), per_number))
+    assert again == 256**size - per_number * prime
 
 
 def test_coefficients_reach_beyond_256_bits(tape):
     above, largest = PRIME.to_bytes(33, "big"), (PRIME - 1).to_bytes(33, "big")
     assert shamir._uniform_below(PRIME, tape(above + largest)) == PRIME - 1
-    assert shamir._uniform_below(PRIME, tape(b"\xfe" + largest[1:])) == 296  # of the first byte one bit counts
+    assert (
+        shamir._uniform_below(PRIME, tape(b"\xfe" + largest[1:])) == 296
+    )  # of the first byte one bit counts
 
 
 # what does not belong together is refused
@@ -134,7 +148,9 @@ def test_a_number_too_large_for_a_key_is_refused():
         combine_key([KeyShare(i, 3, bytes(8), value) for i, value in enumerate(values, start=1)], 3)
 
 
-@pytest.mark.parametrize(("threshold", "count"), [(1, 3), (4, 3), (0, 2), (2, 1), (2, 65536), (2.0, 3), (True, 3)])
+@pytest.mark.parametrize(
+    ("threshold", "count"), [(1, 3), (4, 3), (0, 2), (2, 1), (2, 65536), (2.0, 3), (True, 3)]
+)
 def test_numbers_of_shares_out_of_range(threshold, count):
     with pytest.raises(ParameterError):
         split(SECRET, threshold, count)

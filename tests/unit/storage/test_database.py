@@ -1,4 +1,4 @@
-"""The same promises on SQLite and on PostgreSQL."""
+"""SQLite and PostgreSQL behave the same behind the interface of the storage."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,12 +8,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from made_up_schema import know_second_schema
 from sqlalchemy import create_engine
 
 from faircount.core.errors import ParameterError, SchemaError, StorageError
 from faircount.storage.database import Database, connect, marks
 from faircount.storage.migrate import REVISIONS, migration_config, prepare
-from faircount.storage.postgresql import numbered
+from faircount.storage.postgresql import number_placeholders
 from faircount.storage.schema import TABLES
 
 Fresh = Callable[[], str]
@@ -32,44 +33,48 @@ def on(url: str, work: Callable[[Database], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def spoiled(database: Database) -> None:
+async def fail_after_change(database: Database) -> None:
     async with database.write() as tx:
-        await tx.run("UPDATE rejections SET count = 9")
+        await tx.execute("UPDATE rejections SET count = 9")
         raise ZeroDivisionError
 
 
-async def written_twice(database: Database) -> None:
+async def insert_twice(database: Database) -> None:
     async with database.write() as tx:
-        await tx.run(PUT, b"a", "early", 1)
-        await tx.run(PUT, b"a", "late", 1)
+        await tx.execute(PUT, b"a", "early", 1)
+        await tx.execute(PUT, b"a", "late", 1)
 
 
-def test_a_block_is_written_as_a_whole_or_not_at_all(fresh_database: Fresh) -> None:
+def test_a_block_is_committed_as_a_whole_or_not_at_all(fresh_database: Fresh) -> None:
     async def work(database: Database) -> None:
         async with database.write() as tx:
-            assert await tx.run(PUT, b"a", "late", 1) == 1
-            await tx.run_many(PUT, [(b"a", "early", 2), (b"a", "full", 3)])
+            assert await tx.execute(PUT, b"a", "late", 1) == 1
+            await tx.execute_many(PUT, [(b"a", "early", 2), (b"a", "full", 3)])
         with pytest.raises(ZeroDivisionError):
-            await spoiled(database)
+            await fail_after_change(database)
         async with database.read() as tx:
-            assert [(each["reason"], each["count"]) for each in await tx.all(GET, b"a")] == [
-                ("early", 2), ("full", 3), ("late", 1),
-            ]  # fmt: skip
-            assert await tx.one(GET, b"b") is None
+            assert [(row["reason"], row["count"]) for row in await tx.fetch_all(GET, b"a")] == [
+                ("early", 2),
+                ("full", 3),
+                ("late", 1),
+            ]
+            assert await tx.fetch_one(GET, b"b") is None
 
     on(fresh_database(), work)
 
 
-def test_what_was_committed_is_there_after_the_database_was_opened_again(fresh_database: Fresh) -> None:
+def test_what_was_committed_is_there_after_the_database_was_opened_again(
+    fresh_database: Fresh,
+) -> None:
     url = fresh_database()
 
     async def write(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run(PUT, b"a", "late", 7)
+            await tx.execute(PUT, b"a", "late", 7)
 
     async def read(database: Database) -> None:
         async with database.read() as tx:
-            found = await tx.one(GET, b"a")
+            found = await tx.fetch_one(GET, b"a")
         assert found is not None
         assert found["count"] == 7
 
@@ -77,50 +82,58 @@ def test_what_was_committed_is_there_after_the_database_was_opened_again(fresh_d
     on(url, read)
 
 
-def test_two_who_change_one_line_come_one_after_the_other(fresh_database: Fresh) -> None:
+def test_two_transactions_that_change_one_row_run_one_after_the_other(
+    fresh_database: Fresh,
+) -> None:
     async def work(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run(PUT, b"a", "late", 0)
+            await tx.execute(PUT, b"a", "late", 0)
 
         async def add() -> None:
             async with database.write() as tx:
-                found = await tx.held("SELECT count FROM rejections WHERE survey = ?", b"a")
+                found = await tx.fetch_one_for_update(
+                    "SELECT count FROM rejections WHERE survey = ?", b"a"
+                )
                 assert found is not None
                 await asyncio.sleep(0.002)
-                await tx.run("UPDATE rejections SET count = ? WHERE survey = ?", found["count"] + 1, b"a")
+                await tx.execute(
+                    "UPDATE rejections SET count = ? WHERE survey = ?", found["count"] + 1, b"a"
+                )
 
         await asyncio.gather(*(add() for _ in range(20)))
         async with database.read() as tx:
-            found = await tx.one(GET, b"a")
+            found = await tx.fetch_one(GET, b"a")
         assert found is not None
         assert found["count"] == 20
 
     on(fresh_database(), work)
 
 
-def test_a_statement_that_fails_is_told_as_ours_and_changes_nothing(fresh_database: Fresh) -> None:
+def test_a_failing_statement_raises_our_error_and_changes_nothing(fresh_database: Fresh) -> None:
     async def work(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run(PUT, b"a", "late", 1)
+            await tx.execute(PUT, b"a", "late", 1)
         with pytest.raises(StorageError):
-            await written_twice(database)
+            await insert_twice(database)
         async with database.read() as tx:
-            assert len(await tx.all(GET, b"a")) == 1
+            assert len(await tx.fetch_all(GET, b"a")) == 1
 
     on(fresh_database(), work)
 
 
-def test_a_line_that_another_worker_holds_is_passed_over(fresh_database: Fresh) -> None:
+def test_a_row_that_another_transaction_has_locked_is_skipped(fresh_database: Fresh) -> None:
     async def work(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run_many(PUT, [(b"a", "late", 1), (b"b", "late", 1)])
+            await tx.execute_many(PUT, [(b"a", "late", 1), (b"b", "late", 1)])
         async with database.write() as first:
-            await first.held("SELECT survey FROM rejections WHERE survey = ?", b"a")
+            await first.fetch_one_for_update("SELECT survey FROM rejections WHERE survey = ?", b"a")
             if not first.skip_locked:
-                return  # SQLite has one writer: nobody else can be in a block now
+                return  # SQLite has one writer: no second block can be open
             async with database.write() as second:
-                found = await second.free("SELECT survey FROM rejections ORDER BY survey")
-                assert [bytes(each["survey"]) for each in found] == [b"b"]
+                found = await second.fetch_skipping_locked(
+                    "SELECT survey FROM rejections ORDER BY survey"
+                )
+                assert [bytes(row["survey"]) for row in found] == [b"b"]
 
     on(fresh_database(), work)
 
@@ -137,7 +150,7 @@ def test_an_unknown_schema_is_refused_untouched(fresh_database: Fresh) -> None:
 
     async def from_the_future(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run("UPDATE alembic_version SET version_num = ?", "9999")
+            await tx.execute("UPDATE alembic_version SET version_num = ?", "9999")
 
     on(url, from_the_future)
     file = Path(url.removeprefix("sqlite:///"))
@@ -147,15 +160,15 @@ def test_an_unknown_schema_is_refused_untouched(fresh_database: Fresh) -> None:
     assert before == (file.read_bytes() if file.exists() else b"")
 
 
-def test_somebody_elses_tables_are_refused(fresh_database: Fresh) -> None:
+def test_tables_of_another_program_are_refused(fresh_database: Fresh) -> None:
     url = fresh_database()
 
     async def spoil(database: Database) -> None:
         async with database.write() as tx:
-            await tx.run("DROP TABLE alembic_version")
+            await tx.execute("DROP TABLE alembic_version")
 
     on(url, spoil)
-    with pytest.raises(SchemaError, match="not faircount's"):
+    with pytest.raises(SchemaError, match="tables of another program"):
         asyncio.run(connect(url, "coordinator"))
 
 
@@ -168,40 +181,40 @@ def test_the_migrations_make_the_tables_of_the_schema(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_every_migration_is_known_by_name() -> None:
+def test_every_migration_is_listed_in_revisions() -> None:
     scripts = ScriptDirectory.from_config(migration_config())
-    assert tuple(each.revision for each in reversed(list(scripts.walk_revisions()))) == REVISIONS
+    assert (
+        tuple(script.revision for script in reversed(list(scripts.walk_revisions()))) == REVISIONS
+    )
 
 
 def test_a_database_of_an_older_schema_is_brought_up_to_date_with_what_is_in_it(
-    fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch
+    fresh_database: Fresh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     url = fresh_database()
-    with monkeypatch.context() as past:
-        past.setattr("faircount.storage.migrate.NEWEST", "0001")
-        past.setattr("faircount.storage.migrate.REVISIONS", ("0001",))
 
-        async def old(database: Database) -> None:
-            async with database.write() as tx:
-                await tx.run(PUT, b"a", "late", 7)
-
-        on(url, old)
+    async def old(database: Database) -> None:
+        async with database.write() as tx:
+            await tx.execute(PUT, b"a", "late", 7)
 
     async def new(database: Database) -> None:
         async with database.read() as tx:
-            assert (await tx.all(GET, b"a"))[0]["count"] == 7
-            assert await tx.all("SELECT part FROM incoming") == []
+            (found,) = await tx.fetch_all("SELECT count, note FROM rejections")
+        assert (found["count"], found["note"]) == (7, "none")
 
+    on(url, old)
+    know_second_schema(monkeypatch, tmp_path)
     on(url, new)
+    on(url, new)  # nothing is left to do
 
 
-def test_several_workers_may_make_the_schema_at_once(fresh_database: Fresh) -> None:
+def test_several_workers_may_create_the_schema_at_once(fresh_database: Fresh) -> None:
     url = fresh_database()
 
     async def work() -> None:
-        opened = await asyncio.gather(*(connect(url, "coordinator") for _ in range(3)))
-        for each in opened:
-            await each.close()
+        databases = await asyncio.gather(*(connect(url, "coordinator") for _ in range(3)))
+        for database in databases:
+            await database.close()
 
     asyncio.run(work())
 
@@ -215,6 +228,6 @@ def test_other_urls_and_databases_that_are_not_there_are_refused(tmp_path: Path)
         asyncio.run(connect(f"postgresql://nobody@/x?host={tmp_path}", "coordinator"))
 
 
-def test_question_marks_become_numbers() -> None:
-    assert numbered("SELECT ? WHERE x = ?") == "SELECT $1 WHERE x = $2"
+def test_question_marks_become_numbered_placeholders() -> None:
+    assert number_placeholders("SELECT ? WHERE x = ?") == "SELECT $1 WHERE x = $2"
     assert marks([1, 2, 3]) == "(?, ?, ?)"

@@ -8,19 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircount.protocol.roles.rows import StoredRow
 from faircount.storage import pages, states
 from faircount.storage.database import connect
-from faircount.storage.pages import Entry, PagedStore
+from faircount.storage.pages import PagedStore
 
 KEYS = st.lists(st.binary(min_size=1, max_size=2), unique=True, max_size=12)
 
 
 @given(KEYS, st.lists(st.binary(min_size=1, max_size=2), max_size=12))
-def test_any_key_in_any_order_is_found_and_a_page_is_never_longer(there: list[bytes], asked: list[bytes]) -> None:
-    stored: dict[bytes, Entry] = {key: (key * 2, b"h" + key) for key in sorted(there)}
+def test_any_key_in_any_order_is_found_and_a_page_is_never_longer(
+    there: list[bytes], asked: list[bytes]
+) -> None:
+    stored: dict[bytes, StoredRow] = {key: StoredRow(key * 2, b"h" + key) for key in sorted(there)}
     sizes = list[int]()
 
-    def read(first: bytes) -> dict[bytes, Entry]:
+    def read(first: bytes) -> dict[bytes, StoredRow]:
         found = [key for key in stored if key >= first][: pages.PAGE]
         sizes.append(len(found))
         return {key: stored[key] for key in found}
@@ -30,15 +33,17 @@ def test_any_key_in_any_order_is_found_and_a_page_is_never_longer(there: list[by
         store = PagedStore("bodies", read)
         assert [store.find(key) for key in asked] == [stored.get(key) for key in asked]
         assert list(store.keys()) == sorted(there)
-        assert [store.find(key) for key in [*there, *asked]] == [stored.get(key) for key in [*there, *asked]]
+        assert [store.find(key) for key in [*there, *asked]] == [
+            stored.get(key) for key in [*there, *asked]
+        ]
     assert max(sizes) <= 3
 
 
 def test_who_goes_through_all_keys_reads_each_page_once() -> None:
-    stored: dict[bytes, Entry] = {bytes((key,)): (key, b"") for key in range(1, 8)}
+    stored: dict[bytes, StoredRow] = {bytes((key,)): StoredRow(key) for key in range(1, 8)}
     reads = list[bytes]()
 
-    def read(first: bytes) -> dict[bytes, Entry]:
+    def read(first: bytes) -> dict[bytes, StoredRow]:
         reads.append(first)
         return {key: stored[key] for key in [key for key in stored if key >= first][:3]}
 
@@ -56,14 +61,19 @@ def test_rows_of_a_few_users_are_found_by_the_index(tmp_path: Path) -> None:
         database = await connect(f"sqlite:///{tmp_path}/s1.sqlite", "coordinator")
         asked = list[tuple[str, tuple[object, ...]]]()
         async with database.read() as tx:
-            every = tx.all
+            every = tx.fetch_all
 
             async def noted(statement: str, *values: object) -> Any:
                 asked.append((statement, values))
                 return await every(statement, *values)
 
-            tx.all = noted  # type: ignore[method-assign]  # to look
-            assert await states._rows(tx, bytes(16), [("bodies", b"one"), ("keys", b"two"), ("bodies", b"three")]) == []
+            tx.fetch_all = noted  # type: ignore[method-assign]  # to look
+            assert (
+                await states._rows(
+                    tx, bytes(16), [("bodies", b"one"), ("keys", b"two"), ("bodies", b"three")]
+                )
+                == []
+            )
             ((statement, values),) = asked
             (plan,) = await every(f"EXPLAIN QUERY PLAN {statement}", *values)
             assert "(survey=? AND store=? AND key=?)" in plan["detail"]

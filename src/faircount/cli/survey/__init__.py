@@ -1,40 +1,42 @@
-"""`faircount survey`: the owner's commands, each in a file of its own or beside its like."""
+"""`faircount survey`: the owner's commands."""
 
 import click
 
-from faircount.cli import LazyGroup
+from faircount.cli import CommandEntry, LazyGroup
 
+# In the order in which an owner needs them.
 SUBCOMMANDS = {
-    "create": ("create", "Plan a survey, get keys from both servers, write its folder."),
-    "invite": ("people", "Make the invitations, and tell both servers whom to admit."),
-    "open": ("control", "Let people answer, from now on."),
-    "status": ("outcome", "Where the survey stands, and what it waits for."),
-    "remind": ("people", "A table of those who have not answered yet."),
-    "reissue": ("people", "A new invitation for somebody who has lost theirs unused."),
-    "extend": ("control", "Give people more time."),
-    "close": ("control", "Take no more answers: count those that are there."),
-    "result": ("outcome", "The result, checked against the parameters in the folder."),
-    "abort": ("control", "End the survey without a result."),
-    "receipts": ("outcome", "What S2 has signed about the budget, for its operator after a restore."),
-    "delete": ("control", "Remove a survey that is over from both servers."),
+    "create": CommandEntry("create", "Plan a survey and get its keys from both servers."),
+    "invite": CommandEntry("people", "Make the invitations, and register them with both servers."),
+    "open": CommandEntry("control", "Let the invited people answer from now on."),
+    "status": CommandEntry("outcome", "Show the phase of the survey and what it waits for."),
+    "remind": CommandEntry("people", "List the people who have not answered yet."),
+    "reissue": CommandEntry("people", "Replace an unused invitation that was lost."),
+    "extend": CommandEntry("control", "Give people more time to answer."),
+    "close": CommandEntry("control", "Accept no more answers and count those received."),
+    "result": CommandEntry("outcome", "Verify the result and show it."),
+    "abort": CommandEntry("control", "End the survey without a result."),
+    "receipts": CommandEntry("outcome", "Save the receipts that the aggregator needs to reopen."),
+    "delete": CommandEntry("control", "Delete a finished survey from both servers."),
 }
-"""In the order in which an owner needs them: the file, and the line of help."""
 
 
 class Subcommands(LazyGroup):
     """The owner's commands."""
 
-    words = {name: words for name, (_, words) in SUBCOMMANDS.items()}  # noqa: RUF012 - a table, never changed
+    package = "faircount.cli.survey"
+    entries = SUBCOMMANDS
 
-    def place(self, name: str) -> tuple[str, str]:
-        """Several stand in one file."""
-        return f"faircount.cli.survey.{SUBCOMMANDS[name][0]}", f"{name}_command"
+    def function_name(self, cmd_name: str) -> str:
+        """`open_command` and the like, because `open` is a builtin."""
+        return f"{cmd_name}_command"
 
 
 @click.group(cls=Subcommands)
 def survey() -> None:
-    """Run a survey: plan it, invite people, watch it, read its result.
+    """Create a survey, invite people, watch it and read its result.
 
-    Everything about a survey is in one folder on your machine: the parameters that everybody can read, the invitations
-    and your access to both servers, which nobody else may read. Invitation tokens reach neither server.
+    A survey is a folder on your machine. It holds the parameters, which everybody can read, and the
+    invitations and your access to both servers, which you must keep secret. The invitation codes
+    never reach a server.
     """

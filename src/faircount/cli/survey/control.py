@@ -1,84 +1,95 @@
-"""`faircount survey open`, `extend`, `close`, `abort` and `delete`: how a survey goes on."""
+"""`faircount survey open`, `extend`, `close`, `abort` and `delete`: the life of a survey."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import JSON, seconds
-from faircount.cli.survey.people import FOLDER
+from faircount.cli.options import JSON, SURVEY_FOLDER, parse_duration
 
 if TYPE_CHECKING:
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.survey import Survey
 
 
 @click.command("open")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=SURVEY_FOLDER)
 @JSON
 def open_command(folder: Path, as_json: bool) -> None:
-    """Let the invited people of the survey in FOLDER answer, from now on.
+    """Let the invited people of the survey in FOLDER answer from now on.
 
-    The time for answers begins to run. Nobody can be added any more.
+    The time to answer starts now, and nobody can be added any more.
     """
-    survey = _survey(folder)
-    _after(survey.servers.wish(survey.params, "open", people=len(survey.invited())), as_json)
+    survey = _load(folder)
+    status = survey.servers.request(survey.params, "open", people=len(survey.invitees()))
+    _show(status, as_json)
 
 
 @click.command("extend")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--by", required=True, help="How much longer: 30m, 12h, 3d.")
 @JSON
 def extend_command(folder: Path, by: str, as_json: bool) -> None:
-    """Give the people of the survey in FOLDER more time for the visit that is open now; everybody can see it."""
-    survey = _survey(folder)
-    _after(survey.servers.wish(survey.params, "extend", seconds=seconds("--by", by)), as_json)
+    """Give the people of the survey in FOLDER more time for the current visit.
+
+    Everybody can see that the time was extended.
+    """
+    survey = _load(folder)
+    status = survey.servers.request(survey.params, "extend", seconds=parse_duration("--by", by))
+    _show(status, as_json)
 
 
 @click.command("close")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=SURVEY_FOLDER)
 @JSON
 def close_command(folder: Path, as_json: bool) -> None:
-    """Take no more answers for the survey in FOLDER: S1 and S2 count those that are there.
+    """Accept no more answers for the survey in FOLDER, and count those received.
 
-    Where people have to come several times, this ends the visit that is open now.
+    If people visit several times, this ends the current visit.
     """
-    survey = _survey(folder)
+    survey = _load(folder)
+    # The phase is named, so that a visit which begins meanwhile is not closed by mistake.
     now = survey.servers.status(survey.params)
-    _after(survey.servers.wish(survey.params, "close", state=now["state"], attempt=now["attempt"]), as_json)
+    status = survey.servers.request(
+        survey.params, "close", state=now["state"], attempt=now["attempt"]
+    )
+    _show(status, as_json)
 
 
 @click.command("abort")
-@click.argument("folder", type=FOLDER)
-@click.option("--reason", default="", help="In words, for everybody to read.")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option("--reason", default="", help="Reason that everybody can read.")
 @JSON
 def abort_command(folder: Path, reason: str, as_json: bool) -> None:
-    """End the survey in FOLDER without a result, for good."""
-    survey = _survey(folder)
-    _after(survey.servers.wish(survey.params, "abort", reason=reason), as_json)
+    """End the survey in FOLDER for good, without a result."""
+    survey = _load(folder)
+    _show(survey.servers.request(survey.params, "abort", reason=reason), as_json)
 
 
 @click.command("delete")
-@click.argument("folder", type=FOLDER)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete_command(folder: Path, yes: bool) -> None:
-    """Remove the survey in FOLDER from both servers; it must be over. The folder stays.
+    """Delete the finished survey in FOLDER from both servers. The folder stays.
 
-    People cannot see any more whether they were counted. What was spent of the budget stays spent.
+    Participants can no longer see whether they were counted. The budget stays spent.
     """
-    survey = _survey(folder)
+    survey = _load(folder)
     if not yes:
-        click.confirm(f"Remove the survey {survey.params.question!r} from both servers?", abort=True)
+        click.confirm(
+            f"Delete the survey {survey.params.question!r} from both servers?", abort=True
+        )
+    # The aggregator keeps the charge in its ledger, so nobody can spend that privacy again.
     survey.servers.delete(survey.params)
     click.echo("Both servers have removed the survey.")
 
 
-def _survey(folder: Path) -> "Survey":
-    from faircount.service.owner.survey import Survey
+def _load(folder: Path) -> "Survey":
+    from faircount.owner.survey import Survey
 
     return Survey.at(folder)
 
 
-def _after(status: dict[str, Any], as_json: bool) -> None:
+def _show(status: dict[str, Any], as_json: bool) -> None:
     from faircount.cli.show import console, print_json
     from faircount.cli.survey.outcome import show_status
 

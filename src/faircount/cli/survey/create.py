@@ -1,139 +1,213 @@
-"""`faircount survey create`."""
+"""`faircount survey create`: plan a survey and get its keys from both servers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import DELTA, FILE, JSON, listed, seconds
+from faircount.cli.options import (
+    COLLUDING,
+    DELTA,
+    FILE,
+    FLOOR,
+    FOLDER,
+    JSON,
+    parse_duration,
+    parse_list,
+)
 
 if TYPE_CHECKING:
-    from faircount.service.owner.advice import Advice
-    from faircount.service.owner.folder import OwnerFile
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.advice import Advice
+    from faircount.owner.survey import Survey
 
 
 @click.command("create")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--servers", type=FILE, required=True, help="File with address and token of both servers: see serve.")
-@click.option("--question", required=True, help="What people are asked.")
+@click.argument("folder", type=FOLDER)
+@click.option(
+    "--servers",
+    type=FILE,
+    required=True,
+    help="File with address and token of both servers, as faircount serve writes it.",
+)
+# What is asked, of how many people, and at which privacy.
+@click.option("--question", required=True, help="The question that people are asked.")
 @click.option(
     "--items",
     metavar="a,b,c|@FILE",
     required=True,
-    help="The answers to choose from: here (one with a comma in double quotes), or in a file, one a line.",
+    help="The answers to choose from, or a file with one answer a line. Put an answer that "
+    "contains a comma in double quotes.",
 )
-@click.option("--users", type=int, required=True, help="How many people will be invited, at most.")
-@click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy loss of the survey.")
+@click.option("--users", type=int, required=True, help="Largest number of people to invite.")
+@click.option(
+    "--epsilon", type=float, default=1.0, show_default=True, help="Privacy loss of the survey."
+)
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
-    "--absent",
+    "--dropout",
+    "dropout",
     type=float,
-    help="Share of the invited who may be missing: with fewer answers the survey ends without a result.  "
+    help="Share of the invited who may not respond; with fewer responses there is no result.  "
     "[default: 5%, at least one]",
 )
-@click.option("--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d.")
-@click.option("--owner", default="", help="Who asks.")
-@click.option("--purpose", default="", help="What the result is for.")
-@click.option("--contact", default="", help="Where people can ask back.")
-@click.option("--s1-operator", default="", help="Who runs S1.")
-@click.option("--s2-operator", default="", help="Who runs S2: another organization than S1's.")
+@click.option(
+    "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
+)
+# What participants read before they answer; empty texts are not shown to them.
+@click.option("--owner", default="", help="Who asks; participants see it.")
+@click.option("--purpose", default="", help="What the result is for; participants see it.")
+@click.option("--contact", default="", help="Where participants can ask questions.")
+@click.option("--s1-operator", default="", help="Organization that runs the coordinator (S1).")
+@click.option(
+    "--s2-operator", default="", help="Organization that runs the aggregator (S2): another one."
+)
+# Surveys of the same people add up only if they share a population at the aggregator.
 @click.option(
     "--population",
     default="",
-    help="Name of the people who share a budget over several surveys; without it this survey has one of its own.",
+    help="Name of the people who share a budget over several surveys.  [default: this survey has "
+    "its own]",
 )
 @click.option(
     "--budget",
     type=(float, float),
     metavar="EPSILON DELTA",
-    help="What the population may lose in all its surveys.  [default: what this survey costs]",
+    help="Total privacy loss of the population in all its surveys.  [default: this survey's]",
 )
+# How it is run. The defaults suit a survey in which everybody visits once.
 @click.option(
     "--mechanism",
     default="auto",
     show_default=True,
-    help="auto takes the best one for the topology; in servers, of those whose reports are proven to be one vote.",
+    help="auto takes the most accurate one for the topology; in servers, one that stops dishonest "
+    "participants from skewing the result.",
 )
-@click.option("--topology", default="servers", show_default=True, help="How shares travel: servers needs one visit.")
-@click.option("--floor", default=0, show_default=True, help="Other holders every item has for sure: dpds, tss-prime.")
-@click.option("--colluding", default=0.0, show_default=True, help="Share of the people who may pool what they know.")
-@click.option("--address", help="Address of S1 in invitations, where a proxy gives it another one.")
-@click.option("--language", default="en", show_default=True, help="Language of the printed invitations: en or de.")
-@click.option("--anyway", is_flag=True, help="Make it although the error would swamp the answers.")
+@click.option(
+    "--topology",
+    default="servers",
+    show_default=True,
+    help="How shares travel: servers (one visit), explicit, masked or two-stage.",
+)
+@click.option("--floor", default=0, show_default=True, help=f"{FLOOR} (dpds, tss-prime).")
+@click.option("--colluding", default=0.0, show_default=True, help=f"{COLLUDING}.")
+@click.option(
+    "--address",
+    help="Address of the coordinator in invitations, if a proxy gives it another one.",
+)
+@click.option(
+    "--language",
+    default="en",
+    show_default=True,
+    help="Language of the printed invitations: en or de.",
+)
+@click.option(
+    "--anyway", is_flag=True, help="Create it even if the error exceeds the average frequency."
+)
 @JSON
-def create_command(folder: Path, servers: Path, items: str, open_for: str, as_json: bool, **given: Any) -> None:
-    """Plan a survey, get keys from both servers, and write its FOLDER.
+def create_command(
+    folder: Path,
+    servers: Path,
+    items: str,
+    open_for: str,
+    budget: tuple[float, float] | None,
+    topology: str,
+    address: str | None,
+    language: str,
+    anyway: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Plan a survey, get its keys from both servers, and write its FOLDER.
 
-    Nobody is invited yet, and nothing can be changed afterwards: what is asked, of whom and with which privacy is under
-    the hash in every invitation.
+    Nobody is invited yet. The survey cannot be changed afterwards: every invitation is bound by a
+    hash to the question, the number of people and the privacy parameters.
     """
-    from faircount.cli.show import busy
+    from faircount.cli.show import spinner
+    from faircount.client.invitation_codes import server_address
+    from faircount.owner.advice import SurveyRequirements
+    from faircount.owner.folder import OwnerFile, read_servers
+    from faircount.owner.invitation_texts import printed_words
+    from faircount.owner.survey import SurveyDescription, create
     from faircount.protocol import topology_named
-    from faircount.service.owner.advice import Wishes
-    from faircount.service.owner.survey import Facts, create
 
-    budget, anyway = given.pop("budget"), given.pop("anyway")
-    printed = given.pop("address"), given.pop("language")
-    wished = ("users", "epsilon", "delta", "absent", "mechanism", "floor", "colluding")
-    wishes = Wishes(
-        tuple(listed("--items a,b,c", items)),
-        topology=topology_named(given.pop("topology")),
-        **{name: given.pop(name) for name in wished},
+    # What the planner needs is separate from what participants read.
+    names = ("users", "epsilon", "delta", "dropout", "mechanism", "floor", "colluding")
+    requirements = SurveyRequirements(
+        tuple(parse_list("--items", "a,b,c", items)),
+        topology=topology_named(topology),
+        **{name: given.pop(name) for name in names},
     )
-    facts = Facts(seconds=seconds("--open-for", open_for), **given)
-    owner = _owner(servers, *printed, budget or (wishes.epsilon, wishes.delta))
-    with busy("every mechanism, and keys from both servers ..."):
-        made, advice = create(folder, wishes, facts, owner, anyway=anyway)
-    _show(made, advice, as_json, own_budget=not facts.population)
-
-
-def _owner(servers: Path, address: str | None, language: str, budget: tuple[float, float]) -> "OwnerFile":
-    from faircount.service.codes import server_address
-    from faircount.service.owner.folder import OwnerFile, read_servers
-    from faircount.service.owner.printed_words import printed_words
-
+    description = SurveyDescription(seconds=parse_duration("--open-for", open_for), **given)
     s1, s2 = read_servers(servers)
-    public = s1.address if address is None else server_address(address)
-    return OwnerFile(s1, s2, public, budget, printed_words(language).language)
+    owner = OwnerFile(
+        s1,
+        s2,
+        # Participants may reach the coordinator under another address than the owner.
+        s1.address if address is None else server_address(address),
+        budget or (requirements.epsilon, requirements.delta),
+        printed_words(language).language,
+    )
+    with spinner("comparing mechanisms and fetching keys from both servers ..."):
+        survey, advice = create(folder, requirements, description, owner, anyway=anyway)
+    _show(survey, advice, _notes_about(survey, own_budget=not description.population), as_json)
 
 
-def _show(made: "Survey", advice: "Advice", as_json: bool, own_budget: bool) -> None:
-    from faircount.cli.show import console, notes, print_json
-    from faircount.planning.question import cautions
+def _show(survey: "Survey", advice: "Advice", notes: list[str], as_json: bool) -> None:
+    from faircount.cli.show import console, print_json, print_notes
 
-    params = made.params
-    words = [*cautions(params.epsilon, params.delta), *_about_servers(made), *_about_lies(made)]
-    if own_budget:
-        words.append("this survey has a budget of its own; name a --population if the same people are asked again")
+    params = survey.params
     if as_json:
-        facts = {
-            "survey": params.survey.hex(), "parameters": params.digest.hex(), "folder": str(made.folder.path),
-            "mechanism": params.mechanism.name, "topology": str(params.topology), "users": params.n_max,
-            "minimum": params.minimum, "epsilon": params.epsilon, "delta": params.delta,
-            "half_width_95": advice.half_width_95, "standard_error": advice.standard_error,
-            "proven": advice.proven, "supposed": advice.supposed, "notes": words,
-        }  # fmt: skip
-        print_json(facts)
+        print_json(
+            {
+                "survey": params.survey.hex(),
+                "parameters": params.digest.hex(),
+                "folder": str(survey.folder.path),
+                "mechanism": params.mechanism.name,
+                "topology": str(params.topology),
+                "users": params.n_max,
+                "minimum": params.minimum,
+                "epsilon": params.epsilon,
+                "delta": params.delta,
+                "half_width_95": advice.half_width_95,
+                "standard_error": advice.standard_error,
+                "proven": advice.proven,
+                "supposed": advice.assumption,
+                "notes": notes,
+            }
+        )
         return
     out = console()
-    out.print(f"{advice.words}.", markup=False)
-    notes(out, words)
-    out.print(f"\nWritten to {made.folder.path}. Next: faircount survey invite {made.folder.path}", markup=False)
+    out.print(advice.description, markup=False)
+    print_notes(out, notes)
+    folder = survey.folder.path
+    out.print(f"\nWritten to {folder}. Next: faircount survey invite {folder}", markup=False)
 
 
-def _about_servers(made: "Survey") -> list[str]:
-    """What people should know about who runs the servers, and cannot read."""
-    params = made.params
-    if not params.s1_operator or not params.s2_operator:
-        return ["people are not told who runs the servers: give --s1-operator and --s2-operator"]
-    if params.s1_operator.strip().lower() == params.s2_operator.strip().lower():
-        return ["one organization runs both servers: it could put the shares together, so this is a trial"]
-    return []
+def _notes_about(survey: "Survey", own_budget: bool) -> list[str]:
+    """What an owner should think about before inviting people."""
+    from faircount.planning.question import cautions
 
-
-def _about_lies(made: "Survey") -> list[str]:
-    """That one client can spoil a result, where nothing is proven and everything could be."""
-    if made.params.proven or not made.params.topology.takes_proofs:
-        return []
-    return ["without proofs a client that lies can move any count; --mechanism auto has every report proven"]
+    params = survey.params
+    notes = list(cautions(params.epsilon, params.delta))
+    first = params.s1_operator.strip().lower()
+    second = params.s2_operator.strip().lower()
+    if not first or not second:
+        notes.append(
+            "participants are not told who runs the servers: give --s1-operator and --s2-operator"
+        )
+    elif first == second:
+        notes.append(
+            "one organization runs both servers and could combine the shares, so this is a trial"
+        )
+    # Where a topology takes no proofs, there is nothing better to recommend.
+    if params.topology.supports_proofs and not params.proven:
+        notes.append(
+            "without proofs a client that lies can move any count; --mechanism auto chooses one "
+            "with proofs"
+        )
+    if own_budget:
+        notes.append(
+            "this survey has a budget of its own; name a --population if the same people are asked "
+            "again"
+        )
+    return notes

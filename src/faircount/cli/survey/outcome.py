@@ -1,140 +1,170 @@
-"""`faircount survey status` and `result`: where a survey stands, and how it ended."""
+"""`faircount survey status`, `result` and `receipts`: how a survey stands, and how it ended."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import FILE, JSON
-from faircount.cli.survey.people import FOLDER
+from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from faircount.estimation.result import Result
+    from faircount.protocol.wire.messages import Aborted
 
-NO_RESULT = 4
-"""Exit code where the survey ended without a result."""
+NO_RESULT = 4  # exit code if the survey ended without a result
 
 
 @click.command("status")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=SURVEY_FOLDER)
 @JSON
 def status_command(folder: Path, as_json: bool) -> None:
-    """Where the survey in FOLDER stands: what it waits for, since when, and what was refused at which server."""
+    """Show the phase of the survey in FOLDER, and what it waits for.
+
+    Messages that a server rejected are counted by reason.
+    """
     from faircount.cli.show import console, print_json
     from faircount.core.errors import UnreachableError
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    at_s1 = survey.servers.status(survey.params)
+    coordinator = survey.servers.status(survey.params)
+    # The coordinator alone knows the phase, so an aggregator that is away only leaves a gap.
     try:
-        at_s2: dict[str, Any] = survey.servers.status_at_s2(survey.params)
+        aggregator: dict[str, Any] = survey.servers.aggregator_status(survey.params)
     except UnreachableError as problem:
-        at_s2 = {"problem": str(problem)}
+        aggregator = {"problem": str(problem)}
     if as_json:
-        print_json({"s1": at_s1, "s2": at_s2})
+        print_json({"s1": coordinator, "s2": aggregator})
         return
     out = console()
-    show_status(out, at_s1)
-    show_refused(out, "S2", at_s2)
+    show_status(out, coordinator)
+    if "problem" in aggregator:
+        out.print(aggregator["problem"], markup=False)
+    _show_rejections(out, "The aggregator", aggregator)
 
 
 def show_status(out: "Console", status: dict[str, Any]) -> None:
-    """S1's words on a survey."""
-    from faircount.cli.show import pairs
+    """Show what the coordinator reports about a survey."""
+    from faircount.cli.show import make_definitions
 
-    rows = [
-        ("state", _state(status)),
-        ("answers", f"{status['users']:,} of {status['people']:,} invited; at least {status['minimum']:,} are needed"),
-        ("since", status["since"]),
-        ("closes", status["closes_at"]),
-        ("waits for", status["waits_for"]),
-        ("next", status["next"]),
-        ("problem", status["problem"]),
-    ]
-    out.print(pairs((name, str(words)) for name, words in rows if words))
-    show_refused(out, "S1", status)
+    phase = str(status["state"])
+    if status.get("attempt"):
+        phase += f", attempt {status['attempt']}"
+    answers = (
+        f"{status['users']:,} of {status['people']:,} invited; at least {status['minimum']:,} are "
+        "needed"
+    )
+    facts = {
+        "phase": phase,
+        "answers": answers,
+        "since": status["since"],
+        "closes": status["closes_at"],
+        "waits for": status["waits_for"],
+        "next": status["next"],
+        "problem": status["problem"],
+    }
+    out.print(make_definitions((name, str(fact)) for name, fact in facts.items() if fact))
+    _show_rejections(out, "The coordinator", status)
 
 
-def _state(status: dict[str, Any]) -> str:
-    attempt = f", attempt {status['attempt']}" if status.get("attempt") else ""
-    return f"{status['state']}{attempt}"
-
-
-def show_refused(out: "Console", who: str, status: dict[str, Any]) -> None:
-    """Messages that a server did not use, by reason; nothing where there are none."""
-    refused = ", ".join(f"{count:,} {reason}" for reason, count in status.get("rejections", {}).items())
-    words = refused or (status.get("problem", "") if who == "S2" else "")
-    if words:
-        out.print(f"{who}: {'refused ' if refused else ''}{words}", markup=False)
+def _show_rejections(out: "Console", server: str, status: dict[str, Any]) -> None:
+    """Show how many messages a server rejected, by reason."""
+    counts = []
+    for reason, count in status.get("rejections", {}).items():
+        counts.append(f"{count:,} {reason}")
+    if counts:
+        out.print(f"{server} rejected messages: {', '.join(counts)}", markup=False)
 
 
 @click.command("receipts")
-@click.argument("folder", type=FOLDER)
-@click.option("--out", type=FILE, help="[default: receipts.json in the folder]")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option("--out", type=FILE, help="Write here.  [default: receipts.json in the folder]")
 def receipts_command(folder: Path, out: Path | None) -> None:
-    """Write what S2 has signed about the budget of the survey in FOLDER, as S1 has kept it, into a file.
+    """Save what the aggregator signed about the budget of the survey in FOLDER.
 
-    S2's operator needs it after a restore (faircount reopen). Nothing in it is secret.
+    The operator of the aggregator needs this file after a restore (faircount reopen). The
+    coordinator has kept it, and nothing in it is secret.
     """
     import json
 
     from faircount.core.files import write_durably
-    from faircount.service.owner.folder import PUBLIC
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.folder import PUBLIC
+    from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    found = survey.servers.receipts(survey.params)
-    said = {"population": survey.params.population, "receipts": found}
+    receipts = survey.servers.reservations(survey.params)
+    document = {"population": survey.params.population, "receipts": receipts}
     target = out or folder / "receipts.json"
-    write_durably(target, json.dumps(said, indent=2).encode() + b"\n", PUBLIC)
-    click.echo(f"{len(found)} receipts are in {target}: give it to the operator of S2.")
+    # Signed by the aggregator, so a changed file is noticed.
+    write_durably(target, json.dumps(document, indent=2).encode() + b"\n", PUBLIC)
+    click.echo(
+        f"{len(receipts)} receipts are in {target}: give it to the operator of the aggregator."
+    )
 
 
 @click.command("result")
-@click.argument("folder", type=FOLDER)
-@click.option("--wait", is_flag=True, help="Wait until there is one.")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option("--wait", is_flag=True, help="Wait until there is a result.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
 @JSON
 def result_command(folder: Path, wait: bool, level: float, as_json: bool) -> None:
-    """The result of the survey in FOLDER, with intervals and what it guarantees; kept in result.json.
+    """Verify the result of the survey in FOLDER and show it with intervals and guarantee.
 
-    S2's signature is checked against the parameters in the folder. A survey that ended without a result says why, and
-    exits with 4.
+    The signature of the aggregator is checked against the parameters in the folder. The result is
+    saved in result.json. If the survey ended without a result, the reason is shown and the exit
+    code is 4.
     """
     from faircount.cli.show import console, print_json
-    from faircount.core.plain import JSON_VERSION
+    from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
-    from faircount.service.owner.survey import Survey
 
     survey = Survey.at(folder)
-    found = survey.result(wait=wait)
-    if isinstance(found, Aborted):
-        words = found.reason.decode(errors="replace")
-        ended = {**JSON_VERSION, "state": "aborted", "reason": words, "spent": bool(found.spent)}
-        if as_json:
-            print_json(ended)
-        else:
-            spent = "Its budget is spent all the same." if found.spent else "No budget is spent."
-            console().print(f"The survey ended without a result: {words}. {spent}", markup=False)
+    result = survey.result(wait=wait)
+    if isinstance(result, Aborted):
+        _show_aborted(result, as_json)
         raise click.exceptions.Exit(NO_RESULT)
-    said = {**found.to_dict(level), "invited": survey.params.n_max, "survey": survey.params.survey.hex()}
-    survey.keep_result(said)
+    document = {
+        **result.to_dict(level),
+        "invited": survey.params.n_max,
+        "survey": survey.params.survey.hex(),
+    }
+    # Saved before it is shown: the servers may delete the survey later.
+    survey.save_result(document)
     if as_json:
-        print_json(said)
+        print_json(document)
     else:
-        _show(console(), found, level)
+        _show(console(), result, level)
+
+
+def _show_aborted(ending: "Aborted", as_json: bool) -> None:
+    from faircount.cli.show import console, print_json
+    from faircount.protocol.survey.endings import describe_abort, ending_of
+
+    reason = describe_abort(ending)
+    if as_json:
+        print_json(
+            {
+                "state": "aborted",
+                "reason": reason,
+                "ending": ending_of(ending).to_dict(),
+                "spent": bool(ending.spent),
+            }
+        )
+        return
+    # The aggregator cannot know whether somebody saw a result that was not published, so a survey
+    # that had come far enough stays charged.
+    budget = "Its budget is spent nevertheless." if ending.spent else "No budget is spent."
+    console().print(f"The survey ended without a result: {reason}. {budget}", markup=False)
 
 
 def _show(out: "Console", result: "Result", level: float) -> None:
-    from faircount.cli.show import bars, promise
-    from faircount.estimation.presentation import AGAIN
+    from faircount.cli.show import print_bars, print_statements
 
-    out.print(f"{result.name}, {result.included:,} people counted, {len(result.items)} items\n", markup=False)
-    bars(out, result, level=level)
-    out.print(f"\nIntervals: {level:.0%} each; {result.interval(level).method}.", markup=False)
-    if result.validity is not None and result.validity.proven:
-        out.print(f"Reports: {result.validity}", markup=False)
-    out.print(f"Privacy: {promise(result.guarantee)}", markup=False)
-    out.print(f"Again: {AGAIN}.", markup=False)
+    out.print(
+        f"{result.name}, {result.included:,} people counted, {len(result.items)} items\n",
+        markup=False,
+    )
+    print_bars(out, result, level=level)
+    print_statements(out, result, level)

@@ -1,87 +1,107 @@
-"""`faircount survey invite`, `remind` and `reissue`: who is asked."""
+"""`faircount survey invite`, `remind` and `reissue`: the people who are asked."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from faircount.cli.options import FILE, JSON
-
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
 
 
 @click.command("invite")
-@click.argument("folder", type=FOLDER)
-@click.option("--people", type=FILE, help="File with one person a line; without it people are numbered.")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option(
+    "--people", type=FILE, help="File with one person a line.  [default: people are numbered]"
+)
 @JSON
 def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
-    """Make the invitations of the survey in FOLDER, and tell both servers whom to admit.
+    """Make the invitations of the survey in FOLDER, and register them with both servers.
 
-    invitations.csv is for sending, invitations.html for printing. Each holds secrets: whoever has a code can answer in
-    that person's place. Running it again makes nothing new.
+    Send the links in invitations.csv, or print invitations.html. Keep both files secret: whoever
+    has a code can answer in that person's place. Running the command again makes no new
+    invitations.
     """
-    from faircount.analysis.prepare import lines_of
-    from faircount.cli.show import busy
-    from faircount.service.owner.invitations import numbered
-    from faircount.service.owner.survey import Survey
+    from faircount.analysis.prepare import read_lines
+    from faircount.cli.show import spinner
+    from faircount.owner.invitations import numbered_people
+    from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    named = [] if people is None else lines_of(people)
-    if not named and not survey.folder.invitations_file.exists():
-        named = numbered(survey.params.n_max, survey.owner.language)
-    with busy("invitations and their codes ..."):
-        made = survey.invite(named)
-    files = [str(survey.folder.invitations_file), str(survey.folder.printable_file)]
-    _say(as_json, {"invited": len(made), "files": files}, [
-        f"{len(made):,} people can be invited: send the links in {files[0]}, or print {files[1]}.",
-        "Both files are secret: whoever has a code can answer in that person's place.",
+    # Invitations that exist are completed and not made anew: some may have been sent already.
+    names: list[str] = []
+    if people is not None:
+        names = read_lines(people)
+    elif not survey.folder.invitations_file.exists():
+        names = numbered_people(survey.params.n_max, survey.owner.language)
+    with spinner("making invitations and their codes ..."):
+        made = survey.invite(names)
+    table = str(survey.folder.invitations_file)
+    printable = str(survey.folder.printable_file)
+    _print_facts(
+        as_json,
+        {"invited": len(made), "files": [table, printable]},
+        f"{len(made):,} people can be invited: send the links in {table}, or print {printable}.",
+        "Keep both files secret: whoever has a code can answer in that person's place.",
         f"Next: faircount survey open {folder}",
-    ])  # fmt: skip
+    )
 
 
 @click.command("remind")
-@click.argument("folder", type=FOLDER)
-@click.option("--out", type=FILE, help="Write the table here.  [default: reminders.csv in the folder]")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.option(
+    "--out", type=FILE, help="Write the table here.  [default: reminders.csv in the folder]"
+)
 @JSON
 def remind_command(folder: Path, out: Path | None, as_json: bool) -> None:
-    """Write a table of the people of the survey in FOLDER who have not answered yet, to send them a reminder.
+    """Write a table of the people in the survey in FOLDER who have not answered yet.
 
-    S1 tells who has used an invitation. It does not know what anybody answered, and neither do you.
+    The coordinator knows who has used an invitation. It does not know what anybody answered, and
+    neither do you.
     """
     from faircount.core.files import write_durably
-    from faircount.service.owner.invitations import as_table
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.invitations import invitations_csv
+    from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    left, target = survey.not_answered(), out or folder / "reminders.csv"
-    write_durably(target, as_table(left, survey.owner.public_address))
-    said = f"{len(left):,} people have not answered yet: their links are in {target}, which is secret."
-    _say(as_json, {"not_answered": len(left), "file": str(target)}, [said])
+    missing = survey.pending_invitees()
+    target = out or folder / "reminders.csv"
+    # With the rights of a secret file, because a link lets anybody answer.
+    write_durably(target, invitations_csv(missing, survey.owner.public_address))
+    _print_facts(
+        as_json,
+        {"not_answered": len(missing), "file": str(target)},
+        f"{len(missing):,} people have not answered yet: their links are in {target}. Keep it "
+        "secret.",
+    )
 
 
 @click.command("reissue")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=SURVEY_FOLDER)
 @click.argument("person")
 @JSON
 def reissue_command(folder: Path, person: str, as_json: bool) -> None:
-    """Make a new invitation for PERSON of the survey in FOLDER, who has lost the old one without using it.
+    """Replace the invitation of PERSON, who has lost it, in the survey in FOLDER.
 
-    The old one admits nobody from now on. One that was used is not replaced: the person has answered.
+    The old invitation stops working. An invitation that was used is not replaced, because the
+    person has answered.
     """
-    from faircount.service.owner.reissue import reissue
-    from faircount.service.owner.survey import Survey
+    from faircount.owner.reissue import reissue
+    from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
     link = reissue(survey, person).code.link(survey.owner.public_address)
-    _say(as_json, {"person": person, "link": link}, [f"The new link of {person}, which is secret:", link])
+    _print_facts(
+        as_json, {"person": person, "link": link}, f"New link of {person} (keep it secret):", link
+    )
 
 
-def _say(as_json: bool, facts: dict[str, Any], lines: list[str]) -> None:
+def _print_facts(as_json: bool, facts: dict[str, Any], *lines: str) -> None:
+    """Print facts as JSON, or sentences that say the same."""
     from faircount.cli.show import print_json
-    from faircount.core.domain import shown
+    from faircount.core.domain import escape_controls
 
     if as_json:
         print_json(facts)
         return
-    for each in lines:
-        click.echo(shown(each))
+    for line in lines:
+        click.echo(escape_controls(line))  # names of people may contain control characters

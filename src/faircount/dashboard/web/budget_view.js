@@ -1,45 +1,76 @@
-// The budget of a population over time: a step for each survey, from what was spent before to what was spent after it.
+// The privacy budget of a population: one step per survey, from the total before it to the total
+// after.
 
 import { drawingRow } from "./chart.js";
-import { drawn, element, foreign } from "./dom.js";
-import { moment, say, small, written } from "./language.js";
+import { element, ownerText, svgElement } from "./dom.js";
+import { formatNumber, formatSmall, formatTime, translate } from "./language.js";
 import { row, section, sentence, table } from "./parts.js";
 
-const amount = (value) => written(value, { maximumSignificantDigits: 4 });
+const formatAmount = (value) => formatNumber(value, { maximumSignificantDigits: 4 });
 
-export function budgetOf(budget, population) {
-  const { epsilon, delta, spent } = budget;
-  const total = { spent: amount(spent.epsilon), epsilon: amount(epsilon), spentDelta: small(spent.delta), delta: small(delta) };
-  const most = Math.max(epsilon, ...budget.surveys.map((each) => each.after)) || 1;
-  const rows = budget.surveys.flatMap((each) => [
-    row(named(each), amount(each.epsilon), amount(each.after), say(`charge_${each.status}`)),
-    drawingRow(4, step(each, epsilon, most)),
-  ]);
+export function budgetSection(budget, population) {
+  const { epsilon, delta, spent, surveys } = budget;
+  const total = {
+    spent: formatAmount(spent.epsilon),
+    epsilon: formatAmount(epsilon),
+    spentDelta: formatSmall(spent.delta),
+    delta: formatSmall(delta),
+  };
+  const scope = population
+    ? sentence("budgetShared", { population })
+    : sentence("budgetOwn", {}, { class: "quiet" });
   return section(
     "budgetTitle",
-    population ? sentence("budgetShared", { population }) : sentence("budgetOwn", {}, { class: "quiet" }),
+    scope,
     sentence("budgetSpent", total, { class: "figure" }),
     budget.closed ? sentence("budgetClosed", {}, { class: "warning" }) : null,
-    rows.length ? table(say("budgetCaption"), ["listName", "epsilon", "budgetAfter", "budgetStatus"], rows) : sentence("budgetUntouched", {}, { class: "quiet" }),
+    surveys.length ? steps(budget) : sentence("budgetUntouched", {}, { class: "quiet" }),
     budget.together ? sentence("budgetTogether", {}, { class: "quiet" }) : null,
   );
 }
 
-/** A survey of this folder has a name and a time; one that was made elsewhere only its id. */
-function named({ name, survey, opened_at: opened }) {
-  const when = opened ? element("span", { class: "quiet when" }, moment(opened, "medium")) : null;
-  return element("span", {}, name ? foreign("span", name) : say("budgetElsewhere", { id: survey.slice(0, 8) }), when);
+function steps({ epsilon, surveys }) {
+  const most = Math.max(epsilon, ...surveys.map((survey) => survey.after)) || 1;
+  const rows = surveys.flatMap((survey) => [
+    row(
+      nameOf(survey),
+      formatAmount(survey.epsilon),
+      formatAmount(survey.after),
+      translate(`charge_${survey.status}`),
+    ),
+    drawingRow(4, drawStep(survey, epsilon, most)),
+  ]);
+  const heads = ["listName", "epsilon", "budgetAfter", "budgetStatus"];
+  return table(translate("budgetCaption"), heads, rows);
 }
 
-/** From before to after, on an axis that ends at the total. The numbers stand beside it. */
-function step({ before, after }, total, most) {
-  const at = (value) => (100 * value) / most;
-  return drawn(
+/** A survey in this folder has a name and a time; one created elsewhere has only its id. */
+function nameOf({ name, survey, opened_at: opened }) {
+  const time = opened ? formatTime(opened, "medium") : null;
+  return element(
+    "span",
+    {},
+    name ? ownerText("span", name) : translate("budgetElsewhere", { id: survey.slice(0, 8) }),
+    time ? element("span", { class: "quiet when" }, time) : null,
+  );
+}
+
+/**
+ * From before to after, on an axis that ends at the whole budget. The numbers are in the row above.
+ */
+function drawStep({ before, after }, total, most) {
+  const position = (value) => (100 * value) / most;
+  const bar = (kind, from, to) => {
+    const place = { x: position(from), width: position(to - from), y: 2, height: 8 };
+    return svgElement("rect", { class: kind, ...place });
+  };
+  const end = position(total);
+  return svgElement(
     "svg",
     { class: "chart", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
-    drawn("rect", { class: "frame", x: 0, width: at(total), y: 2, height: 8 }),
-    drawn("rect", { class: "bar before", x: 0, width: at(before), y: 2, height: 8 }),
-    drawn("rect", { class: "bar", x: at(before), width: at(after - before), y: 2, height: 8 }),
-    drawn("line", { class: "range", x1: at(total), x2: at(total), y1: 0, y2: 12 }),
+    bar("frame", 0, total),
+    bar("bar before", 0, before),
+    bar("bar", before, after),
+    svgElement("line", { class: "range", x1: end, x2: end, y1: 0, y2: 12 }),
   );
 }

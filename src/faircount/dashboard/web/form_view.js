@@ -1,13 +1,17 @@
-// A new survey: the form, with the planner's advice beside it while it is filled in.
+// A new survey: the form, with the planner's advice beside it while the owner types.
 
 import { chart } from "./chart.js";
-import { element, foreign, quoted, show } from "./dom.js";
-import { languages, percent, say, small, spoken, written } from "./language.js";
-import { button, buttons, refusal, saidBy, sentence } from "./parts.js";
+import { conditionText } from "./conditions.js";
+import { element, ownerText, show } from "./dom.js";
+import {
+  currentLanguage, formatNumber, formatPercent, formatSmall, languages, translate,
+} from "./language.js";
+import { button, buttons, formatValues, payloadOf, problemMessage, sentence } from "./parts.js";
 
 const MILLISECONDS_OF_REST = 400;
 
-// Title of a group: name of a field -> settings. Labels and hints are sentences: field_name, and hint_name where there is one.
+// Title of a group: name of a field -> settings. Labels and hints are the texts field_name and
+// hint_name.
 const GROUPS = {
   groupQuestion: {
     question: { required: true },
@@ -32,126 +36,194 @@ const GROUPS = {
   },
   groupName: { name: { required: true, pattern: "[\\p{L}\\p{N}_\\-]{1,60}" } },
 };
-const SHARED = ["budget_epsilon", "budget_delta"]; // asked for where the people have a name
+const BUDGET_FIELDS = ["budget_epsilon", "budget_delta"]; // shown once the group has a name
 const HINTS = ["items", "absent", "people", "epsilon", "delta", "population", "name"];
 
-/** `typed` has what was typed before, where the same form is shown in another language. */
+/** `typed` has the values typed before, if the same form is shown in another language. */
 export function showCreation(typed, actions) {
-  const told = element("div", { role: "status" }, sentence("adviceFirst", {}, { class: "quiet" }));
+  const headline = element("div", { role: "status" });
+  headline.append(sentence("adviceFirst", {}, { class: "quiet" }));
   const details = element("div");
-  const aside = element("section", { class: "advice" }, element("h2", {}, say("adviceTitle")), told, details);
   const problem = element("div", { role: "alert" });
+  const groups = Object.entries(GROUPS).map(([title, fields]) => fieldGroup(title, fields, typed));
   const form = element(
     "form",
-    { class: "beside", input: () => (changed(), later()), submit: (event) => (event.preventDefault(), make()) },
-    element("div", {}, Object.entries(GROUPS).map(([title, fields]) => group(title, fields, typed))),
-    aside,
-    element("div", {}, problem, buttons(element("button", { class: "main", type: "submit" }, say("create")), button("back", actions.back))),
+    { class: "beside", input: onInput, submit: onSubmit },
+    element("div", {}, groups),
+    element(
+      "section",
+      { class: "advice" },
+      element("h2", {}, translate("adviceTitle")),
+      headline,
+      details,
+    ),
+    element(
+      "div",
+      {},
+      problem,
+      buttons(
+        element("button", { class: "main", type: "submit" }, translate("create")),
+        button("back", actions.back),
+      ),
+    ),
   );
-  const changed = () => {
-    const values = valuesOf(form);
+  const valuesOf = () => Object.fromEntries(new FormData(form));
+  const askPlanner = debounce(
+    () => actions.advise(valuesOf()),
+    (advice) => {
+      headline.replaceChildren(...headlines(advice));
+      details.replaceChildren(...adviceDetails(advice));
+    },
+  );
+
+  function storeValues() {
+    const values = valuesOf();
     actions.keep(values);
-    form.querySelectorAll("[data-shared]").forEach((each) => (each.hidden = !values.population.trim()));
-  };
-  const busy = (yes) => form.querySelectorAll("button").forEach((each) => (each.disabled = yes));
-  const make = async () => {
-    busy(true);
+    const hasGroup = values.population.trim() !== "";
+    form.querySelectorAll("[data-budget]").forEach((field) => (field.hidden = !hasGroup));
+  }
+
+  function onInput() {
+    storeValues();
+    askPlanner();
+  }
+
+  async function onSubmit(event) {
+    event.preventDefault();
+    setDisabled(true);
     problem.replaceChildren(sentence("creating"));
-    await actions.make(valuesOf(form)).catch((refused) => problem.replaceChildren(refusal(saidBy(refused), { class: "warning" })));
-    busy(false);
-  };
-  const later = newest(() => actions.advise(valuesOf(form)), (found) => (told.replaceChildren(...headlines(found)), details.replaceChildren(...adviceOf(found))));
-  show(element("h1", {}, say("newSurvey")), form);
-  changed();
-  if (typed.items) later();
+    try {
+      await actions.create(valuesOf());
+    } catch (error) {
+      problem.replaceChildren(problemMessage(payloadOf(error), { class: "warning" }));
+    }
+    setDisabled(false);
+  }
+
+  function setDisabled(disabled) {
+    form.querySelectorAll("button").forEach((control) => (control.disabled = disabled));
+  }
+
+  show(element("h1", {}, translate("newSurvey")), form);
+  storeValues();
+  if (typed.items) askPlanner();
 }
 
-const valuesOf = (form) => Object.fromEntries(new FormData(form));
-
-function group(title, fields, typed) {
-  const made = Object.entries(fields).map(([name, settings]) => field(name, settings, typed[name] ?? settings.value ?? ""));
-  return element("fieldset", { class: "group" }, element("legend", {}, say(title)), made);
+function fieldGroup(title, fields, typed) {
+  const made = Object.entries(fields).map(([name, settings]) =>
+    field(name, settings, typed[name] ?? settings.value ?? ""),
+  );
+  return element("fieldset", { class: "group" }, element("legend", {}, translate(title)), made);
 }
 
 function field(name, { value: _, ...settings }, value) {
-  if (settings.languages) return choiceOfLanguage(name, value || spoken());
-  const hint = HINTS.includes(name) ? element("p", { id: `${name}-hint`, class: "quiet hint" }, say(`hint_${name}`)) : null;
-  const about = hint ? { "aria-describedby": `${name}-hint` } : {};
-  const input = element("rows" in settings ? "textarea" : "input", { id: name, name, dir: "auto", ...about, ...settings });
+  if (settings.languages) return languageField(name, value || currentLanguage());
+  const hintId = `${name}-hint`;
+  const hint = HINTS.includes(name)
+    ? element("p", { id: hintId, class: "quiet hint" }, translate(`hint_${name}`))
+    : null;
+  const described = hint ? { "aria-describedby": hintId } : {};
+  const tag = "rows" in settings ? "textarea" : "input";
+  const input = element(tag, { id: name, name, dir: "auto", ...described, ...settings });
   input.value = value;
-  const shared = SHARED.includes(name) ? { "data-shared": true } : {};
-  return element("div", { class: "field", ...shared }, element("label", { for: name }, say(`field_${name}`)), input, hint);
-}
-
-/** A language to choose: the page's own, until another one is chosen. */
-function choiceOfLanguage(name, chosen) {
-  const choices = Object.entries(languages()).map(([code, words]) =>
-    element("label", { class: "choice", lang: code }, element("input", { type: "radio", name, value: code, checked: code === chosen }), words),
+  return element(
+    "div",
+    { class: "field", "data-budget": BUDGET_FIELDS.includes(name) },
+    element("label", { for: name }, translate(`field_${name}`)),
+    input,
+    hint,
   );
-  return element("fieldset", { class: "choices" }, element("legend", {}, say(`field_${name}`)), choices);
 }
 
-/** A function that asks after a rest, one question at a time; the newest values are asked for again when an answer is there. */
-function newest(ask, tell) {
-  let [timer, busy, stale] = [null, false, false];
+/** A choice of language: the page's own, until the owner chooses another one. */
+function languageField(name, chosen) {
+  const choices = Object.entries(languages()).map(([code, label]) => {
+    const settings = { type: "radio", name, value: code, checked: code === chosen };
+    return element("label", { class: "choice", lang: code }, element("input", settings), label);
+  });
+  const legend = element("legend", {}, translate(`field_${name}`));
+  return element("fieldset", { class: "choices" }, legend, choices);
+}
+
+/**
+ * A function that calls `ask` after a pause, one request at a time, and passes the answer to
+ * `tell`. If it is called during a request, the newest values are asked for afterwards.
+ */
+function debounce(ask, tell) {
+  let timer = null;
+  let isBusy = false;
+  let isStale = false;
   const run = async () => {
-    stale = busy;
-    if (busy) return;
-    busy = true;
-    const found = await ask().catch((problem) => ({ refused: saidBy(problem) }));
-    busy = false;
+    isStale = isBusy;
+    if (isBusy) return;
+    isBusy = true;
+    const found = await ask().catch((problem) => ({ refused: payloadOf(problem) }));
+    isBusy = false;
     tell(found);
-    if (stale) run();
+    if (isStale) run();
   };
-  return () => (clearTimeout(timer), (timer = setTimeout(run, MILLISECONDS_OF_REST)));
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, MILLISECONDS_OF_REST);
+  };
 }
 
-/** What a screen reader says by itself: the error, or why there is none, and what warns. */
-function headlines(found) {
-  if (found.refused) return [refusal(found.refused, { class: "warning" })];
-  const warnings = [["adviceUnproven", !found.proven], ["adviceNot", !found.worthwhile], ["weakEpsilon", found.weak_epsilon], ["weakDelta", found.weak_delta]];
+/** What a screen reader announces: the error of the result, or why there is none, and warnings. */
+function headlines(advice) {
+  if (advice.refused) return [problemMessage(advice.refused, { class: "warning" })];
+  const warnings = [
+    advice.proven ? null : "adviceUnproven",
+    advice.worthwhile ? null : "adviceNot",
+    advice.weak_epsilon ? "weakEpsilon" : null,
+    advice.weak_delta ? "weakDelta" : null,
+  ];
+  const shown = warnings.filter((name) => name !== null);
+  const error = formatPercent(advice.half_width_95);
   return [
-    foreign("p", say("adviceError", { error: percent(found.half_width_95) }), { class: "figure" }),
-    ...warnings.filter(([, holds]) => holds).map(([name]) => sentence(name, {}, { class: "warning" })),
+    sentence("adviceError", { error }, { class: "figure" }),
+    ...shown.map((name) => sentence(name, {}, { class: "warning" })),
   ];
 }
 
-/** The rest, to be read at leisure. */
-function adviceOf(found) {
-  if (found.refused) return budgetLines(found);
-  const values = { ...found, needed: written(found.needed), invited: written(found.invited) };
+function adviceDetails(advice) {
+  if (advice.refused) return budgetLines(advice);
+  const { mechanism, needed, invited } = advice;
+  const condition = conditionText(advice.condition);
   return [
-    sentence("adviceWords", values),
-    condition(found),
-    found.proven ? sentence("adviceProven", {}, { class: "quiet" }) : null,
-    ...budgetLines(found),
+    sentence("adviceText", { mechanism, ...formatValues({ needed, invited }) }),
+    sentence("adviceCondition", { condition }, { class: "quiet" }),
+    ...(advice.proven ? [sentence("adviceProven", {}, { class: "quiet" })] : []),
+    ...budgetLines(advice),
     sentence("adviceExample", {}, { class: "quiet" }),
-    example(found),
-  ].filter((each) => each !== null);
+    exampleResult(advice),
+  ];
 }
 
-/** On which condition the promise holds. */
-function condition({ condition: words, condition_code: code }) {
-  if (code !== "other") return sentence("adviceCondition", { condition: say(`condition_${code}`) }, { class: "quiet" });
-  return element("div", { class: "quiet" }, sentence("adviceConditionOther"), quoted(words));
-}
-
-/** All answers equally frequent, each with the error to expect. */
-function example({ items, half_width_95: half }) {
+/** A result with equally frequent answers, each with the expected error. */
+function exampleResult({ items, half_width_95: half }) {
   const share = 1 / items.length;
   const bar = { estimate: share, low: Math.max(0, share - half), high: Math.min(1, share + half) };
   const axis = [0, Math.min(1, 1.3 * bar.high)];
-  const words = say("adviceBar", { share: percent(share), low: percent(bar.low), high: percent(bar.high) });
-  return element(
-    "ul",
-    { class: "bars" },
-    items.map((item) => element("li", {}, foreign("span", item), element("span", { class: "quiet" }, ` ${words}`), chart(bar, axis))),
-  );
+  const text = translate("adviceBar", {
+    share: formatPercent(share),
+    low: formatPercent(bar.low),
+    high: formatPercent(bar.high),
+  });
+  const bars = items.map((item) => {
+    const numbers = element("span", { class: "quiet" }, ` ${text}`);
+    return element("li", {}, ownerText("span", item), numbers, chart(bar, axis));
+  });
+  return element("ul", { class: "bars" }, bars);
 }
 
 function budgetLines({ budget }) {
   if (!budget) return [];
   const { epsilon, delta, spent } = budget;
-  const values = { epsilon: written(epsilon), delta: small(delta), spent: written(spent.epsilon), left: written(Math.max(0, epsilon - spent.epsilon)) };
+  const values = {
+    epsilon: formatNumber(epsilon),
+    delta: formatSmall(delta),
+    spent: formatNumber(spent.epsilon),
+    left: formatNumber(Math.max(0, epsilon - spent.epsilon)),
+  };
   return [sentence("budgetKnown", values)];
 }

@@ -1,50 +1,68 @@
-// The invitations: as files, and one of them on the page, with its QR code.
+// The invitations: as files, and one of them on the page with its QR code.
 
-import { drawn, element, foreign } from "./dom.js";
-import { say, written } from "./language.js";
-import { button, buttons, refusal, saidBy, section, sentence } from "./parts.js";
+import { element, svgElement } from "./dom.js";
+import { formatNumber, translate } from "./language.js";
+import { button, buttons, payloadOf, problemMessage, section, sentence } from "./parts.js";
 
-export function invitationsOf(survey, over, actions) {
-  if (!survey.invited) return notYet(actions);
+export function invitationsSection(survey, isOver, actions) {
+  if (!survey.invited) {
+    const make = button("invitationsMake", () => actions.request("invite"), { class: "main" });
+    return section("invitationsTitle", sentence("invitationsNone"), buttons(make));
+  }
   return section(
     "invitationsTitle",
-    sentence("invitationsWords", { people: written(survey.n_max) }, { class: "quiet" }),
+    sentence("invitationsText", { people: formatNumber(survey.n_max) }, { class: "quiet" }),
     buttons(
       button("invitationsTable", () => actions.save("invitations.csv")),
       button("invitationsPrint", () => actions.save("invitations.html")),
-      over ? null : button("invitationsRemind", () => actions.save("reminders.csv")),
+      isOver ? null : button("invitationsRemind", () => actions.save("reminders.csv")),
     ),
-    one(actions),
+    invitationChooser(actions),
   );
 }
 
-const notYet = (actions) =>
-  section("invitationsTitle", sentence("invitationsNone"), buttons(button("invitationsMake", () => actions.tell("invite"), { class: "main" })));
-
-/** One invitation, for somebody who stands here with a phone, or has lost the mail. */
-function one(actions) {
+/** One invitation, for a person who stands here with a phone or has lost the letter. */
+function invitationChooser(actions) {
   const shown = element("div", { role: "status" });
-  const select = element("select", { id: "person", change: () => look(select.value) });
-  const look = (at) =>
-    at === "" ? shown.replaceChildren() : actions.invitation(at).then(invitation, (problem) => [refusal(saidBy(problem), { class: "warning" })]).then((made) => shown.replaceChildren(...made));
-  const open = (event) => (event.target.open && !select.options.length ? actions.people().then((people) => select.append(...options(people))) : null);
+  const select = element("select", { id: "person", change: () => showInvitation(select.value) });
+
+  async function showInvitation(position) {
+    if (position === "") return shown.replaceChildren();
+    let content;
+    try {
+      content = invitationContent(await actions.invitation(position));
+    } catch (problem) {
+      content = [problemMessage(payloadOf(problem), { class: "warning" })];
+    }
+    shown.replaceChildren(...content);
+  }
+
+  /** Names are fetched only when somebody opens the details. */
+  async function fillOptions(event) {
+    if (!event.target.open || select.options.length) return;
+    const people = await actions.people();
+    const options = people.map((person, at) => element("option", { value: at }, person));
+    const first = element("option", { value: "" }, translate("invitationChoose"));
+    select.append(first, ...options);
+  }
+
   return element(
     "details",
-    { toggle: open },
-    element("summary", {}, say("invitationOne")),
-    element("div", { class: "field" }, element("label", { for: "person" }, say("invitationWho")), select),
+    { toggle: fillOptions },
+    element("summary", {}, translate("invitationOne")),
+    element(
+      "div",
+      { class: "field" },
+      element("label", { for: "person" }, translate("invitationWho")),
+      select,
+    ),
     shown,
   );
 }
 
-function options(people) {
-  const made = people.map((person, at) => element("option", { value: at }, person));
-  return [element("option", { value: "" }, say("invitationChoose")), ...made];
-}
-
-function invitation({ person, link, code, qr }) {
+function invitationContent({ person, link, code, qr }) {
   return [
-    qrCode(qr, say("invitationQr", { person })),
+    qrCode(qr, translate("invitationQr", { person })),
     sentence("invitationLink"),
     element("p", { class: "bytes", dir: "ltr" }, link),
     sentence("invitationCode"),
@@ -53,9 +71,14 @@ function invitation({ person, link, code, qr }) {
   ];
 }
 
-/** Black on white, in the dark too: else no camera reads it. */
-function qrCode(rows, words) {
-  const path = rows.flatMap((cells, y) => [...cells.matchAll(/1+/g)].map(({ 0: run, index: x }) => `M${x} ${y}h${run.length}v1h-${run.length}z`));
-  const box = { class: "qr", viewBox: `0 0 ${rows.length} ${rows.length}`, role: "img", "aria-label": words };
-  return drawn("svg", box, drawn("path", { d: path.join("") }));
+/** Black on white even in dark mode: cameras cannot read it otherwise. */
+function qrCode(rows, label) {
+  const runs = rows.flatMap((cells, y) =>
+    [...cells.matchAll(/1+/g)].map(({ 0: { length }, index }) =>
+      `M${index} ${y}h${length}v1h-${length}z`,
+    ),
+  );
+  const viewBox = `0 0 ${rows.length} ${rows.length}`;
+  const settings = { class: "qr", viewBox, role: "img", "aria-label": label };
+  return svgElement("svg", settings, svgElement("path", { d: runs.join("") }));
 }

@@ -1,45 +1,63 @@
-// Every survey in the folder, with where it stands.
+// Every survey in the folder with its status.
 
-import { element, foreign, show } from "./dom.js";
-import { say, written } from "./language.js";
-import { button, buttons, place, refusal, sentence } from "./parts.js";
+import { element, ownerText, show } from "./dom.js";
+import { translate } from "./language.js";
+import { button, buttons, formatValues, problemMessage, sentence, updatable } from "./parts.js";
 
-/** Show the list; returns a function that brings it up to date. */
+/** Show the list; returns a function that updates it. */
 export function showList(actions) {
-  const list = place((surveys) => listed(surveys, actions));
-  const warned = place((surveys) => surveys.flatMap(warnings));
-  warned.box.setAttribute("role", "status");
+  const list = updatable((surveys) => surveyList(surveys, actions));
+  const alerts = updatable((surveys) => surveys.flatMap(warnings));
+  alerts.box.setAttribute("role", "status");
   list.box.append(sentence("loading", {}, { role: "status" }));
-  show(element("h1", {}, say("listTitle")), list.box, warned.box, buttons(button("newSurvey", actions.create, { class: "main" })));
-  return (surveys) => (list.bring(surveys), warned.bring(surveys));
+  show(
+    element("h1", {}, translate("listTitle")),
+    list.box,
+    alerts.box,
+    buttons(button("newSurvey", actions.create, { class: "main" })),
+  );
+  return (surveys) => {
+    list.update(surveys);
+    alerts.update(surveys);
+  };
 }
 
-function listed(surveys, actions) {
-  if (!surveys.length) return [sentence("listEmpty"), sentence("listEmptyNext", {}, { class: "quiet" })];
-  return element("ul", { class: "cards", "aria-label": say("listCaption") }, surveys.map((each) => card(each, actions)));
+function surveyList(surveys, actions) {
+  if (!surveys.length) {
+    return [sentence("listEmpty"), sentence("listEmptyNext", {}, { class: "quiet" })];
+  }
+  const cards = surveys.map((survey) => card(survey, actions));
+  return element("ul", { class: "cards", "aria-label": translate("listCaption") }, cards);
 }
 
 function card(survey, actions) {
   const { name, question, status } = survey;
-  const answers = status ? say("listAnswers", { users: written(status.users), people: written(status.people) }) : null;
+  const { users, people } = status ?? {};
+  const answers = status ? translate("listAnswers", formatValues({ users, people })) : null;
   return element(
     "li",
     {},
-    foreign("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
-    foreign("span", question, { class: "grows" }),
-    element("span", { class: "state" }, stateOf(survey)),
+    ownerText("button", name, { type: "button", class: "name", click: () => actions.open(name) }),
+    ownerText("span", question, { class: "grows" }),
+    element("span", { class: "state" }, translate(stateText(survey))),
     element("span", { class: "quiet" }, answers),
   );
 }
 
-function stateOf({ status, problem, invited }) {
-  if (status) return say(`state_${status.state}`);
-  return say(problem ? "stateUnknown" : invited ? "loading" : "stateNotInvited");
+function stateText({ status, problem, invited }) {
+  if (status) return `state_${status.state}`;
+  if (problem) return "stateUnknown";
+  return invited ? "loading" : "stateNotInvited";
 }
 
 function warnings({ name, too_few: few, problem }) {
-  return [
-    few ? sentence("listTooFew", { name, ...few }, { class: "warning" }) : null,
-    problem ? element("div", { class: "warning" }, foreign("p", name), refusal(problem)) : null,
-  ];
+  const made = [];
+  if (few) {
+    made.push(sentence("listTooFew", { name, ...formatValues(few) }, { class: "warning" }));
+  }
+  if (problem) {
+    const content = [ownerText("p", name), problemMessage(problem)];
+    made.push(element("div", { class: "warning" }, content));
+  }
+  return made;
 }

@@ -1,68 +1,81 @@
-// The owner's dashboard. The key stands after # in the address and goes with every call; nobody but this machine is called.
+// The owner's dashboard. The key follows the # in the address and goes with every request; the page
+// contacts only this computer.
 
-import { saveFile, show, element } from "./dom.js";
+import { element, saveFile, show } from "./dom.js";
 import { showCreation } from "./form_view.js";
-import { headPage, learn, say } from "./language.js";
+import { setLanguages, setUpHeader, translate } from "./language.js";
 import { showList } from "./list_view.js";
-import { button, refusal, Refused, saidBy } from "./parts.js";
+import { button, DashboardError, payloadOf, problemMessage } from "./parts.js";
 import { LANGUAGES } from "./strings.js";
 import { showSurvey } from "./survey_view.js";
 
-const SECONDS_BETWEEN_LOOKS = 3;
-const OVER = ["published", "aborted"];
+const MILLISECONDS_BETWEEN_LOOKS = 3000;
+const FINAL_STATES = ["published", "aborted"];
 const key = location.hash.slice(1);
 
-let render = () => {}; // shows the same again, in another language
-let turn = 0; // grows with every new view, so that what was begun for another one stops
+let render = () => {}; // shows the current view again, for example in another language
+let turn = 0; // grows with every new view, so that work started for an earlier one stops
 
-/** The answer of the dashboard's own server: JSON, or bytes of a file. What it refuses is thrown. */
-async function call(method, path, given) {
+/** The response of the dashboard's program: JSON, or the bytes of a file. Errors are thrown. */
+async function call(method, path, values) {
   const headers = { Authorization: `Bearer ${key}` };
-  const body = given === undefined ? undefined : JSON.stringify(given);
-  const answer = await fetch(`/api/${path}`, { method, headers, body }).catch(() => null);
-  if (answer === null) throw new Refused({ words: "", code: "notRunning" });
-  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({ words: `status ${answer.status}` })));
-  return answer.headers.get("content-type").includes("json") ? answer.json() : answer.blob();
+  const body = values === undefined ? undefined : JSON.stringify(values);
+  const response = await fetch(`/api/${path}`, { method, headers, body }).catch(() => null);
+  if (response === null) throw new DashboardError({ message: "", code: "notRunning" });
+  if (!response.ok) {
+    const unknown = { message: `status ${response.status}` };
+    throw new DashboardError(await response.json().catch(() => unknown));
+  }
+  const isJson = response.headers.get("content-type").includes("json");
+  return isJson ? response.json() : response.blob();
 }
 
 async function attempt(action) {
   try {
     await action();
   } catch (problem) {
-    showProblem(saidBy(problem));
+    showProblem(payloadOf(problem));
   }
 }
 
-function showProblem(said) {
+function showProblem(payload) {
   turn += 1;
+  const toList = () => go({ view: "list" });
   render = () =>
     show(
-      element("h1", {}, say("problemTitle")),
-      refusal(said, { role: "alert", class: "warning" }),
-      element("div", { class: "buttons" }, button("toList", () => go({ view: "list" }), { class: "main" })),
+      element("h1", {}, translate("problemTitle")),
+      problemMessage(payload, { role: "alert", class: "warning" }),
+      element("div", { class: "buttons" }, button("toList", toList, { class: "main" })),
     );
   render();
 }
 
 const VIEWS = { list, create, survey: ({ name }) => follow(name) };
 
-/** Show a view, and remember it for the browser's way back. */
+/** Show a view, and remember it for the browser's back button. */
 function go(to) {
   history.pushState(to, "");
   return VIEWS[to.view](to);
 }
 
-/** All surveys, brought up to date as long as they are looked at. */
+/** All surveys, updated while the list is shown. */
 function list() {
   const mine = (turn += 1);
-  let [surveys, bring] = [null, () => {}];
-  const actions = { open: (name) => go({ view: "survey", name }), create: () => go({ view: "create" }) };
-  render = () => ((bring = showList(actions)), surveys ? bring(surveys) : null);
+  let surveys = null;
+  let update = () => {};
+  const actions = {
+    open: (name) => go({ view: "survey", name }),
+    create: () => go({ view: "create" }),
+  };
   const look = async () => {
     ({ surveys } = await call("GET", "surveys"));
     if (turn !== mine) return;
-    bring(surveys);
-    setTimeout(() => turn === mine && attempt(look), 1000 * SECONDS_BETWEEN_LOOKS);
+    update(surveys);
+    setTimeout(() => turn === mine && attempt(look), MILLISECONDS_BETWEEN_LOOKS);
+  };
+  render = () => {
+    update = showList(actions);
+    if (surveys) update(surveys);
   };
   render();
   return attempt(look);
@@ -71,55 +84,80 @@ function list() {
 function create() {
   turn += 1;
   let typed = {};
-  render = () =>
-    showCreation(typed, {
-      keep: (values) => (typed = values),
-      advise: (wished) => call("POST", "advice", wished),
-      make: async (wished) => go({ view: "survey", name: (await call("POST", "surveys", wished)).name }),
-      back: () => go({ view: "list" }),
-    });
+  const actions = {
+    keep: (values) => (typed = values),
+    advise: (values) => call("POST", "advice", values),
+    create: async (values) => {
+      const { name } = await call("POST", "surveys", values);
+      go({ view: "survey", name });
+    },
+    back: () => go({ view: "list" }),
+  };
+  render = () => showCreation(typed, actions);
   render();
 }
 
-/** Show a survey, and bring it up to date until it is over. */
+/** Show a survey, and update it until it is over. */
 function follow(name) {
   const mine = (turn += 1);
   const path = `surveys/${name}`;
-  let [news, second, bring, timer] = [null, { at_s2: null, budget: null }, () => {}, null];
+  let survey = null;
+  let result = null;
+  let second = { aggregator: null, budget: null };
+  let update = () => {};
+  let timer = null;
+
   const actions = {
-    tell: (what, given = {}) => attempt(async () => (await call("POST", `${path}/${what}`, given), await look())),
-    save: (kind) => attempt(async () => saveFile(await call("GET", `${path}/files/${kind}`), `${name}-${kind}`)),
+    request: (what, values = {}) =>
+      attempt(async () => {
+        await call("POST", `${path}/${what}`, values);
+        await look();
+      }),
+    save: (kind) =>
+      attempt(async () => {
+        saveFile(await call("GET", `${path}/files/${kind}`), `${name}-${kind}`);
+      }),
     people: async () => (await call("GET", `${path}/people`)).people,
-    invitation: (at) => call("GET", `${path}/people/${at}`),
+    invitation: (position) => call("GET", `${path}/people/${position}`),
     back: () => go({ view: "list" }),
   };
-  const tell = () => (news && turn === mine ? bring({ ...news, ...second }) : null);
-  const isOver = () => OVER.includes(news?.survey.status?.state);
-  const later = (action) => setTimeout(() => turn === mine && attempt(action), 1000 * SECONDS_BETWEEN_LOOKS);
-  render = () => ((bring = showSurvey(name, actions)), tell());
+  const isOver = () => FINAL_STATES.includes(survey?.status?.state);
+  const later = (action) =>
+    setTimeout(() => turn === mine && attempt(action), MILLISECONDS_BETWEEN_LOOKS);
+  const display = () => {
+    if (survey && turn === mine) update({ survey, result, ...second });
+  };
+  render = () => {
+    update = showSurvey(name, actions);
+    display();
+  };
 
   async function look() {
     clearTimeout(timer);
-    const survey = await call("GET", path);
-    news = { survey, result: news?.result ?? null };
-    if (isOver()) news.result = await call("GET", `${path}/result`);
-    tell();
+    survey = await call("GET", path);
+    if (isOver()) result = await call("GET", `${path}/result`);
+    display();
     if (turn === mine && !isOver()) timer = later(look);
   }
 
-  /** What S2 says is asked for apart: one server that is slow holds up nothing that the other one tells. */
-  async function lookAtSecond() {
-    const last = isOver();
-    if (news?.survey.invited) second = await call("GET", `${path}/second`);
-    tell();
-    if (turn === mine && !last) later(lookAtSecond);
+  /**
+   * The aggregator is asked separately, so that a slow one does not delay the coordinator's news.
+   */
+  async function lookAtAggregator() {
+    const isLast = isOver();
+    if (survey?.invited) second = await call("GET", `${path}/aggregator`);
+    display();
+    if (turn === mine && !isLast) later(lookAtAggregator);
   }
 
   render();
-  return attempt(async () => (await look(), await lookAtSecond()));
+  return attempt(async () => {
+    await look();
+    await lookAtAggregator();
+  });
 }
 
-learn(LANGUAGES);
-headPage(() => render());
+setLanguages(LANGUAGES);
+setUpHeader(() => render());
 addEventListener("popstate", ({ state }) => VIEWS[state?.view ?? "list"](state ?? {}));
 list();

@@ -1,71 +1,110 @@
-// Small pieces that every view is made of.
+// Building blocks of every view.
 
-import { element, foreign, quoted } from "./dom.js";
-import { hasSentence, say, written } from "./language.js";
+import { element, englishText, ownerText } from "./dom.js";
+import { formatNumber, hasText, translate } from "./language.js";
 
-/** A button that does something; `words` is the name of a sentence. */
-export const button = (words, click, settings = {}) => element("button", { type: "button", click, ...settings }, say(words));
+/** A button; `label` is the name of a text. */
+export const button = (label, click, settings = {}) =>
+  element("button", { type: "button", click, ...settings }, translate(label));
 
 export const buttons = (...made) => element("div", { class: "buttons" }, ...made);
 
-/** A sentence by its name. */
-export const sentence = (name, values = {}, settings = {}) => foreign("p", say(name, values), settings);
+/** A paragraph with the text of this name. */
+export const sentence = (name, values = {}, settings = {}) =>
+  ownerText("p", translate(name, values), settings);
 
 /**
- * Why something was not done, {words, code, values}: the sentence problem_code says all of it; about_code what it is about,
- * before the program's own words; without either the words stand alone.
+ * An error {message, code, values} in the owner's language. The text problem_code says everything;
+ * about_code introduces the program's own English message; without either the message stands alone.
+ * A server's rejection has a cause: remote_cause.
  */
-export function refusal({ words, code, values }, settings = {}) {
-  const said = Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, worded(name, value)]));
-  if (hasSentence(`problem_${code}`)) return element("div", settings, sentence(`problem_${code}`, said));
-  const about = hasSentence(`about_${code}`) ? sentence(`about_${code}`, said) : null;
-  return element("div", settings, about, quoted(words));
+export function problemMessage({ message, code, values }, settings = {}) {
+  const shown = formatValues(values ?? {}, formatProblemValue);
+  if (code === "remote" && hasText(`remote_${shown.cause}`)) {
+    const cause = sentence(`remote_${shown.cause}`, shown);
+    return element("div", settings, sentence("remote", shown), cause);
+  }
+  if (hasText(`problem_${code}`)) {
+    return element("div", settings, sentence(`problem_${code}`, shown));
+  }
+  const about = hasText(`about_${code}`) ? sentence(`about_${code}`, shown) : null;
+  return element("div", settings, about, englishText(message));
 }
 
-/** A value as the sentence has it: the name of a field as the form has it, a number in this language. */
-const worded = (name, value) => (name === "field" ? say(`field_${value}`) : typeof value === "number" ? written(value) : value);
+/** The same object with formatted values; by default numbers in the selected language. */
+export const formatValues = (values, format = (_, value) => formatIfNumber(value)) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, format(name, value)]));
 
-/** What a program refuses, as something to throw. */
-export class Refused extends Error {
-  constructor(said) {
-    super(said.words);
-    this.said = said;
+const formatIfNumber = (value) => (typeof value === "number" ? formatNumber(value) : value);
+
+/** A field by its label in the form, a server by its role. */
+function formatProblemValue(name, value) {
+  if (name === "field") return translate(`field_${value}`);
+  if (name === "server" && /S1|coordinator/i.test(value)) return translate("coordinator");
+  if (name === "server" && /S2|aggregator/i.test(value)) return translate("aggregator");
+  return formatIfNumber(value);
+}
+
+/** An error payload of the dashboard's program, as something to throw. */
+export class DashboardError extends Error {
+  constructor(payload) {
+    super(payload.message);
+    this.payload = payload;
   }
 }
 
-/** Of anything that was thrown: {words, code, values}. */
-export const saidBy = (problem) => problem.said ?? { words: problem.message, code: "", values: {} };
+/** The payload {message, code, values} of anything that was thrown. */
+export const payloadOf = (problem) =>
+  problem.payload ?? { message: problem.message, code: "", values: {} };
 
 /** A section with a heading. */
-export const section = (title, ...content) => element("section", {}, element("h2", {}, say(title)), ...content);
+export const section = (title, ...content) =>
+  element("section", {}, element("h2", {}, translate(title)), ...content);
 
-/** A table that can be scrolled by keyboard where it is too wide; heads are names of sentences. */
+/** A table that can be scrolled by keyboard if it is too wide; heads are names of texts. */
 export function table(caption, heads, rows) {
-  const head = element("tr", {}, heads.map((name) => element("th", { scope: "col" }, say(name))));
-  const made = element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, rows));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
+  const cells = heads.map((name) => element("th", { scope: "col" }, translate(name)));
+  const made = element(
+    "table",
+    {},
+    element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, cells)),
+    element("tbody", {}, rows),
+  );
+  const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": caption };
+  return element("div", box, made);
 }
 
 export const row = (head, ...cells) =>
-  element("tr", {}, element("th", { scope: "row" }, head), cells.map((each) => element("td", {}, each)));
+  element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, head),
+    cells.map((cell) => element("td", {}, cell)),
+  );
 
-/** A place on the page that is filled again only when what it shows has changed, so that nobody loses their place. */
-export function place(fill) {
+/**
+ * A part of the page that is filled again only if its values have changed, so that nobody loses the
+ * place: {box, update}.
+ */
+export function updatable(fill) {
   const box = element("div");
   let shown = "";
-  const bring = (...given) => {
-    const now = JSON.stringify(given);
-    if (now !== shown) refill(box, [fill(...given)].flat().filter((each) => each !== null));
+  const update = (...values) => {
+    const now = JSON.stringify(values);
+    if (now === shown) return;
     shown = now;
+    refill(box, [fill(...values)].flat().filter((child) => child !== null));
   };
-  return { box, bring };
+  return { box, update };
 }
 
-/** Put something else into the box; whoever was at a button there is at the same one again, or at the heading. */
+/** Replace the content of the box; a button with the focus keeps it, or the heading gets it. */
 function refill(box, content) {
-  const held = box.contains(document.activeElement) ? document.activeElement.textContent : null;
+  const focused = box.contains(document.activeElement) ? document.activeElement.textContent : null;
   box.replaceChildren(...content);
-  if (held === null) return;
-  const same = [...box.querySelectorAll("button, summary")].find((each) => each.textContent === held);
+  if (focused === null) return;
+  const controls = [...box.querySelectorAll("button, summary")];
+  const same = controls.find((control) => control.textContent === focused);
   (same ?? document.querySelector("h1")).focus({ preventScroll: true });
 }

@@ -1,87 +1,106 @@
-// The result as bars with error bars, raw and consistent; what was promised, and what holds.
+// The result as bars with error bars, raw and consistent, with the guarantee as planned and
+// achieved.
 
+import { attackerCertainty } from "./certainty.js";
 import { axisOf, chart, drawingRow } from "./chart.js";
-import { element, foreign, quoted } from "./dom.js";
-import { ending } from "./endings.js";
-import { percent, say, small, written } from "./language.js";
-import { buttons, row, section, sentence, table } from "./parts.js";
-import { sureness } from "./sureness.js";
+import { againstText, conditionText } from "./conditions.js";
+import { element, englishText, ownerText } from "./dom.js";
+import { isEnglish } from "./endings.js";
+import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
+import { buttons, formatValues, row, section, sentence, table } from "./parts.js";
 
-const KINDS = ["csv", "json", "png", "svg"];
+const FILE_TYPES = ["csv", "json", "png", "svg"];
 
-export function resultOf(result, actions) {
-  if (result.ended !== undefined) return ended(result);
+export function resultSection(result, actions) {
+  if (result.ended !== undefined) return endedSection(result);
+  const downloads = FILE_TYPES.map((type) => {
+    const click = () => actions.save(`result.${type}`);
+    return element("button", { type: "button", click }, type.toUpperCase());
+  });
   return section(
     "resultTitle",
     estimates(result),
-    sentence("resultWords", {}, { class: "quiet" }),
+    sentence("resultText", {}, { class: "quiet" }),
     sentence("resultConsistent", {}, { class: "quiet" }),
-    votes(result),
+    validity(result),
     guarantee(result),
-    element("h3", {}, say("downloadTitle")),
-    sentence("downloadWords", {}, { class: "quiet" }),
-    buttons(KINDS.map((kind) => element("button", { type: "button", click: () => actions.save(`result.${kind}`) }, kind.toUpperCase()))),
+    element("h3", {}, translate("downloadTitle")),
+    sentence("downloadText", {}, { class: "quiet" }),
+    buttons(downloads),
   );
 }
 
-/** Whether every report was proven to be one vote. */
-function votes({ validity }) {
-  if (!validity?.proven) return sentence("adviceUnproven", {}, { class: "warning" });
-  return sentence("resultProven", { counted: written(validity.counted), refused: written(validity.refused) });
+/** Whether every response was proven to be one vote. */
+function validity({ validity: votes }) {
+  if (!votes?.proven) return sentence("adviceUnproven", {}, { class: "warning" });
+  const { counted, refused } = votes;
+  return sentence("resultProven", formatValues({ counted, refused }));
 }
 
-function ended({ ended: reason, spent }) {
+function endedSection({ ended: { code, values, detail }, spent }) {
   return section(
     "resultTitle",
     sentence("resultNone", {}, { class: "warning" }),
-    endingOf(reason),
+    sentence(`ending_${code}`, formatValues(values)),
+    endingDetail(code, detail),
     sentence(spent ? "resultSpent" : "resultNotSpent"),
   );
 }
 
-/** Why it ended, in this language where both servers sign such words; others as they were signed. */
-function endingOf(reason) {
-  const { name, values, words, english } = ending(reason);
-  return name ? sentence(name, values) : english ? quoted(words) : foreign("p", words);
+function endingDetail(code, detail) {
+  if (!detail) return null;
+  return isEnglish(code) ? englishText(detail) : ownerText("p", detail);
 }
 
-function estimates({ estimates: rows, consistent, users }) {
-  const axis = axisOf(rows);
-  const made = rows.flatMap((each, at) => [
+function estimates({ estimates: items, consistent, users }) {
+  const axis = axisOf(items);
+  const rows = items.flatMap((item, at) => [
     row(
-      foreign("span", each.item),
-      say("percent", { value: percent(each.estimate) }),
-      say("range", { low: percent(each.low), high: percent(each.high) }),
-      say("percent", { value: percent(consistent[at]) }),
+      ownerText("span", item.item),
+      translate("percent", { value: formatPercent(item.estimate) }),
+      translate("range", { low: formatPercent(item.low), high: formatPercent(item.high) }),
+      translate("percent", { value: formatPercent(consistent[at]) }),
     ),
-    drawingRow(4, chart({ ...each, consistent: consistent[at] }, axis)),
+    drawingRow(4, chart({ ...item, consistent: consistent[at] }, axis)),
   ]);
   const heads = ["resultItem", "resultShare", "resultRange", "resultConsistentHead"];
-  return table(say("resultCaption", { included: written(users) }), heads, made);
+  return table(translate("resultCaption", { included: formatNumber(users) }), heads, rows);
 }
 
-/** Planned before, and kept in the end, beside each other; then in a sentence. */
-function guarantee({ promised, guarantee: { holds }, in_words: words, codes }) {
-  const numbers = (epsilon, delta) => [written(epsilon, { maximumSignificantDigits: 4 }), small(delta)];
-  const rows = [
-    row(say("guaranteePlanned"), ...numbers(promised.epsilon, promised.delta)),
-    row(say("guaranteeKept"), ...numbers(promised.realized_epsilon, promised.realized_delta)),
+/** Planned and achieved side by side, then as a sentence. */
+function guarantee({ promised, guarantee: { holds }, codes }) {
+  const numbers = (epsilon, delta) => [
+    formatNumber(epsilon, { maximumSignificantDigits: 4 }),
+    formatSmall(delta),
   ];
+  const rows = [
+    row(translate("guaranteePlanned"), ...numbers(promised.epsilon, promised.delta)),
+    row(
+      translate("guaranteeKept"),
+      ...numbers(promised.realized_epsilon, promised.realized_delta),
+    ),
+  ];
+  const sure = formatNumber(attackerCertainty(promised.realized_epsilon));
+  const statements = holds
+    ? [sentence("promise", { sure }), exactGuarantee(promised, codes)]
+    : [sentence(`void_${codes.void}`, {}, { class: "warning" })];
   return element(
     "div",
     {},
-    element("h3", {}, say("guaranteeTitle")),
-    table(say("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
-    holds ? sentence("promise", { sure: written(sureness(promised.realized_epsilon)) }) : null,
-    holds ? exactly(promised, words, codes) : quoted(words, { class: "warning" }),
+    element("h3", {}, translate("guaranteeTitle")),
+    table(translate("guaranteeCaption"), ["guaranteeWhen", "epsilon", "delta"], rows),
+    ...statements,
     sentence("resultAgain", {}, { class: "quiet" }),
   );
 }
 
-/** The exact guarantee, with whom it is against and on which condition. */
-function exactly({ realized_epsilon: epsilon, realized_delta: delta }, words, { against, insiders, condition }) {
-  if (against === "other" || condition === "other") return quoted(words, { class: "quiet" });
-  const said = { epsilon: written(epsilon, { maximumSignificantDigits: 4 }), delta: small(delta) };
-  const whom = say(`against_${against}`, { insiders: written(insiders) });
-  return sentence("guaranteeExact", { ...said, against: whom, condition: say(`condition_${condition}`) }, { class: "quiet" });
+/** The exact guarantee with its adversary and its condition. */
+function exactGuarantee({ realized_epsilon: epsilon, realized_delta: delta }, codes) {
+  const values = {
+    epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
+    delta: formatSmall(delta),
+    against: againstText(codes),
+    condition: conditionText(codes.condition),
+  };
+  return sentence("guaranteeExact", values, { class: "quiet" });
 }

@@ -1,4 +1,5 @@
-// Every word of the dashboard, in every language. {name} is filled in. Write whole sentences: order of words differs.
+// Every text of the dashboard, in every language. {name} is filled in. Write whole sentences: the
+// order of words differs between languages.
 
 const en = {
   language: "English",
@@ -11,102 +12,184 @@ const en = {
   toList: "Your surveys",
   percent: "{value} %",
   range: "{low} to {high} %",
-  serverOf: "{server} ({who})",
   epsilon: "Epsilon",
   delta: "Delta",
+  coordinator: "coordinator (S1)",
+  aggregator: "aggregator (S2)",
+  noOperator: "an unnamed operator",
   problemTitle: "That did not work",
 
-  // why something was not done: problem_ says all of it, about_ stands before the program's own words
-  problem_notRunning: "The dashboard's program does not answer. Is faircount dashboard still running?",
-  problem_stranger: "Open the address that faircount dashboard has printed.",
-  problem_too_few_items: "Write at least two answers, one a line.",
-  problem_not_a_number: "{field}: write a number.",
-  problem_not_whole: "{field}: write a whole number above 0.",
-  problem_not_above_zero: "{field}: write a number above 0.",
-  problem_not_inside: "{field}: write a number above 0 and below 1.",
-  problem_not_share: "{field}: write a number from 0 to below 1.",
-  problem_people: "Invite {fewest} to {most} people.",
-  problem_bad_name: "The name of a survey is made of letters, digits, - and _, at most 60.",
-  problem_too_many_invited: "The survey was planned for {planned} people, and these are {invited}.",
-  problem_too_few_invited: "{invited} people are invited, and {minimum} must answer: invite more, or make a survey for fewer.",
-  problem_person_twice: "The list names somebody twice: one line for each person.",
-  problem_survey_exists: "There is a survey of this name already: choose another name.",
-  problem_not_worthwhile: "Do not run this: the error is larger than an average answer's share. Ask more people, offer fewer answers or allow a larger epsilon.",
-  problem_unsigned_result: "S1 shows a result that S2 has not signed for this survey: do not use it, ask both operators.",
+  // errors: problem_ says everything, about_ stands before the program's own English text
+  problem_notRunning:
+    "The dashboard's program does not respond. Is faircount dashboard still running?",
+  problem_stranger: "Please open the address that faircount dashboard printed.",
+  problem_too_few_items: "Write at least two answers, one per line.",
+  problem_not_a_number: "{field}: please enter a number.",
+  problem_not_whole: "{field}: please enter a whole number above 0.",
+  problem_not_above_zero: "{field}: please enter a number above 0.",
+  problem_not_inside: "{field}: please enter a number above 0 and below 1.",
+  problem_not_share: "{field}: please enter a number from 0 to below 1.",
+  problem_people: "Invite between {fewest} and {most} people.",
+  problem_bad_name:
+    "Use only letters, digits, - and _ in the name of a survey, at most 60 characters.",
+  problem_too_many_invited:
+    "The survey was planned for {planned} people, but the list has {invited}.",
+  problem_too_few_invited:
+    "The list has {invited} people, but {minimum} must answer. Invite more people, or plan a " +
+    "survey for fewer.",
+  problem_person_twice: "The list names somebody twice. Write one line per person.",
+  problem_survey_exists: "You already have a survey with this name. Choose another name.",
+  problem_not_worthwhile:
+    "This survey would tell you nothing: the error is larger than the average share of an " +
+    "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
+  problem_unsigned_result:
+    "The coordinator (S1) shows a result that the aggregator (S2) did not sign for this survey. " +
+    "Do not use it, and ask both operators.",
   problem_no_result: "This survey ended without a result.",
-  about_no_mechanism: "No mechanism keeps this promise. Allow a larger epsilon or delta, or ask more people. The planner says:",
-  about_unreachable: "{server} does not answer now. Nothing is lost: try again later.",
-  about_remote: "{server} refuses this, and says:",
+  problem_unknown_mechanism: "This mechanism does not exist. Choose one of: {names}.",
+  problem_other_version: "{file} was written by another version of faircount. Use that version.",
+  problem_file_damaged: "{file} is damaged or was changed. Restore it from a copy.",
+  problem_servers_file: "{file} must be JSON with the address and the token of both servers.",
+  problem_not_installed:
+    "A part of faircount is missing. Install it: pip install 'faircount[service]'",
+  problem_unknown_language: "Invitations can be printed in: {names}.",
+  problem_exchange_damaged: "{file} is damaged. Look into invitations.csv, then delete the file.",
+  problem_nobody_of_this_name:
+    "Nobody of this name is invited. Write the name as in invitations.csv.",
+  problem_others_invited:
+    "Other people are already invited to this survey, and their invitations may be on the way. " +
+    "Create another survey for these people.",
+  problem_not_faircount:
+    "The server's response cannot be read. Is this the address of a faircount server?",
+  problem_certificates: "{file} does not contain certificates in PEM format.",
+  problem_bad_call: "This page and its program do not fit together. Please reload the page.",
+  problem_unknown_file: "A result can be saved as: {names}.",
+  problem_no_such_invitation: "This invitation does not exist; there are {invited}.",
+  about_no_mechanism:
+    "No mechanism can keep this promise. Allow a larger epsilon or delta, or invite more people. " +
+    "The planner says:",
+  about_unreachable:
+    "The {server} does not respond right now. Nothing is lost: please try again later.",
+  about_remote: "The {server} rejected this and says:",
+  remote: "The {server} rejected this:",
+  remote_list_fixed: "The survey has begun, so its list of people can no longer be changed.",
+  remote_people_missing:
+    "It knows only {known} of {people} people. Create the invitations again, so that it learns " +
+    "about the others.",
+  remote_too_few_people: "It knows {known} people, but {minimum} are needed. Invite more people.",
+  remote_no_closing_time: "This phase has no closing time to extend. Close it when you are ready.",
+  remote_not_open: "The survey is not open yet.",
+  remote_survey_over: "The survey is over, so nothing about it can be changed.",
+  remote_survey_running: "The survey is running. End it before you delete it.",
+  remote_other_survey: "It already has another survey with the same number.",
+  remote_other_budget:
+    "This population already has another privacy budget, and a budget is never raised.",
+  remote_no_population: "This population has no privacy budget there yet.",
+  remote_no_survey_keys:
+    "This server did not make the keys of this survey for you. Create the survey again.",
+  remote_no_token: "It does not accept the access token. Ask its operator for a new one.",
+  remote_forbidden: "The access token belongs to another role. Use the one for owners.",
+  remote_unknown: "It does not exist there, or it belongs to somebody else.",
+  remote_early: "The survey is not over yet.",
+  remote_too_many_requests: "There were too many requests. Please wait a moment.",
+  remote_internal:
+    "The server had an internal error. Nothing was changed; please tell its operator.",
 
   // list
   listTitle: "Your surveys",
   listCaption: "Surveys in this folder",
   listEmpty: "There is no survey in this folder yet.",
-  listEmptyNext: "Begin with a question: the planner tells, while you type, how exact the result will be.",
+  listEmptyNext:
+    "Start with a question: while you type, the planner shows how accurate the result will be.",
   listName: "Survey",
   listAnswers: "{users} of {people} answered",
-  listTooFew: "{name}: at this pace only {expected} people will have answered when it closes, and {minimum} must.",
+  listTooFew:
+    "{name}: at this pace only {expected} people will have answered by the closing time, but " +
+    "{minimum} are needed.",
   newSurvey: "New survey",
-  stateUnknown: "Not known now",
+  stateUnknown: "Unknown right now",
   stateNotInvited: "Nobody is invited yet",
 
   // form
-  groupQuestion: "What you ask",
-  groupOwner: "Who you are",
-  groupPeople: "Whom you ask",
-  groupPrivacy: "What is promised",
-  groupBudget: "If you ask the same people again",
+  groupQuestion: "Your question",
+  groupOwner: "About you",
+  groupPeople: "The people you ask",
+  groupPrivacy: "Privacy",
+  groupBudget: "Asking the same people again",
   groupName: "Name of the survey",
   field_question: "Question",
   field_items: "Possible answers",
-  hint_items: "One a line.",
-  field_owner: "Who asks",
+  hint_items: "One per line.",
+  field_owner: "Who is asking",
   field_purpose: "What the result is for",
-  field_contact: "Where people can ask back",
-  field_users: "How many are invited",
-  field_absent: "Share of them who may be missing",
-  hint_absent: "Empty means 5%, at least one person. 0.2 means: four of five must answer, else there is no result.",
-  field_people: "Names or addresses (not needed)",
-  hint_people: "One a line, instead of a number. They stay on this machine: no server gets them.",
-  field_hours: "Hours that it is open",
+  field_contact: "Contact address",
+  field_users: "Number of people invited",
+  field_absent: "Share of them who may not answer",
+  hint_absent:
+    "Leave empty for 5 %, and at least one person. 0.2 means that four out of five must answer, " +
+    "or there is no result.",
+  field_people: "Names or addresses (optional)",
+  hint_people:
+    "One per line, instead of the number. They stay on this computer; no server gets them.",
+  field_hours: "Hours open for answers",
   field_invitation_language: "Language of the printed invitations",
-  field_epsilon: "Epsilon: how much one answer may show",
-  hint_epsilon: "Smaller protects better and blurs more; 1 is a common choice.",
-  field_delta: "Delta: chance that more may be seen",
+  field_epsilon: "Epsilon: how much the result may reveal about one answer",
+  hint_epsilon:
+    "Smaller values protect better but make the result less accurate. 1 is a common choice.",
+  field_delta: "Delta: probability that more is revealed",
   hint_delta: "0.000001 is a common choice.",
-  field_population: "Name of these people (not needed)",
-  hint_population: "Surveys among people of the same name share one budget, which is never raised. Without a name this survey has one of its own.",
-  field_budget_epsilon: "Epsilon of all their surveys together",
-  field_budget_delta: "Delta of all their surveys together",
+  field_population: "Name of this group of people (optional)",
+  hint_population:
+    "Surveys among the same group share one privacy budget, which is never raised. Without a " +
+    "name this survey has its own budget.",
+  field_budget_epsilon: "Epsilon for all surveys of the group",
+  field_budget_delta: "Delta for all surveys of the group",
   field_name: "Short name",
-  hint_name: "Letters, digits, - and _; it becomes the name of a folder.",
-  create: "Create and invite",
-  creating: "Keys and invitations are being made …",
+  hint_name: "Letters, digits, - and _. The folder of the survey gets this name.",
+  create: "Create survey and invitations",
+  creating: "Creating keys and invitations …",
   adviceTitle: "What to expect",
-  adviceFirst: "Write your question and the possible answers: here you will see how exact the result will be.",
+  adviceFirst:
+    "Write your question and the possible answers. You will see here how accurate the result " +
+    "will be.",
   adviceError: "95 % error: ± {error} %",
-  adviceWords: "Mechanism {mechanism}. Of {invited} invited people {needed} must answer. The error is a share of those who answer.",
-  adviceProven: "Every report is proven to be exactly one vote: a changed program counts no more than others.",
-  adviceUnproven: "Without proofs: a changed program could move any count.",
-  adviceCondition: "Condition of the promise: {condition}.",
-  adviceConditionOther: "Condition of the promise:",
-  adviceNot: "Do not run this: the error is larger than an average answer's share. Ask more people, offer fewer answers or allow a larger epsilon.",
-  weakEpsilon: "So large an epsilon protects next to nothing: whoever reads the result may learn an answer with near certainty.",
-  weakDelta: "So large a delta is a danger: it is how likely the result may give somebody's answer away.",
+  adviceText:
+    "Mechanism {mechanism}. {needed} of the {invited} people invited must answer. The error " +
+    "refers to shares of those who answer.",
+  adviceProven:
+    "Every response is proven to be exactly one vote, so a manipulated program cannot count for " +
+    "more.",
+  adviceUnproven:
+    "Responses are not proven to be one vote: a manipulated program could change any count.",
+  adviceCondition: "The promise holds on this condition: {condition}.",
+  adviceNot:
+    "This survey would tell you nothing: the error is larger than the average share of an " +
+    "answer. Invite more people, offer fewer answers, or allow a larger epsilon.",
+  weakEpsilon:
+    "With such a large epsilon there is next to no protection: readers of the result may learn " +
+    "somebody's answer almost for certain.",
+  weakDelta:
+    "Such a large delta is dangerous: it is the probability that the result reveals somebody's " +
+    "answer.",
   adviceExample: "If all answers were equally frequent, the result could look like this:",
   adviceBar: "{share} %, from {low} to {high} %",
-  budgetKnown: "These people have a budget already: epsilon {epsilon} in all, {spent} of it spent, {left} left. It counts, not what you type here.",
+  budgetKnown:
+    "This group already has a budget: epsilon {epsilon} in total, {spent} spent, {left} left. It " +
+    "stays valid, whatever you enter here.",
 
   // one survey
-  surveyServers: "Counted by {s1} and {s2}.",
+  surveyServers: "The coordinator (S1) is run by {s1}, the aggregator (S2) by {s2}.",
   surveyPlanned: "Mechanism {mechanism}; planned: epsilon {epsilon}, delta {delta}.",
-  tooFew: "At this pace only {expected} people will have answered when it closes, and {minimum} must. Remind those who have not answered, or give more time.",
-  s1Silent: "S1 does not tell where this survey stands. This page asks again by itself.",
+  tooFew:
+    "At this pace only {expected} people will have answered by the closing time, but {minimum} " +
+    "are needed. Send a reminder, or extend the survey.",
+  coordinatorSilent:
+    "The coordinator does not tell the status of this survey right now. This page keeps trying.",
   open: "Open the survey",
   close: "Close now",
-  closeSure: "Close this phase now? Nobody can answer in it any more.",
+  closeSure: "Close this phase now? Nobody will be able to answer in it any more.",
   closeYes: "Yes, close it",
-  extend: "One day more",
+  extend: "Extend by one day",
   abort: "End without a result",
   abortSure: "End the survey without a result? This cannot be undone.",
   abortYes: "Yes, end it",
@@ -118,119 +201,185 @@ const en = {
   phaseDraft: "Prepared",
   state_draft: "Not open yet",
   state_enrolling: "People sign up",
-  state_sealed: "The list of people is sealed",
+  state_confirmed: "The list of participants is confirmed",
   state_indicating: "People say which answers they report",
-  state_sharing: "People exchange parts",
+  state_sharing: "Participants exchange shares",
   state_submitting: "People answer",
-  state_claimed: "Both servers count",
-  state_recovering: "People help out for those who are gone",
-  state_opened: "The sum is opened",
+  state_counting: "Both servers count",
+  state_unmasking: "Participants help to remove the masks of those who left",
+  state_aggregated: "The result is computed",
   state_published: "Result published",
   state_aborted: "Ended without a result",
   answersLabel: "Answers so far",
   answers: "{users} of {people} people have answered",
-  answersMissing: "{minimum} must, so {missing} more are needed. The stroke shows where that is.",
-  answersEnough: "{minimum} must: that is reached. The stroke shows where that is.",
-  waitsTitle: "What it waits for",
+  answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
+  answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
+  waitsTitle: "What happens next",
   waits_nobody: "Nothing: the survey is over.",
-  waits_owner: "It waits for you. When you open it, people can answer.",
-  waits_people: "It waits for people, until {closes}; then {s1} takes no more answers and turns to {s2}. You can close it earlier.",
-  waits_peopleOpen: "It waits for people, until you close it; then {s1} turns to {s2}.",
-  waits_s1: "It waits for {s1}, which is about to turn to {s2}. You need to do nothing.",
-  waits_s2: "{s1} has turned to {s2} and waits for its answer since {since}: alone, neither can open a sum or end a survey. You need to do nothing.",
-  waitsAgain: "Tried {tries} times; the next try is on {when}.",
-  waitsProblem: "{s1} says why {s2} has not answered yet:",
-  s2Asked: "{s2} has not told yet where it stands.",
-  s2Silent: "{s2} does not tell now where it stands:",
-  s2_waiting: "{s2} knows who is invited and waits until {s1} turns to it.",
-  s2_list: "{s2} has sealed the list of people and waits for {s1}.",
-  s2_counting: "{s2} has reserved the budget and opens its parts of the answers that {s1} names.",
-  s2_published: "{s2} has signed the result.",
-  s2_aborted: "{s2} has signed that there is no result.",
-  refusedNone: "No message was refused.",
-  refusedCaption: "Refused messages, by reason",
+  waits_owner: "The survey is ready. Open it, and people can answer.",
+  waits_people:
+    "People can answer until {closes}. Then the coordinator closes the survey and counts " +
+    "together with the aggregator. You can also close it earlier.",
+  waits_peopleOpen:
+    "People can answer until you close the survey. Then the coordinator counts together with the " +
+    "aggregator.",
+  waits_coordinator:
+    "The coordinator is about to contact the aggregator. You don't have to do anything.",
+  waits_aggregator:
+    "The coordinator has been waiting for the aggregator since {since}. Neither of them can " +
+    "publish a result or end the survey alone. You don't have to do anything.",
+  waitsAgain: "Attempts so far: {tries}. The next one is on {when}.",
+  waitsProblem: "The coordinator says why the aggregator has not responded yet:",
+  aggregatorAsked: "Asking the aggregator for its status …",
+  aggregatorSilent: "The aggregator does not tell its status right now:",
+  aggregator_waiting: "The aggregator knows who is invited and is waiting for the coordinator.",
+  aggregator_list:
+    "The aggregator has confirmed the list of participants and is waiting for the coordinator.",
+  aggregator_counting:
+    "The aggregator has reserved the privacy budget and is decrypting its shares of the answers.",
+  aggregator_published: "The aggregator has signed the result.",
+  aggregator_aborted: "The aggregator has signed that there is no result.",
+  refusedNone: "No message was rejected.",
+  refusedCaption: "Rejected messages, by reason",
   refusedReason: "Reason",
-  refusedS1: "At S1",
-  refusedS2: "At S2",
-  reason_malformed: "Not readable",
-  reason_conflict: "Something else was sent with this invitation before",
-  reason_unknown: "No such invitation",
-  reason_unsigned: "Wrong signature or seal",
+  refusedCoordinator: "Coordinator",
+  refusedAggregator: "Aggregator",
+  reason_malformed: "Unreadable",
+  reason_conflict: "The invitation was used before",
+  reason_unknown: "Unknown invitation",
+  reason_unsigned: "Wrong signature or authentication code",
   reason_late: "Too late",
   reason_early: "Too early",
-  reason_full: "All places are taken",
+  reason_full: "The survey is full",
   reason_wrong_digest: "Made for another survey",
   reason_too_few: "Too few people",
   reason_too_many_attempts: "Too many attempts",
-  reason_disconnected: "People who are left cannot hide each other",
-  reason_wrong_blobs: "Parts that S1 has not named",
+  reason_disconnected: "The remaining people cannot hide each other",
+  reason_wrong_shares: "Shares that do not match the coordinator's list",
   reason_closed: "The survey or its budget is closed",
 
   // result
   resultTitle: "Result",
-  resultCaption: "Estimated shares of the {included} people who were counted",
+  resultCaption: "Estimated shares among the {included} people who were counted",
   resultItem: "Answer",
   resultShare: "Raw",
   resultRange: "95 % interval",
   resultConsistentHead: "Consistent",
-  resultWords: "Bar: the raw estimate, which is right on average and can be below 0. Line: its interval; in 95 of 100 such surveys it covers the true share among the people counted.",
-  resultProven: "Reports counted: {counted}, each proven to be exactly one vote. Refused: {refused}.",
-  resultConsistent: "Tall stroke: the consistent share. These are never negative and sum to 100 %, but small ones are pulled up and large ones down.",
+  resultText:
+    "Bar: the raw estimate, which is right on average but can be below 0. Line: its interval, " +
+    "which contains the true share among the people counted in 95 of 100 such surveys.",
+  resultProven:
+    "Responses counted: {counted}, each proven to be exactly one vote. Rejected: {refused}.",
+  resultConsistent:
+    "Tall mark: the consistent share. These shares are never negative and add up to 100 %, but " +
+    "small ones are estimated too large and large ones too small.",
   resultNone: "The survey ended without a result. The reason:",
-  ending_owner: "Its owner has ended it.",
-  ending_tooFew: "Too few people took part: {users}, and {minimum} are needed.",
-  ending_budget: "The budget of these people is not enough for it.",
-  ending_unreadable: "S2 could open the answers of too few people.",
-  ending_restored: "S2 was restored from a backup while the survey ran.",
-  resultSpent: "Its budget is spent all the same, because S2 had received its parts of the answers.",
-  resultNotSpent: "No budget is spent.",
-  resultAgain: "Asking the same people again spends again: what can be seen adds up.",
-  guaranteeTitle: "What is guaranteed",
-  guaranteeCaption: "Planned before the survey, and kept with those who were counted",
+  ending_owner: "The owner of the survey ended it.",
+  ending_too_few_responses: "Too few people answered: {responses} did, and {minimum} are needed.",
+  ending_too_few_enrolled: "Too few people signed up: {enrolled} did, and {minimum} are needed.",
+  ending_too_few_left: "Too few people stayed until the end: {left} did, and {minimum} are needed.",
+  ending_too_few_readable:
+    "Too few answers could be decrypted and added up: {readable} could, and {minimum} are needed.",
+  ending_over_budget: "The privacy budget of this group is not large enough for this survey.",
+  ending_s2_restored:
+    "The aggregator (S2) was restored from a backup while the survey was running.",
+  ending_s1_restored:
+    "The coordinator (S1) was restored from a backup while the survey was running, and could not " +
+    "continue.",
+  ending_reports_lost:
+    "Answers were damaged or lost after it had been decided which ones are counted.",
+  ending_attempts_used: "Participants were missing in every one of {attempts} attempts to count.",
+  ending_key_lost: "The key of a participant who dropped out could not be recovered.",
+  ending_no_substitute: "Nobody was left to replace a participant who dropped out.",
+  ending_not_invited: "None of the people who signed up had been invited.",
+  ending_corrupt_sum: "The sum was outside the range that honest answers can give.",
+  ending_s2_refused: "The aggregator (S2) refused the list of answers (reason {reason}).",
+  ending_s2_contradiction:
+    "The coordinator (S1) reports that the aggregator (S2) contradicted itself.",
+  ending_s1_contradiction:
+    "The aggregator (S2) found that the coordinator (S1) contradicted itself.",
+  ending_s2_secret_lost: "The aggregator (S2) has lost a secret value to which it had committed.",
+  ending_unknown: "The servers gave a reason that this page does not know.",
+  resultSpent:
+    "Its privacy budget is spent all the same, because the aggregator had already received its " +
+    "shares of the answers.",
+  resultNotSpent: "No privacy budget was spent.",
+  resultAgain:
+    "Every further survey among the same people spends privacy budget again, because what they " +
+    "reveal adds up.",
+  guaranteeTitle: "Privacy guarantee",
+  guaranteeCaption: "Planned before the survey, and achieved with the people who were counted",
   guaranteeWhen: "Guarantee",
   guaranteePlanned: "Planned",
-  guaranteeKept: "Kept",
-  promise: "Suppose that somebody thinks two answers of a person are equally likely. After seeing the result this somebody can be at most {sure} % sure which one it is.",
-  guaranteeExact: "Exactly: ({epsilon}, {delta})-differential privacy when one person's answer is replaced. Against: {against}. Condition: {condition}.",
-  against_reader: "whoever reads the result",
-  against_participants: "participants who pool what they know, up to {insiders}, and read the result",
-  against_s1: "S1, which reads the result",
-  against_s2: "S2, which reads the result",
-  against_s1_users: "S1, together with any number of participants",
-  against_s2_users: "S2, together with any number of participants",
+  guaranteeKept: "Achieved",
+  promise:
+    "Imagine somebody who thinks that two answers of a person are equally likely. Even after " +
+    "seeing the result, they can be at most {sure} % sure which one it is.",
+  guaranteeExact:
+    "Exactly: ({epsilon}, {delta})-differential privacy for replacing one person's answer. " +
+    "Against: {against}. Condition: {condition}.",
+  against_reader: "anybody who reads the result",
+  against_participants: "up to {insiders} participants who pool what they know and read the result",
+  against_s1: "the coordinator (S1), which reads the result",
+  against_s2: "the aggregator (S2), which reads the result",
+  against_s1_participants: "the coordinator (S1), together with any number of participants",
+  against_s2_participants: "the aggregator (S2), together with any number of participants",
+  against_group_insiders: "participants of each group who pool what they know and read the result",
+  against_collector: "anybody who sees a participant's own report",
+  void_seeded: "No guarantee holds: the randomness was seeded, so anybody can repeat it.",
   condition_always: "none, it holds whatever people answer",
-  condition_s1_noise: "S1 adds its noise and keeps it secret",
-  condition_s2_noise: "S2 adds its noise and keeps it secret",
-  condition_either_noise: "S1 or S2 adds its noise and keeps it secret",
-  downloadTitle: "Files to keep",
-  downloadWords: "The guarantee is in each of them, in English.",
+  condition_floor:
+    "every answer is chosen by at least {floor} other people (of whom {insiders} may collude and " +
+    "{dropouts} may drop out)",
+  condition_nobody_left_out:
+    "the coordinator (S1) leaves nobody out because of the answers that they report",
+  condition_no_helper_looks: "no helping participant looks at what it receives",
+  condition_s1_noise: "the coordinator (S1) adds its noise and keeps it secret",
+  condition_s2_noise: "the aggregator (S2) adds its noise and keeps it secret",
+  condition_either_noise:
+    "the coordinator (S1) or the aggregator (S2) adds its noise and keeps it secret",
+  condition_public_groups: "it is public which group a participant is in",
+  condition_public_groups_by: "it is public which group a participant is in (column {column})",
+  condition_public_items: "the list of answers is public",
+  condition_public_missing: "it is public who has no answer",
+  condition_public_outside: "it is public who has an answer outside the list",
+  condition_rows_are_people: "each row is another person",
+  condition_other: "{text}",
+  downloadTitle: "Downloads",
+  downloadText: "Every file states the guarantee, in English.",
 
   // budget
-  budgetTitle: "Budget of these people",
-  budgetShared: "People: {population}. Every survey among them takes from the same budget.",
-  budgetOwn: "This survey has a budget of its own.",
+  budgetTitle: "Privacy budget",
+  budgetShared: "Group: {population}. All surveys among these people share one budget.",
+  budgetOwn: "This survey has its own budget.",
   budgetSpent: "Spent: epsilon {spent} of {epsilon}, delta {spentDelta} of {delta}",
-  budgetCaption: "What each survey took, the first one first; the frame ends at the total",
-  budgetAfter: "Spent in all",
+  budgetCaption: "What each survey spent, oldest first; the frame ends at the whole budget",
+  budgetAfter: "Total spent",
   budgetStatus: "Status",
-  budgetUntouched: "Nothing is taken from it yet: that happens when the answers are counted.",
-  budgetTogether: "Together they cost less than their sum, because they were declared not to depend on each other.",
+  budgetUntouched: "Nothing is spent yet: that happens when the answers are counted.",
+  budgetTogether:
+    "Together they cost less than the sum, because they were declared to be independent of each " +
+    "other.",
   budgetElsewhere: "{id}, not in this folder",
-  budgetClosed: "S2 was restored from a backup: its operator must show it the receipts since then, before these people are asked again.",
+  budgetClosed:
+    "The aggregator was restored from a backup. Its operator must present the reservations made " +
+    "since then before this group can be asked again.",
   charge_reserved: "Reserved",
   charge_spent: "Spent",
-  charge_released: "Given back",
+  charge_released: "Released",
 
   // invitations
   invitationsTitle: "Invitations",
-  invitationsWords: "For {people} people. Whoever has an invitation can answer in that person's place: keep the files secret.",
+  invitationsText:
+    "For {people} people. Anybody who has an invitation can answer in that person's place, so " +
+    "keep these files secret.",
   invitationsTable: "Table of invitations (CSV)",
-  invitationsPrint: "To print, with QR codes",
-  invitationsRemind: "Who has not answered yet (CSV)",
+  invitationsPrint: "Print version with QR codes",
+  invitationsRemind: "People who have not answered yet (CSV)",
   invitationsNone: "There are no invitations yet.",
-  invitationsMake: "Make the invitations",
+  invitationsMake: "Create the invitations",
   invitationOne: "Show one invitation",
-  invitationWho: "Whose",
+  invitationWho: "Person",
   invitationChoose: "Choose a person",
   invitationQr: "QR code with the link of {person}",
   invitationLink: "Scan it with a phone, or open this link:",
@@ -249,221 +398,400 @@ const de = {
   toList: "Ihre Umfragen",
   percent: "{value} %",
   range: "{low} bis {high} %",
-  serverOf: "{server} ({who})",
   epsilon: "Epsilon",
   delta: "Delta",
-  problemTitle: "Das ging nicht",
+  coordinator: "Koordinator (S1)",
+  aggregator: "Aggregator (S2)",
+  noOperator: "ein ungenannter Betreiber",
+  problemTitle: "Das hat nicht funktioniert",
 
-  problem_notRunning: "Das Programm hinter dieser Seite antwortet nicht. Läuft faircount dashboard noch?",
-  problem_stranger: "Öffnen Sie die Adresse, die faircount dashboard ausgegeben hat.",
+  problem_notRunning:
+    "Das Programm hinter dieser Seite antwortet nicht. Läuft faircount dashboard noch?",
+  problem_stranger: "Bitte öffnen Sie die Adresse, die faircount dashboard ausgegeben hat.",
   problem_too_few_items: "Schreiben Sie mindestens zwei Antworten, eine pro Zeile.",
-  problem_not_a_number: "{field}: Schreiben Sie eine Zahl.",
-  problem_not_whole: "{field}: Schreiben Sie eine ganze Zahl über 0.",
-  problem_not_above_zero: "{field}: Schreiben Sie eine Zahl über 0.",
-  problem_not_inside: "{field}: Schreiben Sie eine Zahl über 0 und unter 1.",
-  problem_not_share: "{field}: Schreiben Sie eine Zahl ab 0 und unter 1.",
-  problem_people: "Laden Sie {fewest} bis {most} Personen ein.",
-  problem_bad_name: "Der Name einer Umfrage besteht aus Buchstaben, Ziffern, - und _, höchstens 60.",
-  problem_too_many_invited: "Die Umfrage wurde für {planned} Personen geplant, und das sind {invited}.",
-  problem_too_few_invited: "{invited} Personen sind eingeladen, und {minimum} müssen antworten: Laden Sie mehr ein, oder machen Sie eine Umfrage für weniger.",
-  problem_person_twice: "Die Liste nennt jemanden zweimal: eine Zeile für jede Person.",
-  problem_survey_exists: "Eine Umfrage dieses Namens gibt es schon: Wählen Sie einen anderen.",
-  problem_not_worthwhile: "Tun Sie das nicht: Der Fehler ist größer als der Anteil einer durchschnittlichen Antwort. Fragen Sie mehr Personen, bieten Sie weniger Antworten an oder erlauben Sie ein größeres Epsilon.",
-  problem_unsigned_result: "S1 zeigt ein Ergebnis, das S2 für diese Umfrage nicht unterschrieben hat: Verwenden Sie es nicht, fragen Sie beide Betreiber.",
+  problem_not_a_number: "{field}: Bitte geben Sie eine Zahl ein.",
+  problem_not_whole: "{field}: Bitte geben Sie eine ganze Zahl über 0 ein.",
+  problem_not_above_zero: "{field}: Bitte geben Sie eine Zahl über 0 ein.",
+  problem_not_inside: "{field}: Bitte geben Sie eine Zahl über 0 und unter 1 ein.",
+  problem_not_share: "{field}: Bitte geben Sie eine Zahl ab 0 und unter 1 ein.",
+  problem_people: "Laden Sie zwischen {fewest} und {most} Personen ein.",
+  problem_bad_name:
+    "Verwenden Sie im Namen einer Umfrage nur Buchstaben, Ziffern, - und _, höchstens 60 Zeichen.",
+  problem_too_many_invited:
+    "Die Umfrage wurde für {planned} Personen geplant, aber die Liste hat {invited}.",
+  problem_too_few_invited:
+    "Die Liste hat {invited} Personen, aber {minimum} müssen antworten. Laden Sie mehr Personen " +
+    "ein oder planen Sie eine Umfrage für weniger.",
+  problem_person_twice: "Die Liste nennt jemanden zweimal. Schreiben Sie eine Zeile pro Person.",
+  problem_survey_exists: "Sie haben schon eine Umfrage mit diesem Namen. Wählen Sie einen anderen.",
+  problem_not_worthwhile:
+    "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
+    "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
+    "Sie ein größeres Epsilon.",
+  problem_unsigned_result:
+    "Der Koordinator (S1) zeigt ein Ergebnis, das der Aggregator (S2) für diese Umfrage nicht " +
+    "unterschrieben hat. Verwenden Sie es nicht und fragen Sie beide Betreiber.",
   problem_no_result: "Diese Umfrage endete ohne Ergebnis.",
-  about_no_mechanism: "Kein Verfahren hält dieses Versprechen. Erlauben Sie ein größeres Epsilon oder Delta, oder fragen Sie mehr Personen. Der Planer sagt (englisch):",
-  about_unreachable: "{server} antwortet zurzeit nicht. Nichts ist verloren: Versuchen Sie es später wieder. Genauer (englisch):",
-  about_remote: "{server} lehnt das ab und sagt (englisch):",
+  problem_unknown_mechanism: "Dieses Verfahren gibt es nicht. Wählen Sie eines von: {names}.",
+  problem_other_version:
+    "{file} wurde von einer anderen Version von faircount geschrieben. Verwenden Sie diese " +
+    "Version.",
+  problem_file_damaged:
+    "{file} ist beschädigt oder wurde geändert. Stellen Sie die Datei aus einer Kopie wieder her.",
+  problem_servers_file: "{file} muss JSON mit Adresse und Token beider Server sein.",
+  problem_not_installed:
+    "Ein Teil von faircount fehlt. Installieren Sie ihn: pip install 'faircount[service]'",
+  problem_unknown_language: "Einladungen können in diesen Sprachen gedruckt werden: {names}.",
+  problem_exchange_damaged:
+    "{file} ist beschädigt. Sehen Sie in invitations.csv nach und löschen Sie dann die Datei.",
+  problem_nobody_of_this_name:
+    "Niemand mit diesem Namen ist eingeladen. Schreiben Sie den Namen wie in invitations.csv.",
+  problem_others_invited:
+    "Zu dieser Umfrage sind schon andere eingeladen, und deren Einladungen können unterwegs " +
+    "sein. Legen Sie für diese Personen eine weitere Umfrage an.",
+  problem_not_faircount:
+    "Die Antwort des Servers ist nicht lesbar. Ist das die Adresse eines faircount-Servers?",
+  problem_certificates: "{file} enthält keine Zertifikate im PEM-Format.",
+  problem_bad_call:
+    "Diese Seite und ihr Programm passen nicht zusammen. Bitte laden Sie die Seite neu.",
+  problem_unknown_file: "Ein Ergebnis kann so gespeichert werden: {names}.",
+  problem_no_such_invitation: "Diese Einladung gibt es nicht; es gibt {invited}.",
+  about_no_mechanism:
+    "Kein Verfahren kann dieses Versprechen halten. Erlauben Sie ein größeres Epsilon oder " +
+    "Delta, oder laden Sie mehr Personen ein. Der Planer sagt (englisch):",
+  about_unreachable:
+    "Der {server} antwortet gerade nicht. Nichts ist verloren: Bitte versuchen Sie es später " +
+    "noch einmal. Genauer (englisch):",
+  about_remote: "Der {server} hat das abgelehnt und sagt (englisch):",
+  remote: "Der {server} hat das abgelehnt:",
+  remote_list_fixed:
+    "Die Umfrage hat begonnen, daher kann die Liste der Personen nicht mehr geändert werden.",
+  remote_people_missing:
+    "Dort sind nur {known} von {people} Personen bekannt. Erstellen Sie die Einladungen noch " +
+    "einmal, damit auch die anderen bekannt werden.",
+  remote_too_few_people:
+    "Dort sind {known} Personen bekannt, aber {minimum} sind nötig. Laden Sie mehr Personen ein.",
+  remote_no_closing_time:
+    "Diese Phase hat kein Ende, das sich verschieben ließe. Schließen Sie sie, wenn es so weit " +
+    "ist.",
+  remote_not_open: "Die Umfrage ist noch nicht geöffnet.",
+  remote_survey_over: "Die Umfrage ist zu Ende, daher kann nichts mehr an ihr geändert werden.",
+  remote_survey_running: "Die Umfrage läuft. Beenden Sie sie, bevor Sie sie löschen.",
+  remote_other_survey: "Dort gibt es schon eine andere Umfrage mit derselben Nummer.",
+  remote_other_budget:
+    "Diese Personengruppe hat schon ein anderes Privatheitsbudget, und ein Budget wird nie " +
+    "erhöht.",
+  remote_no_population: "Diese Personengruppe hat dort noch kein Privatheitsbudget.",
+  remote_no_survey_keys:
+    "Dieser Server hat die Schlüssel dieser Umfrage nicht für Sie erzeugt. Legen Sie die Umfrage " +
+    "neu an.",
+  remote_no_token: "Das Zugangstoken gilt dort nicht. Bitten Sie den Betreiber um ein neues.",
+  remote_forbidden:
+    "Das Zugangstoken gehört zu einer anderen Rolle. Verwenden Sie das für Umfragen.",
+  remote_unknown: "Das gibt es dort nicht, oder es gehört jemand anderem.",
+  remote_early: "Die Umfrage ist noch nicht zu Ende.",
+  remote_too_many_requests: "Es waren zu viele Anfragen. Bitte warten Sie einen Moment.",
+  remote_internal:
+    "Auf dem Server ist ein Fehler aufgetreten. Nichts wurde geändert; bitte melden Sie es dem " +
+    "Betreiber.",
 
   listTitle: "Ihre Umfragen",
   listCaption: "Umfragen in diesem Ordner",
   listEmpty: "In diesem Ordner ist noch keine Umfrage.",
-  listEmptyNext: "Beginnen Sie mit einer Frage: Während Sie schreiben, sagt der Planer, wie genau das Ergebnis wird.",
+  listEmptyNext:
+    "Beginnen Sie mit einer Frage: Während Sie schreiben, zeigt der Planer, wie genau das " +
+    "Ergebnis wird.",
   listName: "Umfrage",
   listAnswers: "{users} von {people} haben geantwortet",
-  listTooFew: "{name}: Geht es so weiter, haben bis zum Ende nur {expected} Personen geantwortet, und {minimum} müssen.",
+  listTooFew:
+    "{name}: Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
+    "{minimum} sind nötig.",
   newSurvey: "Neue Umfrage",
-  stateUnknown: "Zurzeit nicht bekannt",
+  stateUnknown: "Gerade nicht bekannt",
   stateNotInvited: "Noch niemand eingeladen",
 
-  groupQuestion: "Was Sie fragen",
-  groupOwner: "Wer Sie sind",
+  groupQuestion: "Ihre Frage",
+  groupOwner: "Über Sie",
   groupPeople: "Wen Sie fragen",
-  groupPrivacy: "Was versprochen wird",
-  groupBudget: "Wenn Sie dieselben Personen wieder fragen",
+  groupPrivacy: "Privatheit",
+  groupBudget: "Dieselben Personen noch einmal fragen",
   groupName: "Name der Umfrage",
   field_question: "Frage",
   field_items: "Mögliche Antworten",
   hint_items: "Eine pro Zeile.",
   field_owner: "Wer fragt",
-  field_purpose: "Wofür das Ergebnis ist",
-  field_contact: "Wo man nachfragen kann",
-  field_users: "Wie viele eingeladen sind",
-  field_absent: "Anteil, der fehlen darf",
-  hint_absent: "Leer heißt 5 %, mindestens eine Person. 0,2 heißt: Vier von fünf müssen antworten, sonst gibt es kein Ergebnis.",
-  field_people: "Namen oder Adressen (nicht nötig)",
-  hint_people: "Eine Person pro Zeile, statt einer Zahl. Sie bleiben auf diesem Rechner: Kein Server bekommt sie.",
-  field_hours: "Stunden, die sie offen ist",
+  field_purpose: "Wofür das Ergebnis gebraucht wird",
+  field_contact: "Kontaktadresse",
+  field_users: "Zahl der eingeladenen Personen",
+  field_absent: "Anteil, der nicht antworten muss",
+  hint_absent:
+    "Leer bedeutet 5 %, mindestens eine Person. 0,2 bedeutet: Vier von fünf müssen antworten, " +
+    "sonst gibt es kein Ergebnis.",
+  field_people: "Namen oder Adressen (freiwillig)",
+  hint_people:
+    "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
+    "sie.",
+  field_hours: "Stunden, in denen geantwortet werden kann",
   field_invitation_language: "Sprache der gedruckten Einladungen",
-  field_epsilon: "Epsilon: wie viel eine Antwort verraten darf",
-  hint_epsilon: "Kleiner schützt besser und verwischt mehr; 1 ist üblich.",
-  field_delta: "Delta: Wahrscheinlichkeit, dass mehr zu sehen ist",
+  field_epsilon: "Epsilon: wie viel das Ergebnis über eine Antwort verraten darf",
+  hint_epsilon: "Kleinere Werte schützen besser, machen das Ergebnis aber ungenauer. 1 ist üblich.",
+  field_delta: "Delta: Wahrscheinlichkeit, dass mehr verraten wird",
   hint_delta: "0,000001 ist üblich.",
-  field_population: "Name dieser Personen (nicht nötig)",
-  hint_population: "Umfragen unter Personen desselben Namens teilen ein Budget, das nie erhöht wird. Ohne Namen hat diese Umfrage ein eigenes.",
-  field_budget_epsilon: "Epsilon aller ihrer Umfragen zusammen",
-  field_budget_delta: "Delta aller ihrer Umfragen zusammen",
+  field_population: "Name dieser Personengruppe (freiwillig)",
+  hint_population:
+    "Umfragen in derselben Gruppe teilen sich ein Privatheitsbudget, das nie erhöht wird. Ohne " +
+    "Namen hat diese Umfrage ein eigenes.",
+  field_budget_epsilon: "Epsilon für alle Umfragen der Gruppe",
+  field_budget_delta: "Delta für alle Umfragen der Gruppe",
   field_name: "Kurzer Name",
-  hint_name: "Buchstaben, Ziffern, - und _; so heißt dann auch der Ordner.",
-  create: "Anlegen und einladen",
-  creating: "Schlüssel und Einladungen werden gemacht …",
+  hint_name: "Buchstaben, Ziffern, - und _. So heißt dann auch der Ordner der Umfrage.",
+  create: "Umfrage und Einladungen anlegen",
+  creating: "Schlüssel und Einladungen werden erzeugt …",
   adviceTitle: "Was zu erwarten ist",
-  adviceFirst: "Schreiben Sie Ihre Frage und die möglichen Antworten: Hier sehen Sie dann, wie genau das Ergebnis wird.",
+  adviceFirst:
+    "Schreiben Sie Ihre Frage und die möglichen Antworten. Hier sehen Sie dann, wie genau das " +
+    "Ergebnis wird.",
   adviceError: "95-%-Fehler: ± {error} %",
-  adviceWords: "Verfahren {mechanism}. Von {invited} eingeladenen Personen müssen {needed} antworten. Der Fehler ist ein Anteil derer, die antworten.",
-  adviceProven: "Von jedem Bericht ist bewiesen, dass er genau eine Stimme ist: Ein verändertes Programm zählt nicht mehr als andere.",
-  adviceUnproven: "Ohne Beweise: Ein verändertes Programm könnte jede Zahl verschieben.",
-  adviceCondition: "Bedingung des Versprechens: {condition}.",
-  adviceConditionOther: "Bedingung des Versprechens (englisch):",
-  adviceNot: "Tun Sie das nicht: Der Fehler ist größer als der Anteil einer durchschnittlichen Antwort. Fragen Sie mehr Personen, bieten Sie weniger Antworten an oder erlauben Sie ein größeres Epsilon.",
-  weakEpsilon: "Ein so großes Epsilon schützt fast gar nicht: Wer das Ergebnis liest, erfährt eine Antwort vielleicht fast sicher.",
-  weakDelta: "Ein so großes Delta ist gefährlich: So wahrscheinlich kann das Ergebnis eine Antwort verraten.",
+  adviceText:
+    "Verfahren {mechanism}. Von {invited} eingeladenen Personen müssen {needed} antworten. Der " +
+    "Fehler bezieht sich auf Anteile derer, die antworten.",
+  adviceProven:
+    "Jede Antwort ist nachweislich genau eine Stimme: Ein manipuliertes Programm zählt nicht " +
+    "mehrfach.",
+  adviceUnproven:
+    "Die Antworten sind nicht nachweislich eine Stimme: Ein manipuliertes Programm könnte jede " +
+    "Zahl verändern.",
+  adviceCondition: "Das Versprechen gilt unter dieser Bedingung: {condition}.",
+  adviceNot:
+    "Diese Umfrage würde nichts aussagen: Der Fehler ist größer als der durchschnittliche Anteil " +
+    "einer Antwort. Laden Sie mehr Personen ein, bieten Sie weniger Antworten an oder erlauben " +
+    "Sie ein größeres Epsilon.",
+  weakEpsilon:
+    "Ein so großes Epsilon schützt fast gar nicht: Wer das Ergebnis liest, kann eine Antwort " +
+    "vielleicht fast sicher erschließen.",
+  weakDelta:
+    "Ein so großes Delta ist gefährlich: Mit dieser Wahrscheinlichkeit kann das Ergebnis eine " +
+    "Antwort verraten.",
   adviceExample: "Wären alle Antworten gleich häufig, könnte das Ergebnis so aussehen:",
   adviceBar: "{share} %, von {low} bis {high} %",
-  budgetKnown: "Diese Personen haben schon ein Budget: Epsilon {epsilon} insgesamt, davon {spent} ausgegeben, {left} übrig. Es gilt, nicht was Sie hier schreiben.",
+  budgetKnown:
+    "Diese Gruppe hat schon ein Budget: Epsilon {epsilon} insgesamt, {spent} ausgegeben, {left} " +
+    "übrig. Es gilt weiter, unabhängig davon, was Sie hier eingeben.",
 
-  surveyServers: "Es zählen {s1} und {s2}.",
+  surveyServers: "Den Koordinator (S1) betreibt {s1}, den Aggregator (S2) {s2}.",
   surveyPlanned: "Verfahren {mechanism}; geplant: Epsilon {epsilon}, Delta {delta}.",
-  tooFew: "Geht es so weiter, haben bis zum Ende nur {expected} Personen geantwortet, und {minimum} müssen. Erinnern Sie die anderen, oder geben Sie mehr Zeit.",
-  s1Silent: "S1 sagt nicht, wo diese Umfrage steht. Diese Seite fragt von selbst wieder.",
+  tooFew:
+    "Wenn es so weitergeht, haben bis zum Ende nur {expected} Personen geantwortet, aber " +
+    "{minimum} sind nötig. Erinnern Sie die anderen oder verlängern Sie die Umfrage.",
+  coordinatorSilent:
+    "Der Koordinator nennt den Stand dieser Umfrage gerade nicht. Diese Seite versucht es weiter.",
   open: "Umfrage öffnen",
   close: "Jetzt schließen",
-  closeSure: "Diesen Abschnitt jetzt schließen? Niemand kann darin mehr antworten.",
+  closeSure: "Diese Phase jetzt schließen? Danach kann niemand mehr darin antworten.",
   closeYes: "Ja, schließen",
-  extend: "Einen Tag länger",
+  extend: "Um einen Tag verlängern",
   abort: "Ohne Ergebnis beenden",
-  abortSure: "Die Umfrage ohne Ergebnis beenden? Das lässt sich nicht zurücknehmen.",
+  abortSure: "Die Umfrage ohne Ergebnis beenden? Das lässt sich nicht rückgängig machen.",
   abortYes: "Ja, beenden",
 
   progressTitle: "Fortschritt",
-  phasesLabel: "Abschnitte der Umfrage",
+  phasesLabel: "Phasen der Umfrage",
   phaseNow: "jetzt",
   phaseDraft: "Vorbereitet",
-  state_draft: "Noch nicht offen",
-  state_enrolling: "Personen melden sich an",
-  state_sealed: "Die Liste der Personen ist versiegelt",
-  state_indicating: "Personen sagen, welche Antworten sie melden",
-  state_sharing: "Personen tauschen Teile aus",
+  state_draft: "Noch nicht geöffnet",
+  state_enrolling: "Teilnehmende melden sich an",
+  state_confirmed: "Die Liste der Teilnehmenden ist bestätigt",
+  state_indicating: "Teilnehmende geben an, welche Antworten sie melden",
+  state_sharing: "Teilnehmende tauschen Anteile aus",
   state_submitting: "Personen antworten",
-  state_claimed: "Beide Server zählen",
-  state_recovering: "Personen helfen für andere aus, die fort sind",
-  state_opened: "Die Summe wird geöffnet",
+  state_counting: "Beide Server zählen",
+  state_unmasking: "Teilnehmende helfen, die Masken der Ausgeschiedenen zu entfernen",
+  state_aggregated: "Das Ergebnis wird berechnet",
   state_published: "Ergebnis veröffentlicht",
   state_aborted: "Ohne Ergebnis beendet",
   answersLabel: "Antworten bisher",
   answers: "{users} von {people} Personen haben geantwortet",
-  answersMissing: "{minimum} müssen, also fehlen noch {missing}. Der Strich zeigt, wo das ist.",
-  answersEnough: "{minimum} müssen: Das ist erreicht. Der Strich zeigt, wo das ist.",
-  waitsTitle: "Worauf sie wartet",
-  waits_nobody: "Auf nichts: Die Umfrage ist zu Ende.",
-  waits_owner: "Sie wartet auf Sie. Wenn Sie sie öffnen, können Personen antworten.",
-  waits_people: "Sie wartet auf Personen, bis {closes}; dann nimmt {s1} keine Antworten mehr und wendet sich an {s2}. Sie können sie früher schließen.",
-  waits_peopleOpen: "Sie wartet auf Personen, bis Sie sie schließen; dann wendet sich {s1} an {s2}.",
-  waits_s1: "Sie wartet auf {s1}, das sich gleich an {s2} wendet. Sie müssen nichts tun.",
-  waits_s2: "{s1} hat sich an {s2} gewandt und wartet auf Antwort, seit {since}: Allein kann keiner eine Summe öffnen oder eine Umfrage beenden. Sie müssen nichts tun.",
-  waitsAgain: "{tries}-mal versucht; der nächste Versuch ist am {when}.",
-  waitsProblem: "{s1} sagt, warum {s2} noch nicht geantwortet hat (englisch):",
-  s2Asked: "{s2} hat noch nicht gesagt, wo es steht.",
-  s2Silent: "{s2} sagt zurzeit nicht, wo es steht:",
-  s2_waiting: "{s2} weiß, wer eingeladen ist, und wartet, bis {s1} sich meldet.",
-  s2_list: "{s2} hat die Liste der Personen versiegelt und wartet auf {s1}.",
-  s2_counting: "{s2} hat das Budget reserviert und öffnet seine Teile der Antworten, die {s1} nennt.",
-  s2_published: "{s2} hat das Ergebnis unterschrieben.",
-  s2_aborted: "{s2} hat unterschrieben, dass es kein Ergebnis gibt.",
+  answersMissing:
+    "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
+  answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",
+  waitsTitle: "Wie es weitergeht",
+  waits_nobody: "Gar nicht: Die Umfrage ist zu Ende.",
+  waits_owner: "Die Umfrage ist bereit. Sobald Sie sie öffnen, können Personen antworten.",
+  waits_people:
+    "Antworten sind möglich bis zum {closes}. Dann schließt der Koordinator die Umfrage und " +
+    "zählt gemeinsam mit dem Aggregator. Sie können sie auch früher schließen.",
+  waits_peopleOpen:
+    "Antworten sind möglich, bis Sie die Umfrage schließen. Dann zählt der Koordinator gemeinsam " +
+    "mit dem Aggregator.",
+  waits_coordinator: "Der Koordinator wendet sich gleich an den Aggregator. Sie müssen nichts tun.",
+  waits_aggregator:
+    "Der Koordinator wartet auf den Aggregator, seit {since}. Keiner von beiden kann allein ein " +
+    "Ergebnis veröffentlichen oder die Umfrage beenden. Sie müssen nichts tun.",
+  waitsAgain: "Versuche bisher: {tries}. Der nächste ist am {when}.",
+  waitsProblem: "Der Koordinator sagt, warum der Aggregator noch nicht geantwortet hat (englisch):",
+  aggregatorAsked: "Der Stand beim Aggregator wird abgefragt …",
+  aggregatorSilent: "Der Aggregator nennt seinen Stand gerade nicht:",
+  aggregator_waiting: "Der Aggregator weiß, wer eingeladen ist, und wartet auf den Koordinator.",
+  aggregator_list:
+    "Der Aggregator hat die Liste der Teilnehmenden bestätigt und wartet auf den Koordinator.",
+  aggregator_counting:
+    "Der Aggregator hat das Privatheitsbudget reserviert und entschlüsselt seine Anteile der " +
+    "Antworten.",
+  aggregator_published: "Der Aggregator hat das Ergebnis unterschrieben.",
+  aggregator_aborted: "Der Aggregator hat unterschrieben, dass es kein Ergebnis gibt.",
   refusedNone: "Keine Nachricht wurde abgelehnt.",
   refusedCaption: "Abgelehnte Nachrichten, nach Grund",
   refusedReason: "Grund",
-  refusedS1: "Bei S1",
-  refusedS2: "Bei S2",
+  refusedCoordinator: "Koordinator",
+  refusedAggregator: "Aggregator",
   reason_malformed: "Nicht lesbar",
-  reason_conflict: "Mit dieser Einladung wurde vorher etwas anderes gesendet",
-  reason_unknown: "Keine solche Einladung",
-  reason_unsigned: "Falsche Unterschrift oder falsches Siegel",
+  reason_conflict: "Die Einladung wurde schon verwendet",
+  reason_unknown: "Unbekannte Einladung",
+  reason_unsigned: "Falsche Unterschrift oder falscher Prüfcode",
   reason_late: "Zu spät",
   reason_early: "Zu früh",
-  reason_full: "Alle Plätze sind besetzt",
+  reason_full: "Die Umfrage ist voll",
   reason_wrong_digest: "Für eine andere Umfrage gemacht",
   reason_too_few: "Zu wenige Personen",
   reason_too_many_attempts: "Zu viele Versuche",
   reason_disconnected: "Die übrigen Personen können einander nicht verbergen",
-  reason_wrong_blobs: "Teile, die S1 nicht genannt hat",
+  reason_wrong_shares: "Anteile, die nicht zur Liste des Koordinators passen",
   reason_closed: "Die Umfrage oder ihr Budget ist geschlossen",
 
   resultTitle: "Ergebnis",
-  resultCaption: "Geschätzte Anteile unter den {included} Personen, die gezählt wurden",
+  resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",
   resultItem: "Antwort",
   resultShare: "Roh",
   resultRange: "95-%-Intervall",
   resultConsistentHead: "Stimmig",
-  resultWords: "Balken: die rohe Schätzung, die im Mittel richtig ist und unter 0 liegen kann. Linie: ihr Intervall; in 95 von 100 solchen Umfragen enthält es den wahren Anteil unter den gezählten Personen.",
-  resultProven: "Gezählte Berichte: {counted}, jeder bewiesen genau eine Stimme. Abgewiesen: {refused}.",
-  resultConsistent: "Hoher Strich: der stimmige Anteil. Diese sind nie negativ und ergeben zusammen 100 %, aber kleine werden hinauf- und große herabgezogen.",
+  resultText:
+    "Balken: die rohe Schätzung, die im Mittel stimmt, aber unter 0 liegen kann. Linie: ihr " +
+    "Intervall; in 95 von 100 solchen Umfragen enthält es den wahren Anteil unter den gezählten " +
+    "Personen.",
+  resultProven:
+    "Gezählte Antworten: {counted}, jede nachweislich genau eine Stimme. Abgewiesen: {refused}.",
+  resultConsistent:
+    "Hohe Marke: der stimmige Anteil. Diese Anteile sind nie negativ und ergeben zusammen 100 %, " +
+    "aber kleine werden zu groß und große zu klein geschätzt.",
   resultNone: "Die Umfrage endete ohne Ergebnis. Der Grund:",
-  ending_owner: "Wer fragt, hat sie beendet.",
-  ending_tooFew: "Zu wenige haben teilgenommen: {users}, und {minimum} sind nötig.",
-  ending_budget: "Das Budget dieser Personen reicht dafür nicht.",
-  ending_unreadable: "S2 konnte die Antworten von zu wenigen Personen öffnen.",
-  ending_restored: "S2 wurde aus einer Sicherung wiederhergestellt, während die Umfrage lief.",
-  resultSpent: "Ihr Budget ist trotzdem ausgegeben, weil S2 seine Teile der Antworten erhalten hatte.",
-  resultNotSpent: "Es ist kein Budget ausgegeben.",
-  resultAgain: "Wer dieselben Personen wieder fragt, gibt wieder aus: Was zu sehen ist, summiert sich.",
-  guaranteeTitle: "Was garantiert ist",
-  guaranteeCaption: "Geplant vor der Umfrage, und eingehalten mit denen, die gezählt wurden",
+  ending_owner: "Wer die Umfrage macht, hat sie beendet.",
+  ending_too_few_responses:
+    "Zu wenige haben geantwortet: {responses} Personen, und {minimum} sind nötig.",
+  ending_too_few_enrolled:
+    "Zu wenige haben sich angemeldet: {enrolled} Personen, und {minimum} sind nötig.",
+  ending_too_few_left:
+    "Zu wenige sind bis zum Ende geblieben: {left} Personen, und {minimum} sind nötig.",
+  ending_too_few_readable:
+    "Zu wenige Antworten ließen sich entschlüsseln und zusammenzählen: {readable}, und {minimum} " +
+    "sind nötig.",
+  ending_over_budget: "Das Privatheitsbudget dieser Gruppe reicht für diese Umfrage nicht aus.",
+  ending_s2_restored:
+    "Der Aggregator (S2) wurde während der Umfrage aus einer Sicherung wiederhergestellt.",
+  ending_s1_restored:
+    "Der Koordinator (S1) wurde während der Umfrage aus einer Sicherung wiederhergestellt und " +
+    "konnte nicht fortfahren.",
+  ending_reports_lost:
+    "Antworten wurden beschädigt oder gingen verloren, nachdem feststand, welche gezählt werden.",
+  ending_attempts_used: "Bei allen {attempts} Versuchen zu zählen fehlten Teilnehmende.",
+  ending_key_lost: "Der Schlüssel einer ausgeschiedenen Person ließ sich nicht wiederherstellen.",
+  ending_no_substitute: "Niemand war übrig, um für eine ausgeschiedene Person einzuspringen.",
+  ending_not_invited: "Von den Angemeldeten war niemand eingeladen.",
+  ending_corrupt_sum: "Die Summe lag außerhalb dessen, was ehrliche Antworten ergeben können.",
+  ending_s2_refused: "Der Aggregator (S2) hat die Liste der Antworten abgelehnt (Grund {reason}).",
+  ending_s2_contradiction:
+    "Der Koordinator (S1) meldet, dass der Aggregator (S2) sich widersprochen hat.",
+  ending_s1_contradiction:
+    "Der Aggregator (S2) hat festgestellt, dass der Koordinator (S1) sich widersprochen hat.",
+  ending_s2_secret_lost:
+    "Der Aggregator (S2) hat einen geheimen Wert verloren, auf den er sich festgelegt hatte.",
+  ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
+  resultSpent:
+    "Ihr Privatheitsbudget ist trotzdem ausgegeben, weil der Aggregator seine Anteile der " +
+    "Antworten schon bekommen hatte.",
+  resultNotSpent: "Es wurde kein Privatheitsbudget ausgegeben.",
+  resultAgain:
+    "Jede weitere Umfrage unter denselben Personen kostet wieder Privatheitsbudget, denn was sie " +
+    "verraten, summiert sich.",
+  guaranteeTitle: "Garantie der Privatheit",
+  guaranteeCaption: "Geplant vor der Umfrage, und erreicht mit den gezählten Personen",
   guaranteeWhen: "Garantie",
   guaranteePlanned: "Geplant",
-  guaranteeKept: "Eingehalten",
-  promise: "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Nach dem Ergebnis kann dieser Jemand höchstens zu {sure} % sicher sein, welche es ist.",
-  guaranteeExact: "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt wird. Gegen: {against}. Bedingung: {condition}.",
-  against_reader: "alle, die das Ergebnis lesen",
-  against_participants: "Teilnehmende, bis zu {insiders}, die zusammenlegen, was sie wissen, und das Ergebnis lesen",
-  against_s1: "S1, das das Ergebnis liest",
-  against_s2: "S2, das das Ergebnis liest",
-  against_s1_users: "S1, zusammen mit beliebig vielen Teilnehmenden",
-  against_s2_users: "S2, zusammen mit beliebig vielen Teilnehmenden",
+  guaranteeKept: "Erreicht",
+  promise:
+    "Angenommen, jemand hält zwei Antworten einer Person für gleich wahrscheinlich. Selbst wer " +
+    "das Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche es ist.",
+  guaranteeExact:
+    "Genau: ({epsilon}, {delta})-Differential-Privacy, wenn die Antwort einer Person ersetzt " +
+    "wird. Gegenüber: {against}. Bedingung: {condition}.",
+  against_reader: "allen, die das Ergebnis lesen",
+  against_participants:
+    "bis zu {insiders} Teilnehmenden, die zusammenlegen, was sie wissen, und das Ergebnis lesen",
+  against_s1: "dem Koordinator (S1), der das Ergebnis liest",
+  against_s2: "dem Aggregator (S2), der das Ergebnis liest",
+  against_s1_participants: "dem Koordinator (S1), zusammen mit beliebig vielen Teilnehmenden",
+  against_s2_participants: "dem Aggregator (S2), zusammen mit beliebig vielen Teilnehmenden",
+  against_group_insiders:
+    "Teilnehmenden jeder Gruppe, die zusammenlegen, was sie wissen, und das Ergebnis lesen",
+  against_collector: "allen, die den eigenen Bericht einer Person sehen",
+  void_seeded:
+    "Es gilt keine Garantie: Der Zufall hatte einen festen Anfangswert, so dass ihn jeder " +
+    "wiederholen kann.",
   condition_always: "keine, es gilt, was immer die Personen antworten",
-  condition_s1_noise: "S1 fügt sein Rauschen hinzu und hält es geheim",
-  condition_s2_noise: "S2 fügt sein Rauschen hinzu und hält es geheim",
-  condition_either_noise: "S1 oder S2 fügt sein Rauschen hinzu und hält es geheim",
-  downloadTitle: "Dateien zum Aufheben",
-  downloadWords: "In jeder steht die Garantie, auf Englisch.",
+  condition_floor:
+    "jede Antwort wird von mindestens {floor} anderen Personen gewählt (von denen {insiders} " +
+    "zusammenarbeiten und {dropouts} ausfallen dürfen)",
+  condition_nobody_left_out:
+    "der Koordinator (S1) lässt niemanden wegen der gemeldeten Antworten aus",
+  condition_no_helper_looks: "keine helfende Person sieht nach, was sie bekommt",
+  condition_s1_noise: "der Koordinator (S1) fügt sein Rauschen hinzu und hält es geheim",
+  condition_s2_noise: "der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+  condition_either_noise:
+    "der Koordinator (S1) oder der Aggregator (S2) fügt sein Rauschen hinzu und hält es geheim",
+  condition_public_groups: "es ist öffentlich, in welcher Gruppe eine Person ist",
+  condition_public_groups_by:
+    "es ist öffentlich, in welcher Gruppe eine Person ist (Spalte {column})",
+  condition_public_items: "die Liste der Antworten ist öffentlich",
+  condition_public_missing: "es ist öffentlich, wer keine Antwort hat",
+  condition_public_outside: "es ist öffentlich, wer eine Antwort außerhalb der Liste hat",
+  condition_rows_are_people: "jede Zeile ist eine andere Person",
+  condition_other: "{text}",
+  downloadTitle: "Downloads",
+  downloadText: "In jeder Datei steht die Garantie, auf Englisch.",
 
-  budgetTitle: "Budget dieser Personen",
-  budgetShared: "Personen: {population}. Jede Umfrage unter ihnen nimmt aus demselben Budget.",
+  budgetTitle: "Privatheitsbudget",
+  budgetShared: "Gruppe: {population}. Alle Umfragen unter diesen Personen teilen sich ein Budget.",
   budgetOwn: "Diese Umfrage hat ein eigenes Budget.",
   budgetSpent: "Ausgegeben: Epsilon {spent} von {epsilon}, Delta {spentDelta} von {delta}",
-  budgetCaption: "Was jede Umfrage nahm, die erste zuerst; der Rahmen endet beim Ganzen",
-  budgetAfter: "Summe",
+  budgetCaption:
+    "Was jede Umfrage ausgegeben hat, die älteste zuerst; der Rahmen endet beim ganzen Budget",
+  budgetAfter: "Insgesamt",
   budgetStatus: "Stand",
-  budgetUntouched: "Noch ist nichts daraus genommen: Das geschieht, wenn die Antworten gezählt werden.",
-  budgetTogether: "Zusammen kosten sie weniger als ihre Summe, weil erklärt wurde, dass sie nicht voneinander abhängen.",
+  budgetUntouched: "Noch ist nichts ausgegeben: Das geschieht, wenn die Antworten gezählt werden.",
+  budgetTogether:
+    "Zusammen kosten sie weniger als die Summe, weil erklärt wurde, dass sie nicht voneinander " +
+    "abhängen.",
   budgetElsewhere: "{id}, nicht in diesem Ordner",
-  budgetClosed: "S2 wurde aus einer Sicherung wiederhergestellt: Wer S2 betreibt, muss die Quittungen seither vorlegen, bevor diese Personen wieder gefragt werden.",
+  budgetClosed:
+    "Der Aggregator wurde aus einer Sicherung wiederhergestellt. Sein Betreiber muss die seither " +
+    "ausgestellten Reservierungen vorlegen, bevor diese Gruppe wieder gefragt werden kann.",
   charge_reserved: "Reserviert",
   charge_spent: "Ausgegeben",
-  charge_released: "Zurückgegeben",
+  charge_released: "Freigegeben",
 
   invitationsTitle: "Einladungen",
-  invitationsWords: "Für {people} Personen. Wer eine Einladung hat, kann an Stelle der Person antworten: Halten Sie die Dateien geheim.",
+  invitationsText:
+    "Für {people} Personen. Wer eine Einladung hat, kann anstelle dieser Person antworten: " +
+    "Halten Sie die Dateien geheim.",
   invitationsTable: "Tabelle der Einladungen (CSV)",
-  invitationsPrint: "Zum Drucken, mit QR-Codes",
+  invitationsPrint: "Druckversion mit QR-Codes",
   invitationsRemind: "Wer noch nicht geantwortet hat (CSV)",
   invitationsNone: "Es gibt noch keine Einladungen.",
-  invitationsMake: "Einladungen machen",
-  invitationOne: "Eine Einladung zeigen",
-  invitationWho: "Wessen",
+  invitationsMake: "Einladungen erstellen",
+  invitationOne: "Eine Einladung anzeigen",
+  invitationWho: "Person",
   invitationChoose: "Person auswählen",
   invitationQr: "QR-Code mit dem Link von {person}",
-  invitationLink: "Scannen Sie ihn mit einem Telefon, oder öffnen Sie diesen Link:",
+  invitationLink: "Scannen Sie ihn mit einem Telefon oder öffnen Sie diesen Link:",
   invitationCode: "Oder fügen Sie diesen Code auf der Seite ein:",
   invitationSecret: "Sie gilt einmal, und nur für diese Person.",
 };

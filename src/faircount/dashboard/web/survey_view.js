@@ -1,47 +1,60 @@
-// One survey: what is asked, where it stands, what can be done, the result, the budget, the invitations.
+// One survey: the question, the progress, what the owner can do, the result, the budget,
+// invitations.
 
-import { askFirst } from "./dialog.js";
-import { OWNER_ENDED } from "./endings.js";
-import { element, foreign, show } from "./dom.js";
-import { budgetOf } from "./budget_view.js";
-import { invitationsOf } from "./invitations_view.js";
-import { say, small, written } from "./language.js";
-import { button, buttons, place, refusal, sentence } from "./parts.js";
-import { operators, progress } from "./progress_view.js";
-import { resultOf } from "./result_view.js";
+import { budgetSection } from "./budget_view.js";
+import { confirmFirst } from "./dialog.js";
+import { ownerText, show } from "./dom.js";
+import { invitationsSection } from "./invitations_view.js";
+import { formatNumber, formatSmall, translate } from "./language.js";
+import { button, buttons, formatValues, problemMessage, sentence, updatable } from "./parts.js";
+import { progressSection } from "./progress_view.js";
+import { resultSection } from "./result_view.js";
 
-const DAY = 86400;
+const SECONDS_PER_DAY = 86400;
 
-/** Show the survey; returns a function that brings what has changed up to date, and leaves the reader's place alone. */
+/** Show the survey; returns a function that updates what has changed and leaves the focus alone. */
 export function showSurvey(name, actions) {
-  const about = place(introduction);
-  const warning = place(warnings);
-  const standing = progress();
-  const control = place((status) => (status ? controls(status, actions) : null));
-  const result = place((found) => (found ? resultOf(found, actions) : null));
-  const budget = place((found, population) => (found ? budgetOf(found, population) : null));
-  const invitations = place((survey, over) => invitationsOf(survey, over, actions));
-  const places = [about, warning, result, standing, control, budget, invitations].map(({ box }) => box);
-  warning.box.setAttribute("role", "alert");
+  const about = updatable(introduction);
+  const alerts = updatable(warnings);
+  const result = updatable((found) => (found ? resultSection(found, actions) : null));
+  const progress = progressSection();
+  const control = updatable((status) => (status ? controls(status, actions) : null));
+  const budget = updatable((spent, group) => (spent ? budgetSection(spent, group) : null));
+  const invitations = updatable((survey, isOver) => invitationsSection(survey, isOver, actions));
+  const parts = [about, alerts, result, progress, control, budget, invitations];
+  alerts.box.setAttribute("role", "alert");
   about.box.append(sentence("loading", {}, { role: "status" }));
-  show(buttons(button("toList", actions.back)), foreign("h1", name), ...places);
-  return ({ survey, result: found, at_s2: second, budget: spent }) => {
+  show(
+    buttons(button("toList", actions.back)),
+    ownerText("h1", name),
+    ...parts.map(({ box }) => box),
+  );
+  return ({ survey, result: found, aggregator, budget: spent }) => {
     const { status, too_few: few, problem, ...facts } = survey;
-    about.bring(facts);
-    warning.bring(few, problem);
-    standing.bring(survey, second);
-    control.bring(status && { state: status.state, waits_for: status.waits_for, attempt: status.attempt });
-    result.bring(found);
-    budget.bring(spent, survey.population);
-    invitations.bring({ invited: survey.invited, n_max: survey.n_max }, found !== null);
+    const { state, waits_for, attempt } = status ?? {};
+    about.update(facts);
+    alerts.update(few, problem);
+    progress.update(survey, aggregator);
+    control.update(status && { state, waits_for, attempt });
+    result.update(found);
+    budget.update(spent, survey.population);
+    invitations.update({ invited: survey.invited, n_max: survey.n_max }, found !== null);
   };
 }
 
 function introduction(survey) {
-  const numbers = { mechanism: survey.mechanism, epsilon: written(survey.epsilon), delta: small(survey.delta) };
+  const operators = {
+    s1: survey.s1 || translate("noOperator"),
+    s2: survey.s2 || translate("noOperator"),
+  };
+  const numbers = {
+    mechanism: survey.mechanism,
+    epsilon: formatNumber(survey.epsilon),
+    delta: formatSmall(survey.delta),
+  };
   return [
-    foreign("p", survey.question, { class: "answer" }),
-    sentence("surveyServers", operators(survey), { class: "quiet" }),
+    ownerText("p", survey.question, { class: "answer" }),
+    sentence("surveyServers", operators, { class: "quiet" }),
     sentence("surveyPlanned", numbers, { class: "quiet" }),
     sentence(survey.proven ? "adviceProven" : "adviceUnproven", {}, { class: "quiet" }),
   ];
@@ -49,22 +62,29 @@ function introduction(survey) {
 
 function warnings(few, problem) {
   return [
-    few ? sentence("tooFew", { expected: written(few.expected), minimum: written(few.minimum) }, { class: "warning" }) : null,
-    problem ? sentence("s1Silent", {}, { class: "warning" }) : null,
-    problem ? refusal(problem, { class: "quiet" }) : null,
+    few ? sentence("tooFew", formatValues(few), { class: "warning" }) : null,
+    problem ? sentence("coordinatorSilent", {}, { class: "warning" }) : null,
+    problem ? problemMessage(problem, { class: "quiet" }) : null,
   ];
 }
 
-/** What the owner can tell S1 in this state; what cannot be undone is asked first. */
+/** What the owner can request now; a dialog comes before anything that cannot be undone. */
 function controls({ state, waits_for: whom, attempt }, actions) {
-  const first = (name, act) => () => askFirst({ question: say(`${name}Sure`), yes: say(`${name}Yes`), no: say("no") }, act);
+  if (whom === "nobody") return null;
+  const confirmed = (name, request, values) => {
+    const texts = {
+      question: translate(`${name}Sure`),
+      yes: translate(`${name}Yes`),
+      no: translate("no"),
+    };
+    const act = () => actions.request(request, values);
+    return button(name, () => confirmFirst(texts, act));
+  };
+  const extend = () => actions.request("extend", { seconds: SECONDS_PER_DAY });
   const made = {
-    owner: [button("open", () => actions.tell("open"), { class: "main" })],
-    people: [
-      button("close", first("close", () => actions.tell("close", { state, attempt }))),
-      button("extend", () => actions.tell("extend", { seconds: DAY })),
-    ],
+    owner: [button("open", () => actions.request("open"), { class: "main" })],
+    // State and attempt say which phase the owner saw: a later one is not closed by accident.
+    people: [confirmed("close", "close", { state, attempt }), button("extend", extend)],
   }[whom];
-  const abort = whom === "nobody" ? null : button("abort", first("abort", () => actions.tell("abort", { reason: OWNER_ENDED })));
-  return made || abort ? buttons(made, abort) : null;
+  return buttons(made, confirmed("abort", "abort", { reason: "" }));
 }

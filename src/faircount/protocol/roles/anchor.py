@@ -1,15 +1,17 @@
-"""Memory outside every backup: what a server must not do twice, even if its whole database is taken back.
+"""Memory outside every backup: what a server must not do twice, even if it is rolled back.
 
-A server that is restored from an old backup, by accident or by somebody who wants two results, knows nothing of what it
-has signed since. An anchor does: a value by name, kept where no backup of the server reaches (another machine, a
-monotonic counter, a log that others can read), and changed only from the value that the server believes to stand.
+A server that is restored from an old backup, by accident or by somebody who wants two results,
+knows nothing of what it has signed since. An anchor does. It holds a few values by name where no
+backup of the server reaches (another machine, a monotonic counter, a public log), and changes one
+only if the server knows the current value: compare and set.
 
-    S2   before a statement leaves: the end of the chain of its statements, and the head of the ledger
-    S1   before its one sum leaves: the hash of it
-    both before a survey with proven reports begins: for which one its value is used (`use_value`)
+    aggregator    before a statement leaves: the end of its chain of statements, the ledger's head
+    coordinator   before its one aggregate share leaves: the hash of that share
+    both          before a survey with proven reports begins: which survey uses the committed value
 
-Roles stay functions of a state and a message; the service passes their step through here, then writes, then sends.
-Doing the same step again, after a crash, is not a second step: it ends in the value that stands already.
+Roles stay functions of a state and a message. The service passes each step through here, then
+writes, then sends. In this order a crash after the anchor's change is harmless: the same step done
+again leads to the value that the anchor already holds, and counts as the same step.
 """
 
 from abc import ABC, abstractmethod
@@ -18,27 +20,34 @@ from faircount.core.errors import ProtocolError
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.roles.aggregator import Aggregator
 from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.roles.rows import RowReader, Step
+from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of
 from faircount.protocol.wire.codec import Party
 
-NOTHING = bytes(32)
-"""What stands under a name that was never set."""
+UNSET = bytes(32)
+"""The value under a name that was never set."""
 
 
 class Anchor(ABC):
-    """A few values that no backup takes back."""
+    """A few values that no restored backup resets."""
 
     @abstractmethod
     def advance(self, name: bytes, before: bytes, after: bytes) -> bool:
-        """Replace `before` by `after` in one step that nobody else can come between.
+        """Replace `before` by `after` atomically.
 
-        True if `after` stands now, also if it stood already; False, and nothing has changed, if something else does.
+        Returns:
+            True if the value is `after` now, also if it was already; False, with nothing changed,
+            if it is something else
         """
 
     @abstractmethod
-    def standing(self, name: bytes) -> bytes:
-        """What stands under a name. An owner who has shown all receipts after a restore advances the ledger from it."""
+    def current_value(self, name: bytes) -> bytes:
+        """The value under a name.
+
+        An owner who has shown all reservations after a restore advances the ledger from it.
+        """
 
 
 class MemoryAnchor(Anchor):
@@ -49,46 +58,72 @@ class MemoryAnchor(Anchor):
 
     def advance(self, name: bytes, before: bytes, after: bytes) -> bool:
         """Compare and set."""
-        if self._values.get(name, NOTHING) not in (before, after):
+        # check: anchor-compares - a rolled back server would move on from a stale value
+        if self._values.get(name, UNSET) not in (before, after):
             return False
         self._values[name] = after
         return True
 
-    def standing(self, name: bytes) -> bytes:
-        """The value, or `NOTHING`."""
-        return self._values.get(name, NOTHING)
+    def current_value(self, name: bytes) -> bytes:
+        """The value, or `UNSET`."""
+        return self._values.get(name, UNSET)
 
 
-def anchored_s2(anchor: Anchor, before: Aggregator, step: aggregator.Step) -> aggregator.Step:
-    """S2's step if the anchor agrees that it comes next; else S2 was taken back, and stops as restored."""
-    after = step[0]
-    ledger, survey = b"ledger/" + after.ledger.population.encode(), b"s2/" + after.params.survey
+def anchor_aggregator_step(
+    anchor: Anchor, before: Aggregator, step: Step[Aggregator], reader: RowReader
+) -> Step[Aggregator]:
+    """The aggregator's step if the anchor confirms that it comes next.
+
+    Otherwise the aggregator was rolled back: it aborts the survey, and signs nothing else.
+    """
+    after = step.state
+    ledger = b"ledger/" + after.ledger.population.encode()
+    survey = b"s2/" + after.params.survey
     moves = (
-        (ledger, _head(before), _head(after)),
+        # check: ledger-anchored - an old backup would give the spent budget back
+        (ledger, _ledger_head(before), _ledger_head(after)),
         (survey, before.newest.hash, after.newest.hash),
     )
-    held = all(anchor.advance(name, old, new) for name, old, new in moves if old != new)
-    return step if held else aggregator.restored(before)
+    is_next = all(anchor.advance(name, old, new) for name, old, new in moves if old != new)
+    # check: aggregator-step-anchored - a rolled back aggregator would sign twice
+    return step if is_next else aggregator.restored(before, reader)
 
 
-def use_value(anchor: Anchor, params: SurveyParameters, server: Party) -> None:
-    """Note that a server's committed value is used in this survey; one that another survey has used is refused.
+def record_value_use(anchor: Anchor, params: SurveyParameters, server: Party) -> None:
+    """Record that a server's committed value is used in this survey.
 
-    Whoever knows the values of both servers before the claim can forge votes, and a used value was revealed.
+    Whoever knows the values of both servers before the manifest can forge proofs, and a value that
+    was used has been revealed.
+
+    Raises:
+        ProtocolError: another survey has used the value
     """
     name = b"value/" + commitment_of(params, server)
-    if not anchor.advance(name, NOTHING, params.digest):
-        raise ProtocolError(f"{server.name} has used this value in another survey: make a new one, and new parameters")
+    # check: committed-value-once - whoever knows both values before can forge proofs
+    if not anchor.advance(name, UNSET, params.digest):
+        raise ProtocolError(
+            f"the {server.name.lower()} has used this value in another survey: "
+            "make a new one, and new parameters"
+        )
 
 
-def _head(s: Aggregator) -> bytes:
-    """The end of the chain of the ledger's receipts."""
+def _ledger_head(s: Aggregator) -> bytes:
+    """The end of the chain of the ledger's reservations."""
     return s.ledger.head(len(s.ledger.heads))
 
 
-def anchored_s1(anchor: Anchor, before: Coordinator, step: coordinator.Step) -> coordinator.Step:
-    """S1's step unless it hands over a second, different sum: then S1 was taken back, and ends the survey."""
-    name, sent = b"s1/" + before.params.survey, before.rules.sent_once(step[0])
-    if sent in (NOTHING, before.rules.sent_once(before)) or anchor.advance(name, NOTHING, sent):
+def anchor_coordinator_step(
+    anchor: Anchor, before: Coordinator, step: Step[Coordinator]
+) -> Step[Coordinator]:
+    """The coordinator's step unless it sends a second, different aggregate share.
+
+    Then the coordinator was rolled back, and ends the survey: from the difference of two aggregate
+    shares the aggregator could compute a single report.
+    """
+    name = b"s1/" + before.params.survey
+    sent = before.rules.sent_once(step.state)
+    # check: aggregate-share-anchored - a rolled back coordinator would send a second sum
+    if sent in (UNSET, before.rules.sent_once(before)) or anchor.advance(name, UNSET, sent):
         return step
-    return coordinator.give_up(before, "S1 was taken back to before the one sum that it has sent")
+    reason = "it forgot the aggregate share that it had sent"
+    return Step(*coordinator.give_up(before, Ending(EndCode.S1_RESTORED, (), reason)))

@@ -1,8 +1,19 @@
-"""The user's side: a device with durable state that comes by, says one thing after another, and may vanish at any time.
+"""The client: a state machine with durable state that may vanish, and come back, at any time.
 
-A device is a frozen value. It is written before anything is sent, so a crash before the write is the same as not having
-heard the answer, and a crash after it the same as a lost request. A topology has one `Client`, which says how a device
-begins, what it says next, and what it makes of an answer.
+A client's state is a frozen value, `ClientState`. Whoever runs a client (the command line, a page,
+a simulation) repeats four steps:
+
+    message = topology.client.next_message(state)       from the state alone; None: nothing to send
+    response = send it to the coordinator
+    state = topology.client.handle_response(state, message, response, entropy)
+    store the state, and only then send the next message
+
+Because the state is stored before anything is sent, a crash before the write is the same as a lost
+response, and a crash after it the same as a lost request: the client sends the same bytes again.
+Everything random is drawn once and kept in the state. Drawing a second time would let the servers
+see two noisy versions of one response.
+
+Each topology implements `Client`, which holds no state of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -11,126 +22,179 @@ from typing import Any
 
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
-from faircount.protocol.survey.acknowledgement import acknowledges
-from faircount.protocol.survey.inclusion import Entry, counts_in
+from faircount.protocol.survey.acknowledgement import verify_acknowledgement
+from faircount.protocol.survey.inclusion import Entry, verify_inclusion
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party
-from faircount.protocol.wire.messages import Aborted, Accepted, Concluded, Inclusion, Inquiry, Published, Withdraw
-from faircount.protocol.wire.sealing import Sealing
-from faircount.protocol.wire.signing import Statement, verified
+from faircount.protocol.wire.crypto import CryptoSuite
+from faircount.protocol.wire.messages import (
+    Aborted,
+    Acknowledgement,
+    FinalStatement,
+    InclusionProof,
+    OutcomeRequest,
+    Published,
+    Withdrawal,
+)
+from faircount.protocol.wire.signing import Statement, verify_statement
 from faircount.protocol.wire.stored import StoredState
 
 
-class UserState(StoredState):
-    """What a device has drawn and heard in one topology; each topology subclasses it."""
+class TopologyClientState(StoredState):
+    """What a client has drawn and received in one topology; each topology subclasses it."""
 
 
 @dataclass(frozen=True)
-class Device(StoredState):
-    """One user's durable state. `answer` is the position of its item in the item list.
+class ClientState(StoredState):
+    """One participant's durable state.
 
-    `waiting` holds the exact bodies that S1 has not yet acknowledged, `acknowledgements` what S1 signed for the others;
-    `refused` counts answers of S1 that the device did not believe. `outcome` is how the survey ended, as S2 signed it,
-    and `counted` whether the result counts this device.
+    Attributes:
+        invitation: what entitles the participant to respond
+        answer: position of the chosen item in the item list
+        state: what the topology keeps; None before the first visit
+        waiting: messages that the coordinator has not acknowledged yet, byte for byte
+        acknowledgements: the coordinator's signatures for those that it has stored
+        refused: number of responses from the coordinator that failed a check
+        outcome: how the survey ended, as the aggregator signed it
+        counted: whether the published result includes this participant
+        withdrawn: whether the participant has withdrawn the response
     """
 
-    stored_version = 2
+    stored_tag = "client"
     invitation: Invitation
     answer: int
-    state: UserState | None = None
+    state: TopologyClientState | None = None
     waiting: tuple[Message, ...] = ()
-    acknowledgements: tuple[Accepted, ...] = ()
+    acknowledgements: tuple[Acknowledgement, ...] = ()
     refused: int = 0
     outcome: Statement | None = None
     counted: bool = False
     withdrawn: bool = False
 
-    def without(self, body: Message) -> "Device":
-        """The device when one of its bodies needs to be sent no more."""
-        return replace(self, waiting=self._left(body))
+    def without_waiting(self, message: Message) -> "ClientState":
+        """Return the state in which a message no longer waits to be sent."""
+        return replace(self, waiting=tuple(other for other in self.waiting if other != message))
 
-    def acknowledged(self, params: SurveyParameters, body: Message, answer: Accepted) -> "Device":
-        """The device when S1 has signed that it wrote a body; a signature that is none changes nothing."""
-        if not acknowledges(params, answer, body):
-            return self.disbelieving()
-        return replace(self, waiting=self._left(body), acknowledgements=(*self.acknowledgements, answer))
+    def with_acknowledgement(
+        self, params: SurveyParameters, message: Message, acknowledgement: Acknowledgement
+    ) -> "ClientState":
+        """Return the state after the coordinator signed that it stored a message.
 
-    def _left(self, body: Message) -> tuple[Message, ...]:
-        return tuple(each for each in self.waiting if each != body)
+        An acknowledgement of something else leaves the message waiting: it would be a receipt for
+        a report that the coordinator can still deny.
+        """
+        if not verify_acknowledgement(params, acknowledgement, message):
+            return self.with_refused_response()
+        acknowledgements = (*self.acknowledgements, acknowledgement)
+        return replace(self.without_waiting(message), acknowledgements=acknowledgements)
 
-    def concluded(self, params: SurveyParameters, answer: Inclusion | Concluded, entry: Entry) -> "Device":
-        """The device when it was told how the survey ended; `entry` is the user id and key that a result names."""
-        signed = answer.published if isinstance(answer, Inclusion) else answer.statement
-        statement = verified(params.keys.s2, Party.S2, signed)
-        if statement is None or not isinstance(statement.says, Published | Aborted):
-            return self.disbelieving()
-        if statement.says.survey != params.survey or self.outcome not in (None, statement):
-            return self.disbelieving()  # two results of one survey are proof that S2 was rolled back or lies
-        counted = isinstance(answer, Inclusion) and counts_in(params, answer, *entry)
+    def with_outcome(
+        self, params: SurveyParameters, response: InclusionProof | FinalStatement, entry: Entry
+    ) -> "ClientState":
+        """Return the state after the client learned how the survey ended.
+
+        Args:
+            params: the survey
+            response: the aggregator's statement, as the coordinator relays it
+            entry: user id and key under which a result would include this client
+        """
+        signed = response.published if isinstance(response, InclusionProof) else response.statement
+        # The coordinator relays the statement, so only the aggregator's signature counts.
+        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        if statement is None or not isinstance(statement.message, Published | Aborted):
+            return self.with_refused_response()
+        if (
+            statement.message.survey != params.survey
+            # check: one-result - the aggregator signs two outcomes, or was rolled back
+            or self.outcome not in (None, statement)
+        ):
+            return self.with_refused_response()
+        counted = isinstance(response, InclusionProof) and verify_inclusion(
+            params, response, *entry
+        )
         return replace(self, waiting=(), outcome=statement, counted=counted)
 
-    def disbelieving(self) -> "Device":
-        """The device after an answer that it must not believe."""
+    def with_refused_response(self) -> "ClientState":
+        """Return the state after a response that failed a check; only the count changes."""
         return replace(self, refused=self.refused + 1)
 
 
-def goes_on(before: Device, after: Device) -> bool:
-    """Whether a device that heard an answer may have more to say on this visit."""
+def has_progressed(before: ClientState, after: ClientState) -> bool:
+    """Whether a response moved the client on, so that it may have another message on this visit."""
+    # A refused response must not lead to another request at once: a dishonest coordinator could
+    # keep the client in that loop for ever.
     return after is not before and after.refused == before.refused
 
 
 class Client(ABC):
-    """The user's side of one topology."""
+    """The client's side of one topology."""
 
     @abstractmethod
-    def params(self, device: Device) -> SurveyParameters:
-        """The survey in which a device that has begun takes part."""
+    def params(self, client: ClientState) -> SurveyParameters:
+        """The survey in which a started client takes part."""
 
     @abstractmethod
-    def entry(self, device: Device) -> Entry:
-        """How a result would name this device."""
+    def entry(self, client: ClientState) -> Entry:
+        """User id and key under which a result would include this client."""
 
-    def inquire(self, device: Device) -> Message:
-        """The question how the survey ended, and whether this device was counted."""
-        return Inquiry(self.params(device).survey, device.invitation.access)
+    def outcome_request(self, client: ClientState) -> Message:
+        """The request for the survey's outcome and, once published, the inclusion proof."""
+        return OutcomeRequest(self.params(client).survey, client.invitation.access)
 
-    def withdraw(self, device: Device) -> Device:
-        """The device that takes its answer back, for good. S1 says whether it was in time."""
-        taken_back = Withdraw(self.params(device).survey, device.invitation.access)
-        return replace(device, waiting=(taken_back,), withdrawn=True)
+    def withdraw(self, client: ClientState) -> ClientState:
+        """Withdraw the response for good. The coordinator decides whether this was in time."""
+        withdrawal = Withdrawal(self.params(client).survey, client.invitation.access)
+        # Whatever else was waiting must not be sent after the withdrawal.
+        return replace(client, waiting=(withdrawal,), withdrawn=True)
 
-    def said_before(self, device: Device) -> Message | None:
-        """What S1 has acknowledged, to be said once more on a later visit: a restored S1 may have lost it."""
+    def message_to_resend(self, client: ClientState) -> Message | None:
+        """An acknowledged message to send again on a later visit.
+
+        A coordinator that was restored from a backup may have lost it. None where the coordinator
+        asks by itself for what it lacks.
+        """
         return None
 
     @abstractmethod
-    def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
-        """Draw what is drawn at the first visit; the result is written before anything is sent."""
+    def start(
+        self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
+    ) -> ClientState:
+        """Draw what the first visit needs. Store the result before sending anything."""
 
     @abstractmethod
-    def ask(self, device: Device) -> Message | None:
-        """What the device says next, from its state alone; None if it has nothing to say."""
+    def next_message(self, client: ClientState) -> Message | None:
+        """The message to send next, from the state alone; None if there is none."""
 
-    def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """The device after an answer."""
-        if isinstance(answer, Accepted):
-            return device.acknowledged(self.params(device), asked, answer)
-        if isinstance(answer, (Inclusion, Concluded)):
-            return device.concluded(self.params(device), answer, self.entry(device))
-        return self.go_on(device, asked, answer, entropy)
+    def handle_response(
+        self, client: ClientState, request: Message, response: Message, entropy: Entropy
+    ) -> ClientState:
+        """Return the state after the coordinator's response to a request."""
+        if isinstance(response, Acknowledgement):
+            return client.with_acknowledgement(self.params(client), request, response)
+        if isinstance(response, (InclusionProof, FinalStatement)):
+            return client.with_outcome(self.params(client), response, self.entry(client))
+        return self.handle_topology_response(client, request, response, entropy)
 
     @abstractmethod
-    def go_on(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """The device after an answer that is neither an acknowledgement nor the end: a refusal, or something to do."""
+    def handle_topology_response(
+        self, client: ClientState, request: Message, response: Message, entropy: Entropy
+    ) -> ClientState:
+        """Return the state after a rejection, or after a message of this topology."""
 
-    def counted_as(self, device: Device) -> dict[bytes, int | None]:
-        """Under which name, and for which item, a result that includes this device counts it."""
-        return {device.invitation.user: device.answer}
+    def counted_as(self, client: ClientState) -> dict[bytes, int | None]:
+        """Under which id, and for which item, a result that includes this client counts it."""
+        return {client.invitation.user: client.answer}
 
 
-def state_of(device: Device, kind: type[Any]) -> Any:
-    """The device's state, which a client only asks for once it has begun."""
-    if not isinstance(device.state, kind):
-        raise ProtocolError(f"the device has not come so far: it holds no {kind.__name__}")
-    return device.state
+def require_state(client: ClientState, kind: type[Any]) -> Any:
+    """The topology's state of a client that has reached this stage.
+
+    Raises:
+        ProtocolError: it has not; the caller sent a message out of turn
+    """
+    if not isinstance(client.state, kind):
+        raise ProtocolError(
+            f"the client has not reached this stage: its state has no {kind.__name__}"
+        )
+    return client.state

@@ -1,57 +1,75 @@
-"""What each party reads of others, and how much of it: everything else is refused unread, whoever sends it.
+"""Which messages each party decodes, and how large they may be; others are rejected undecoded.
 
-    S1, from users        kinds of this topology, no longer than a message of this survey is
-    users, from S1        kinds for users; their lists stay packed until S2's signature or the device's own keys fit
-    S1 and S2             what is signed: the signature comes first (`signing.verified`), and then what it covers
+    coordinator, from clients     kinds of this topology, at most as long as this survey needs
+    client, from the coordinator  kinds addressed to clients; their lists stay packed until the
+                                  aggregator's signature or the client's own keys vouch for them
+    server, from the other one    signed messages: the signature is verified (`verify_statement`)
+                                  before what it covers is decoded
 
-Nobody has shown an invitation or a signature before a message is read, so reading it costs at most twice its bytes.
+A sender has shown neither an invitation nor a signature when its bytes arrive, so decoding must
+be cheap: it costs at most twice the bytes of the message.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 
-from faircount.protocol.roles.coordinate import FROM_USERS
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.wire.codec import Message, Party, class_of, most_bytes
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, decode, rejected
-from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
+from faircount.protocol.wire.codec import Message, Party, max_encoded_size, peek_class
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
+from faircount.protocol.wire.messages import Reason, Rejection, Signed, decode, reject
 from faircount.sharing.packing import packed_size
 
+MAX_SERVER_MESSAGES = 10_000
+"""More messages than any survey needs between the servers; a longer conversation is a loop."""
 
-def longest_upload(params: SurveyParameters, kind: type[Message]) -> int:
-    """Bytes of the longest message of this kind that a user of this survey sends."""
+
+def max_upload_bytes(params: SurveyParameters, kind: type[Message]) -> int:
+    """Bytes of the longest message of this kind that a client of this survey sends."""
+    # A topology gives sizes only for messages that differ from the usual: a list of at most
+    # everybody, and a masked vector or an encrypted seed.
     vector = packed_size(params.q, params.topology.vector_size(params.mechanism))
-    usual = params.n_max, max(vector + OVERHEAD, SEALED_SEED)
-    return most_bytes(kind, *params.topology.sizes(params).get(kind, usual))
+    usual = (params.n_max, max(vector + OVERHEAD, ENCRYPTED_SEED_BYTES))
+    return max_encoded_size(kind, *params.topology.sizes(params).get(kind, usual))
 
 
 @lru_cache(maxsize=64)
-def longest_uploads(params: SurveyParameters) -> Mapping[type[Message], int]:
-    """Bytes of the longest message of every kind that S1 takes from users of this survey."""
-    return {kind: longest_upload(params, kind) for kind in (*params.topology.s1.users, *FROM_USERS)}
+def max_bytes_by_kind(params: SurveyParameters) -> Mapping[type[Message], int]:
+    """Bytes of the longest message of every kind that the coordinator accepts from clients."""
+    kinds = params.topology.coordinator.user_handlers()
+    return {kind: max_upload_bytes(params, kind) for kind in kinds}
 
 
 def decode_upload(params: SurveyParameters, data: bytes) -> Message:
-    """A user's message to S1 as bytes; refused unread if it is longer than any of its kind in this survey."""
-    kind, longest = class_of(data), longest_uploads(params)
-    if kind is None or kind not in longest:
-        return rejected(Reason.MALFORMED, "no message for this survey in this topology")
-    if len(data) > longest[kind]:
-        return rejected(Reason.MALFORMED, "longer than any message of its kind in this survey")
+    """Decode a client's message to the coordinator, or reject it by its kind and length."""
+    kind = peek_class(data)
+    max_bytes = max_bytes_by_kind(params)
+    if kind is None or kind not in max_bytes:
+        return reject(Reason.MALFORMED, "no message for this survey in this topology")
+    # check: upload-length - a client makes the coordinator decode a message of any size
+    if len(data) > max_bytes[kind]:
+        return reject(Reason.MALFORMED, "longer than any message of its kind in this survey")
     return decode(data)
 
 
-def decode_answer(data: bytes) -> Message:
-    """What S1 answers a user."""
-    kind = class_of(data)
-    if kind is None or kind.to is not Party.USER:
-        return rejected(Reason.MALFORMED, "no message for a user")
+def decode_response(data: bytes) -> Message:
+    """Decode the coordinator's response to a client."""
+    kind = peek_class(data)
+    if (
+        kind is None
+        # check: for-participants - a client would decode what only servers read
+        or kind.to is not Party.CLIENT
+    ):
+        return reject(Reason.MALFORMED, "no message for a client")
     return decode(data)
 
 
-def decode_signed(data: bytes) -> Signed | Rejected:
-    """What one server says to the other; a refusal may come unsigned, and changes nothing."""
-    found = decode(data) if class_of(data) in (Signed, Rejected) else None
-    if isinstance(found, Signed | Rejected):
+def decode_signed(data: bytes) -> Signed | Rejection:
+    """Decode a message between the servers.
+
+    A rejection may come unsigned: it changes no state, so nobody gains by forging one.
+    """
+    # check: signed-only - anybody makes a server decode large messages that nobody signed
+    found = decode(data) if peek_class(data) in (Signed, Rejection) else None
+    if isinstance(found, Signed | Rejection):
         return found
-    return rejected(Reason.MALFORMED, "servers read what the other one signed, and nothing else")
+    return reject(Reason.MALFORMED, "servers read what the other one signed, and nothing else")

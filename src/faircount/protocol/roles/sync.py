@@ -1,11 +1,13 @@
-"""What S2 says that stands, read with distrust: S1 goes on from it only if all of it fits together.
+"""How a restored coordinator resynchronizes: it verifies the history that the aggregator sends it.
 
-    statements   S2's own, from the first, each naming the one before
-    roster       the one in the seal: invited people, ascending, each once
-    claim        the one in the newest receipt; the earlier parts of it, if it has several, in order
+The coordinator continues from this history only if all of it fits together:
 
-A lying S2 can still say less than it signed, or another claim than S1 made: what S1 then does about it is the
-topology's to decide (`Rules.adopt`).
+    statements   signed by the aggregator for this survey; each chained to the one before
+    roster       the one that was confirmed: invited participants, ascending, no repeats
+    manifest     the one that the newest reservation names, with its earlier parts in order
+
+A dishonest aggregator can still leave out its newest statements, or show a manifest that the
+coordinator never made. What to do then depends on the topology (`CoordinatorRules.adopt_claim`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,75 +18,129 @@ from itertools import pairwise
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import merkle_root, roster_digest, roster_leaves
-from faircount.protocol.wire.messages import Aborted, Published, Receipt, SyncState, decode
-from faircount.protocol.wire.roster_messages import Enrolled, Seal, SealRequest
-from faircount.protocol.wire.signing import UNCHAINED, Link, Statement, chained, link_to, verified
+from faircount.protocol.wire.messages import Aborted, Published, Reservation, SyncState, decode
+from faircount.protocol.wire.roster_messages import RosterConfirmation, RosterEntry, RosterProposal
+from faircount.protocol.wire.signing import (
+    UNCHAINED,
+    Link,
+    Statement,
+    compute_link,
+    is_chain,
+    verify_statement,
+)
 
 
-def most_statements(params: SurveyParameters) -> int:
-    """More than S2 signs in this survey: a seal, an election, an end, and three for each attempt."""
+def max_statements(params: SurveyParameters) -> int:
+    """More than the aggregator signs: a roster, an election, an end, and three per attempt."""
     return 8 + 3 * params.attempts
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
-    """Where S2 stands: its statements in order, the roster and the claim that they are about."""
+class AggregatorHistory:
+    """What the aggregator has signed, in order, with the roster and manifest it refers to."""
 
     statements: tuple[Statement, ...]
-    roster: tuple[Enrolled, ...]
-    claim: Message | None
-    parts: tuple[Message, ...] = ()  # of the claim, all but the last
+    roster: tuple[RosterEntry, ...]
+    manifest: Message | None
+    parts: tuple[Message, ...] = ()  # of the manifest, all but the last
 
-    def place(self, number: int) -> Link:
-        """Which statement has this number."""
-        return link_to(self.statements[number - 1].signed) if 0 < number <= len(self.statements) else UNCHAINED
+    def link(self, number: int) -> Link:
+        """The link to the statement with this number, counted from 1."""
+        if 0 < number <= len(self.statements):
+            return compute_link(self.statements[number - 1].signed)
+        return UNCHAINED
 
     @property
-    def over(self) -> bool:
-        """Whether S2 has said its last word."""
-        return any(isinstance(each.says, (Published, Aborted)) for each in self.statements)
+    def is_over(self) -> bool:
+        """Whether the aggregator has signed its final statement."""
+        return any(isinstance(made.message, (Published, Aborted)) for made in self.statements)
 
 
-def read_sync(params: SurveyParameters, invites: Callable[[bytes], bool], message: SyncState) -> Synced | None:
-    """Where S2 says that it stands; None if that does not fit together. `invites` knows the ids of people."""
-    statements = _statements(params, message)
-    roster = None if statements is None else _roster(params, invites, message.roster, statements)
-    if statements is None or roster is None:
+def verify_sync(
+    params: SurveyParameters, is_invited: Callable[[bytes], bool], message: SyncState
+) -> AggregatorHistory | None:
+    """The history that the aggregator sent; None if it does not fit together.
+
+    Args:
+        params: the survey
+        is_invited: whether a user id belongs to an invited participant
+        message: what the aggregator sent
+    """
+    statements = _verify_statements(params, message)
+    if statements is None:
         return None
-    receipts = [each.says for each in statements if isinstance(each.says, Receipt)]
-    claim = decode(message.claim) if message.claim else None
-    granted = receipts[-1].claim_hash if receipts else None
-    named = None if claim is None else sha256(encode(claim)).digest()
-    early = claim is None and not params.topology.reveals_with_roster  # the receipt may be that of an election
-    parts = tuple(decode(each) for each in message.earlier)
-    alike = all(type(each) is type(claim) for each in parts)
-    return Synced(statements, roster, claim, parts) if alike and (named == granted or early) else None
-
-
-def _statements(params: SurveyParameters, message: SyncState) -> tuple[Statement, ...] | None:
-    if len(message.statements) > most_statements(params) or not chained(message.statements):
+    roster = _verify_roster(params, is_invited, message.roster, statements)
+    if roster is None:
         return None
-    found = [verified(params.keys.s2, Party.S2, each) for each in message.statements]
-    known = tuple(each for each in found if each is not None and getattr(each.says, "survey", None) == params.survey)
-    nested = any(isinstance(each.says, SyncState) for each in known)
-    return known if len(known) == len(found) and not nested else None
+
+    reservations = [made.message for made in statements if isinstance(made.message, Reservation)]
+    reserved_hash = reservations[-1].manifest_hash if reservations else None
+    manifest = decode(message.manifest) if message.manifest else None
+    manifest_hash = None if manifest is None else sha256(encode(manifest)).digest()
+    # In two-stage the newest reservation may be that of the election, before any manifest.
+    before_manifest = manifest is None and not params.topology.reveals_with_roster
+
+    parts = tuple(decode(part) for part in message.earlier)
+    same_kind = all(type(part) is type(manifest) for part in parts)
+    # check: manifest-has-receipt - the aggregator shows a manifest that it never granted
+    if same_kind and (manifest_hash == reserved_hash or before_manifest):
+        return AggregatorHistory(statements, roster, manifest, parts)
+    return None
 
 
-def _roster(
-    params: SurveyParameters, invites: Callable[[bytes], bool], sent: bytes, statements: Sequence[Statement]
-) -> tuple[Enrolled, ...] | None:
-    seals = [each.says for each in statements if isinstance(each.says, Seal)]
-    if not seals:
+def _verify_statements(
+    params: SurveyParameters, message: SyncState
+) -> tuple[Statement, ...] | None:
+    if (
+        len(message.statements) > max_statements(params)
+        # check: statements-chained - the aggregator leaves out or reorders what it has signed
+        or not is_chain(message.statements)
+    ):
+        return None
+    statements = []
+    for signed in message.statements:
+        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        if statement is None or getattr(statement.message, "survey", None) != params.survey:
+            return None
+        # A history inside a history could be nested without end.
+        if isinstance(statement.message, SyncState):
+            return None
+        statements.append(statement)
+    return tuple(statements)
+
+
+def _verify_roster(
+    params: SurveyParameters,
+    is_invited: Callable[[bytes], bool],
+    sent: bytes,
+    statements: Sequence[Statement],
+) -> tuple[RosterEntry, ...] | None:
+    confirmations = [
+        made.message for made in statements if isinstance(made.message, RosterConfirmation)
+    ]
+    if not confirmations:
         return None if sent else ()
-    request = decode(sent)
-    if not isinstance(request, SealRequest) or len(seals) > 1 or request.params != params.digest:
+    proposal = decode(sent)
+    if not isinstance(proposal, RosterProposal) or proposal.params != params.digest:
         return None
-    lines, (seal,) = request.entries, seals
-    users, keys = [each.user for each in lines], {each.public_key for each in lines}
-    if not params.minimum <= len(lines) <= params.n_max or len(keys) != len(lines):
+    if len(confirmations) > 1:
         return None
-    if any(a >= b for a, b in pairwise(users)) or not all(map(invites, users)):
+    confirmation = confirmations[0]
+
+    entries = proposal.entries
+    size = len(entries)
+    users = [entry.user for entry in entries]
+    keys = {entry.public_key for entry in entries}
+    if not params.minimum <= size <= params.n_max or len(keys) != size:
         return None
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
-    stated = len(lines), root, roster_digest(params.digest, len(lines), root)
-    return lines if (seal.n, seal.root, seal.digest) == stated else None
+    # Ascending ids name nobody twice; ids that nobody was invited under would be the aggregator's.
+    if any(first >= second for first, second in pairwise(users)):
+        return None
+    if not all(map(is_invited, users)):
+        return None
+
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
+    expected = (size, root, roster_digest(params.digest, size, root))
+    if (confirmation.n, confirmation.root, confirmation.digest) != expected:
+        return None
+    return entries

@@ -1,1 +1,1 @@
-"""What a survey is: its parameters, invitations, states, what it promises and spends."""
+"""What a survey is: parameters, invitations, phases, endings, guarantees and privacy budget."""

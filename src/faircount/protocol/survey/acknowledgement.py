@@ -1,45 +1,72 @@
-"""S1's acknowledgements: one signature for one body, or for all bodies of a group commit."""
+"""The coordinator's acknowledgements: its signature that it has stored a message.
+
+The coordinator writes all messages of a group commit together and signs them together: one
+signature on the root of a Merkle tree over the hashes of the messages, and for each sender the
+path to that root. A single message is a tree with one leaf.
+"""
 
 from collections.abc import Sequence
 from hashlib import sha256
 
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.digests import LABEL, InclusionProof, labelled, root_of_proof, tree, way_up
-from faircount.protocol.wire.messages import Accepted
+from faircount.protocol.wire.digests import (
+    LABEL,
+    MerkleProof,
+    audit_path,
+    build_tree,
+    root_of_proof,
+    tagged_hash,
+)
+from faircount.protocol.wire.messages import Acknowledgement
 from faircount.protocol.wire.signing import SigningKey, verify
 
 
-def unsigned(survey: bytes, body_hash: bytes) -> Accepted:
-    """That a body was written, before S1 has signed it."""
-    return Accepted(survey, body_hash, 0, 1, (), bytes(64))
+def unsigned_acknowledgement(survey: bytes, body_hash: bytes) -> Acknowledgement:
+    """An acknowledgement that the coordinator has not signed yet."""
+    return Acknowledgement(survey, body_hash, 0, 1, (), bytes(64))
 
 
-def sign_together(key: SigningKey, accepted: Sequence[Accepted]) -> list[Accepted]:
-    """The same with one signature for all of them, which are of one survey."""
-    if not accepted:
+def sign_together(
+    key: SigningKey, acknowledgements: Sequence[Acknowledgement]
+) -> list[Acknowledgement]:
+    """These acknowledgements, all of one survey, with one signature for all of them."""
+    if not acknowledgements:
         return []
-    levels = tree([_leaf(each.body_hash) for each in accepted])
-    signature = key.sign(_signed_bytes(accepted[0].survey, len(accepted), levels[-1][0]))
-    return [
-        Accepted(each.survey, each.body_hash, index, len(accepted), way_up(levels, index), signature)
-        for index, each in enumerate(accepted)
-    ]
+    size = len(acknowledgements)
+    levels = build_tree(_leaf(unsigned.body_hash) for unsigned in acknowledgements)
+    # One signature per group commit instead of one per message.
+    signature = key.sign(_signed_bytes(acknowledgements[0].survey, size, levels[-1][0]))
+    signed = []
+    for index, unsigned in enumerate(acknowledgements):
+        path = audit_path(levels, index)
+        signed.append(
+            Acknowledgement(unsigned.survey, unsigned.body_hash, index, size, path, signature)
+        )
+    return signed
 
 
-def acknowledges(params: SurveyParameters, answer: Accepted, body: Message) -> bool:
-    """Whether S1 has signed that it wrote this very body."""
+def verify_acknowledgement(
+    params: SurveyParameters, answer: Acknowledgement, body: Message
+) -> bool:
+    """Whether the coordinator has signed that it stored exactly this message."""
+    # check: acknowledged-report - the coordinator confirms another report than was sent
     if answer.survey != params.survey or answer.body_hash != sha256(encode(body)).digest():
         return False
-    root = root_of_proof(InclusionProof(answer.index, answer.size, answer.path), _leaf(answer.body_hash))
+    proof = MerkleProof(answer.index, answer.size, answer.path)
+    root = root_of_proof(proof, _leaf(answer.body_hash))
     if root is None:
         return False
+    # check: acknowledgement-signed - an unsigned confirmation proves nothing
     return verify(params.keys.s1, answer.signature, _signed_bytes(answer.survey, answer.size, root))
 
 
 def _leaf(body_hash: bytes) -> bytes:
-    return labelled(b"acknowledged", body_hash)
+    # Hashed with a label: the hash of a message must not pass for an inner node of the tree.
+    return tagged_hash(b"acknowledged", body_hash)
 
 
 def _signed_bytes(survey: bytes, size: int, root: bytes) -> bytes:
+    # The size is signed because a path does not determine it: the same leaf could be claimed at
+    # another index of a larger tree.
     return LABEL + b"/acknowledgement\0" + survey + size.to_bytes(4, "big") + root

@@ -1,15 +1,21 @@
-"""The budget of a population, kept by S2: reserved at the claim, released or settled afterwards.
+"""The privacy budget of a population, which the aggregator keeps in a ledger.
 
-Releases add up as any (epsilon, delta) mechanisms do, by the exact composition of their dominating pair; where an owner
-declares the series adaptive, epsilons and deltas are simply added. So do surveys of groups: nothing proves to S2 that
-two groups have nobody in common.
+A survey's charge is reserved before the aggregator receives any encrypted share. Afterwards it is
+settled, at the guarantee that remained, or released if no share was sent. A reservation counts as
+spent until then, because the result may have been published already.
 
-A ledger is a value with a version, kept apart from the surveys that charge it: a change counts only where it was made
-from the version that is stored (compare and swap), so that two surveys never spend the same part of a budget.
+Charges add up like releases of any (epsilon, delta) mechanisms: by the exact composition of their
+dominating pairs, or, if the owner declares that questions depend on earlier results (adaptive), by
+adding epsilons and deltas. Surveys of different groups add up too, since nothing proves to the
+aggregator that two groups have no member in common.
 
-Every reservation has a receipt, numbered from 1 and chained: the head in a receipt is made from the head before and
-what was reserved. After a restore the population stays closed until all receipts since the backup are shown, in one
-unbroken chain.
+A ledger is a value with a version, stored apart from the surveys that charge it. A change is
+written only if the stored version is the one that it was made from (compare and swap), so that two
+surveys never spend the same part of a budget.
+
+Every reservation is numbered from 1 and chained: its head is a hash of the head before and of what
+was reserved. After the aggregator was restored from a backup, its populations are closed until it
+is shown all reservations that it has signed since, in one unbroken chain.
 """
 
 import math
@@ -20,12 +26,12 @@ from enum import StrEnum
 from faircount.accounting.composition import compose, dominating_pair, grid_step
 from faircount.accounting.divergence import LARGEST_EPSILON
 from faircount.core.errors import ParameterError, ProtocolError, RefusedError, StaleLedgerError
-from faircount.core.validation import epsilon as checked_epsilon
-from faircount.core.validation import real
-from faircount.protocol.wire.canonical_json import scaled_up
-from faircount.protocol.wire.digests import labelled
+from faircount.core.validation import check_epsilon, check_real
+from faircount.protocol.wire.canonical_json import format_upper_bound
+from faircount.protocol.wire.digests import tagged_hash
 
-_ROUNDING = 1 + 1e-12  # ten times 0.1 is the budget 1
+# Ten charges of 0.1 must fit a budget of 1, although their floating-point sum can exceed it.
+_ROUNDING = 1 + 1e-12
 
 
 class Status(StrEnum):
@@ -44,18 +50,21 @@ class Charge:
     epsilon: float
     delta: float
     status: Status = Status.RESERVED
-    label: str = ""  # what it was for, in words
-    receipt: int = 0  # number of its receipt; 0 for one that was charged without
+    label: str = ""  # for people: what it was for
+    reservation: int = 0  # number of its reservation; 0 for a charge without one
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, "epsilon of a charge")
-        if not 0 <= real("delta of a charge", self.delta) <= 1:
+        check_epsilon(self.epsilon, "epsilon of a charge")
+        if not 0 <= check_real("delta of a charge", self.delta) <= 1:
             raise ParameterError(f"the delta of a charge must lie in [0, 1], not {self.delta:g}")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A receipt of S2's own: what was reserved, the receipt's number, the ledger's version then, the chain's head."""
+class ReservationRecord:
+    """A reservation that the aggregator has signed, shown to it after a restore.
+
+    `version` is that of the ledger at the time, `head` the chain's head after the reservation.
+    """
 
     charge: Charge
     number: int
@@ -67,8 +76,10 @@ class Shown:
 class Ledger:
     """All charges of one population.
 
-    `version` counts the changes. `heads` has the chain's head of every receipt, the first one's first. `closed`: S2 was
-    restored, and has not been shown the receipts since its backup.
+    adaptive: whether questions may depend on earlier results
+    version:  number of changes so far
+    heads:    the chain's head after each reservation, in order
+    closed:   whether the aggregator was restored and has not been shown its reservations since
     """
 
     population: str
@@ -81,147 +92,197 @@ class Ledger:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, "budget epsilon")
-        real("budget delta", self.delta)
+        check_epsilon(self.epsilon, "budget epsilon")
+        check_real("budget delta", self.delta)
 
     def find(self, survey: bytes) -> Charge | None:
-        """The charge of a survey, if there is one."""
-        return next((each for each in self.charges if each.survey == survey), None)
+        """The charge of a survey, or None."""
+        for charge in self.charges:
+            if charge.survey == survey:
+                return charge
+        return None
 
     def head(self, number: int) -> bytes:
-        """The chain's head in the receipt with this number; of number 0, where the chain begins."""
+        """The chain's head after the reservation with this number; 0 is the chain's beginning."""
         return self.heads[number - 1] if number else bytes(32)
 
     @property
     def costs(self) -> list[tuple[float, float]]:
-        """(epsilon, delta) of every charge that counts: a reserved one may have been published."""
-        return [(each.epsilon, each.delta) for each in self.charges if each.status is not Status.RELEASED]
+        """(epsilon, delta) of every charge that counts."""
+        # A reservation counts as well: its result may have been published before a crash.
+        counting = (charge for charge in self.charges if charge.status is not Status.RELEASED)
+        return [(charge.epsilon, charge.delta) for charge in counting]
 
     @property
     def spent(self) -> tuple[float, float]:
-        """(epsilon, delta) of all charges together: added up, or composed at the total delta if that is less."""
-        epsilon, delta = (math.fsum(each) for each in zip(*self.costs, strict=True)) if self.costs else (0.0, 0.0)
+        """(epsilon, delta) of all charges together: their sum, or their composition if smaller."""
+        epsilon = math.fsum(epsilon for epsilon, _ in self.costs)
+        delta = math.fsum(delta for _, delta in self.costs)
+        # Plain addition is valid for every order of questions and needs no delta of its own.
+        # The exact composition holds for questions that were fixed in advance.
         if self.adaptive or delta >= self.delta or epsilon > LARGEST_EPSILON:
             return epsilon, delta
         try:
-            less = _composed(self.costs, delta=self.delta)
+            composed = _compose_costs(self.costs, delta=self.delta)
         except RefusedError:  # a total delta below the accuracy of the composition
             return epsilon, delta
-        return (less, self.delta) if less < epsilon else (epsilon, delta)
+        return (composed, self.delta) if composed < epsilon else (epsilon, delta)
 
     def admits(self, charge: Charge) -> bool:
-        """Whether the population could bear this charge beside the others."""
+        """Whether the budget is enough for this charge besides the others."""
+        # check: closed-population - a ledger restored from a backup would grant spent budget again
         if self.closed:
             return False
-        return within(replace(self, charges=(*self.charges, charge)).costs, self.epsilon, self.delta, self.adaptive)
+        after = replace(self, charges=(*self.charges, charge))
+        return fits_budget(after.costs, self.epsilon, self.delta, self.adaptive)
 
     def reserve(self, charge: Charge) -> "Ledger":
-        """With the charge reserved, under the next receipt; the caller has asked `admits`."""
+        """The ledger with this charge reserved; the caller has asked `admits`."""
         if self.find(charge.survey) is not None or not self.admits(charge):
-            raise ProtocolError("this survey is charged already, or the budget does not admit it: ask admits() first")
+            raise ProtocolError(
+                "this survey is charged already, or the budget does not admit it: "
+                "ask admits() first"
+            )
+        # Numbers without gaps: a missing one shows that somebody withholds a reservation.
         number = len(self.heads) + 1
-        head = chained(self.head(number - 1), self.population, charge)
-        after = self._with((*self.charges, replace(charge, receipt=number)))
+        head = _extend_chain(self.head(number - 1), self.population, charge)
+        after = self._with_charges((*self.charges, replace(charge, reservation=number)))
         return replace(after, heads=(*self.heads, head))
 
     def release(self, survey: bytes) -> "Ledger":
-        """Give a reservation back: only for a survey of which no blob was sent."""
-        return self._changed(survey, status=Status.RELEASED)
+        """The ledger without a reservation: only for a survey whose shares were never sent."""
+        return self._end_reservation(survey, status=Status.RELEASED)
 
-    def settle(self, survey: bytes, epsilon: float | None = None, delta: float | None = None) -> "Ledger":
-        """Spend a reservation, at the realized guarantee where one was realized."""
-        amounts = {} if epsilon is None or delta is None else {"epsilon": epsilon, "delta": delta}
-        return self._changed(survey, status=Status.SPENT, **amounts)
+    def settle(
+        self, survey: bytes, epsilon: float | None = None, delta: float | None = None
+    ) -> "Ledger":
+        """The ledger with a reservation spent, at the remaining guarantee if there is a result."""
+        if epsilon is None or delta is None:
+            return self._end_reservation(survey, status=Status.SPENT)
+        return self._end_reservation(survey, status=Status.SPENT, epsilon=epsilon, delta=delta)
 
-    def restored(self, live: Iterable[Charge]) -> "Ledger":
-        """After a restore: charge every survey that was live, as it may have published since; closed until `reopen`."""
+    def close_after_restore(self, live: Iterable[Charge]) -> "Ledger":
+        """The ledger of a backup: closed, with every survey that was live charged in full.
+
+        A survey that was live in the backup may have published since.
+        """
         after = self
         for charge in live:
             known = after.find(charge.survey)
             if known is None:
-                after = after._with((*after.charges, replace(charge, status=Status.SPENT)))
+                spent = replace(charge, status=Status.SPENT)
+                after = after._with_charges((*after.charges, spent))
             elif known.status is Status.RESERVED:
                 after = after.settle(charge.survey)
+        # Closing a closed ledger again changes nothing: a restore may be repeated after a crash.
         return after if after.closed else replace(after, closed=True, version=after.version + 1)
 
-    def reopen(self, receipts: Iterable[Shown]) -> "Ledger":
-        """Open again, with the charges that S2's own receipts show and the backup lacks.
+    def reopen(self, reservations: Iterable[ReservationRecord]) -> "Ledger":
+        """The ledger open again, with the charges that the backup lacks.
 
-        Refused unless the receipts go on from the backup without a gap; or, if there are none since, unless the newest
-        of the backup is among them.
+        Refused unless the reservations continue the chain of the backup without a gap or, if there
+        are none since, unless the newest of the backup is among them.
         """
-        shown = sorted(receipts, key=lambda each: each.number)
+        records = sorted(reservations, key=lambda record: record.number)
         after = self
-        for each in shown:
-            after = after._taken_over(each)
-        if not shown or shown[-1].number < len(after.heads):
+        for record in records:
+            after = after._add_record(record)
+        if (
+            not records
+            # check: newest-receipt - older reservations alone hide the newest charges
+            or records[-1].number < len(after.heads)
+        ):
             raise ProtocolError(
-                "show the newest receipt that S2 has given for this population: S1 keeps them; if it has never given "
-                "one, open a new population"
+                "show the newest reservation that the aggregator has signed for this population: "
+                "the coordinator keeps them; if it has never signed one, open a new population"
             )
-        return replace(after, closed=False, version=max(after.version, shown[-1].version) + 1)
+        # Above every version that was ever stored: a change made before the restore is stale.
+        return replace(after, closed=False, version=max(after.version, records[-1].version) + 1)
 
-    def _taken_over(self, shown: Shown) -> "Ledger":
-        """With a receipt that is known already, or the next one of the chain."""
-        if shown.number > len(self.heads) + 1:
+    def _add_record(self, record: ReservationRecord) -> "Ledger":
+        """The ledger with a reservation that it knows already, or with the next of the chain."""
+        if record.number > len(self.heads) + 1:
             raise ProtocolError(
-                f"receipt {len(self.heads) + 1} of this population is missing, and {shown.number} is there: show all "
-                "that are newer than the backup"
+                f"reservation {len(self.heads) + 1} of this population is missing, "
+                f"and {record.number} is there: show all that are newer than the backup"
             )
-        if not self._continued_by(shown):
+        if not self._is_continued_by(record):
             raise ProtocolError(
-                f"receipt {shown.number} does not belong to the others: S2 has gone two ways since a backup, and both "
-                "have spent; open a new population"
+                f"reservation {record.number} does not belong to the others: the aggregator has "
+                "signed two different histories since a backup, and both have spent; "
+                "open a new population"
             )
-        if shown.number <= len(self.heads):
+        if record.number <= len(self.heads):
             return self
-        spent = replace(self.find(shown.charge.survey) or shown.charge, status=Status.SPENT, receipt=shown.number)
-        others = tuple(each for each in self.charges if each.survey != spent.survey)
-        return replace(self, charges=(*others, spent), heads=(*self.heads, shown.head))
+        # Spent, and not reserved: the survey may have published after the backup was made.
+        known = self.find(record.charge.survey) or record.charge
+        spent = replace(known, status=Status.SPENT, reservation=record.number)
+        others = tuple(charge for charge in self.charges if charge.survey != spent.survey)
+        return replace(self, charges=(*others, spent), heads=(*self.heads, record.head))
 
-    def _continued_by(self, shown: Shown) -> bool:
-        """Whether a receipt is one of the chain or its next one."""
-        if shown.number < 1 or (shown.number <= len(self.heads) and self.head(shown.number) != shown.head):
+    def _is_continued_by(self, record: ReservationRecord) -> bool:
+        """Whether a reservation is part of the chain, or its next one."""
+        if (
+            record.number < 1
+            # check: receipt-chain - a reservation of another history hides charges
+            or (record.number <= len(self.heads) and self.head(record.number) != record.head)
+        ):
             return False
-        return chained(self.head(shown.number - 1), self.population, shown.charge) == shown.head
+        before = self.head(record.number - 1)
+        # check: receipt-amount - a reservation that shows a smaller charge than the signed one
+        return _extend_chain(before, self.population, record.charge) == record.head
 
-    def _changed(self, survey: bytes, **change: object) -> "Ledger":
+    def _end_reservation(self, survey: bytes, **change: object) -> "Ledger":
         before = self.find(survey)
         if before is None or before.status is not Status.RESERVED:
             raise ProtocolError("only a reserved charge can be released or settled")
         after = replace(before, **change)  # type: ignore[arg-type]  # fields of Charge
-        return self._with(tuple(after if each is before else each for each in self.charges))
+        charges = [after if charge is before else charge for charge in self.charges]
+        return self._with_charges(tuple(charges))
 
-    def _with(self, charges: tuple[Charge, ...]) -> "Ledger":
+    def _with_charges(self, charges: tuple[Charge, ...]) -> "Ledger":
         return replace(self, charges=charges, version=self.version + 1)
 
 
-def chained(head: bytes, population: str, charge: Charge) -> bytes:
-    """The head after one more reservation."""
-    amounts = f"{scaled_up(charge.epsilon)} {scaled_up(charge.delta)}".encode()
-    return labelled(b"receipt", head, population.encode(), charge.survey, amounts)
+def _extend_chain(head: bytes, population: str, charge: Charge) -> bytes:
+    """The chain's head after one more reservation."""
+    epsilon = format_upper_bound(charge.epsilon)
+    delta = format_upper_bound(charge.delta)
+    # Rounded up as published, so that anybody can recompute the head from the signed message.
+    amounts = f"{epsilon} {delta}".encode()
+    return tagged_hash(b"reservation", head, population.encode(), charge.survey, amounts)
 
 
-def swapped(stored: Ledger, before: Ledger, after: Ledger) -> Ledger:
-    """Compare and swap: `after`, unless somebody else has changed the stored ledger since `before` was read."""
+def compare_and_swap(stored: Ledger, before: Ledger, after: Ledger) -> Ledger:
+    """`after`, unless the stored ledger has changed since `before` was read."""
+    # Heads are compared too: two ledgers that grew from one backup can have equal versions.
+    # check: stale-ledger - two surveys that start at once would both spend the same budget
     if (stored.version, stored.heads) != (before.version, before.heads):
         raise StaleLedgerError(
-            f"the ledger of {stored.population!r} is at version {stored.version}, and this change was made from "
-            f"version {before.version}: read it again and do the step again"
+            f"the ledger of {stored.population!r} is at version {stored.version}, and this change "
+            f"was made from version {before.version}: read it again and repeat the step"
         )
     return after
 
 
-def within(costs: list[tuple[float, float]], epsilon: float, delta: float, adaptive: bool) -> bool:
-    """Whether releases of these (epsilon, delta) stay together within a budget."""
-    epsilons, deltas = [each for each, _ in costs], [each for _, each in costs]
-    if math.fsum(epsilons) <= epsilon * _ROUNDING and math.fsum(deltas) <= delta * _ROUNDING:
+def fits_budget(
+    costs: list[tuple[float, float]], epsilon: float, delta: float, adaptive: bool
+) -> bool:
+    """Whether releases of these (epsilon, delta) together stay within a budget."""
+    total_epsilon = math.fsum(cost for cost, _ in costs)
+    total_delta = math.fsum(cost for _, cost in costs)
+    if total_epsilon <= epsilon * _ROUNDING and total_delta <= delta * _ROUNDING:
         return True
-    if adaptive or math.fsum(deltas) >= delta or max(epsilons) > LARGEST_EPSILON:
+    # The exact composition needs some delta of its own, and epsilons that its grid can represent.
+    if adaptive or total_delta >= delta or max(costs)[0] > LARGEST_EPSILON:
         return False
-    return _composed(costs, epsilon=epsilon) <= delta
+    return _compose_costs(costs, epsilon=epsilon) <= delta
 
 
-def _composed(costs: list[tuple[float, float]], *, epsilon: float | None = None, delta: float | None = None) -> float:
-    step = grid_step(each for each, _ in costs)
-    return compose([[dominating_pair(*each)] for each in costs], epsilon=epsilon, delta=delta, step=step)
+def _compose_costs(
+    costs: list[tuple[float, float]], *, epsilon: float | None = None, delta: float | None = None
+) -> float:
+    """Delta at this epsilon, or epsilon at this delta, of all releases together."""
+    pairs = [[dominating_pair(*cost)] for cost in costs]
+    step = grid_step(cost for cost, _ in costs)
+    return compose(pairs, epsilon=epsilon, delta=delta, step=step)

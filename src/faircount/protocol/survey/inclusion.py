@@ -1,4 +1,10 @@
-"""Was I counted? The path from a user's entry to the root that S2 signed with the result."""
+"""Inclusion proofs: a participant checks that the signed result counts their response.
+
+The aggregator signs, with the result, the root of a Merkle tree over the accepted entries. The
+coordinator gives each participant the path from their entry to that root. It keeps the tree only
+above blocks of 64 entries, and recomputes the hashes inside a block for whoever asks: the whole
+tree of a large survey would take more memory than the counts.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,41 +13,45 @@ from functools import lru_cache
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import (
-    InclusionProof,
     Levels,
+    MerkleProof,
+    audit_path,
+    build_tree,
     leaf,
     merkle_root,
-    proves,
     roster_leaves,
-    tree,
-    way_up,
+    verify_proof,
 )
-from faircount.protocol.wire.messages import Inclusion, Published, Signed
-from faircount.protocol.wire.packed_rows import in_parts
-from faircount.protocol.wire.signing import unwrap
+from faircount.protocol.wire.messages import InclusionProof, Published, Signed
+from faircount.protocol.wire.packed_rows import batched
+from faircount.protocol.wire.signing import verify_message
 
 Entry = tuple[bytes, bytes]
-"""(user id, public key) under which a result names a user."""
+"""(user id, public key) of a participant in a result."""
 
 Entries = Callable[[range], Iterable[Entry]]
-"""Gives those whom a result counts at some places of its order."""
+"""Returns the accepted entries at some positions of their order."""
 
 BLOCK = 64
-"""Entries of which only the root is kept: the hashes inside of a block are made again for whoever asks."""
+"""Entries of a block. A power of two, so that a block is a full subtree."""
 
 
-def inclusion(published: Signed, entries: Entries, size: int, place: int) -> Inclusion:
-    """The result with the path from the entry at this place among the `size` that it counts."""
-    first = place - place % BLOCK
-    inside = tree(roster_leaves(entries(range(first, min(first + BLOCK, size))), first))
-    above = _above(_Counted(published.payload, entries, size))
-    path = (*way_up(inside, place - first), *way_up(above, place // BLOCK))
-    return Inclusion(published, place, size, path)
+def prove_inclusion(
+    published: Signed, entries: Entries, size: int, position: int
+) -> InclusionProof:
+    """The result with the path from the entry at this position among the `size` accepted ones."""
+    # Two paths in a row: inside the block, then from the block's root to the root of the tree.
+    first = position - position % BLOCK
+    block = entries(range(first, min(first + BLOCK, size)))
+    inside = build_tree(roster_leaves(block, first))
+    above = _tree_above_blocks(_Accepted(published.payload, entries, size))
+    path = (*audit_path(inside, position - first), *audit_path(above, position // BLOCK))
+    return InclusionProof(published, position, size, path)
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """Whom a result counts, known by the result."""
+class _Accepted:
+    """The accepted entries of a result; the result is the key of the cache."""
 
     result: bytes
     entries: Entries = field(compare=False)
@@ -49,16 +59,23 @@ class _Counted:
 
 
 @lru_cache(maxsize=16)
-def _above(counted: _Counted) -> Levels:
-    """The published tree above its blocks: made once, asked for by everybody."""
-    leaves = roster_leaves(counted.entries(range(counted.size)))
-    return tree(merkle_root(block) for block in in_parts(leaves, BLOCK))
+def _tree_above_blocks(accepted: _Accepted) -> Levels:
+    """The tree whose leaves are the roots of the blocks; every participant's proof needs it."""
+    leaves = roster_leaves(accepted.entries(range(accepted.size)))
+    return build_tree(merkle_root(block) for block in batched(leaves, BLOCK))
 
 
-def counts_in(params: SurveyParameters, answer: Inclusion, user: bytes, public_key: bytes) -> bool:
-    """Whether S2's signed result counts the entry with this user id and key."""
-    published = unwrap(params.keys.s2, Party.S2, answer.published)
+def verify_inclusion(
+    params: SurveyParameters, answer: InclusionProof, user: bytes, public_key: bytes
+) -> bool:
+    """Whether the aggregator's signed result counts the entry with this user id and key."""
+    published = verify_message(params.keys.s2, Party.AGGREGATOR, answer.published)
+    # A result of another survey by the same aggregator has a valid signature, too.
     if not isinstance(published, Published) or published.survey != params.survey:
         return False
-    proof = InclusionProof(answer.index, answer.size, answer.path)
-    return answer.size == published.included and proves(proof, leaf(answer.index, user, public_key), published.root)
+    proof = MerkleProof(answer.index, answer.size, answer.path)
+    return (
+        # check: inclusion-size - a path for another tree size can prove what is no entry
+        answer.size == published.included
+        and verify_proof(proof, leaf(answer.index, user, public_key), published.root)
+    )

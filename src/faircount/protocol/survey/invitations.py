@@ -1,10 +1,14 @@
-"""Invitations: a token per person, of which each server holds what it needs and no more.
+"""Invitations: one token per participant, of which each server gets what it needs and no more.
 
-    owner -> user   T, params_digest
-    owner -> S1     SHA-256("s1" | T)           admits the person once; the user shows it, never T
-    owner -> S2     (user id, HKDF(T, "s2"))    checks the seal of every entry: S1 cannot invent or alter one
+    owner -> participant   token T, params_digest
+    owner -> coordinator   SHA-256("s1" | T)             admits the participant, once
+    owner -> aggregator    user id, HKDF(T, info "s2")   key of the MAC in an enrolment
 
-The user id is derived from what S1 holds, so that both servers name a person alike and S2 cannot act for it at S1.
+A client shows the hash of its token to the coordinator, and never the token. Its enrolment has a
+MAC over its public key, which the aggregator verifies, so that the coordinator can neither invent
+participants nor replace their keys. The user id is derived from what the coordinator has: both
+servers name a participant in the same way, and the aggregator cannot act as the participant towards
+the coordinator.
 """
 
 import hmac
@@ -13,13 +17,13 @@ from hashlib import sha256
 
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
-from faircount.protocol.wire.digests import labelled
-from faircount.sharing.keys import canonical_key, derive_key
+from faircount.protocol.wire.digests import tagged_hash
+from faircount.sharing.keys import derive_key, is_canonical_key
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """What a person receives from the owner: a secret token and the digest of what it is asked to take part in."""
+    """What a participant receives from the owner: a secret token and the digest of the survey."""
 
     token: bytes = field(repr=False)
     params: bytes
@@ -35,39 +39,52 @@ class Invitation:
 
     @property
     def access(self) -> bytes:
-        """What the user shows to S1, and S1 stores."""
+        """The credential that the client shows to the coordinator, which stores it."""
+        # A hash: the coordinator must not be able to compute the MAC key of the aggregator.
         return sha256(b"s1" + self.token).digest()
 
     @property
     def user(self) -> bytes:
-        """The person's id, 16 bytes."""
+        """The participant's id, 16 bytes."""
         return user_id(self.access)
 
     @property
-    def sealing_key(self) -> bytes:
-        """What S2 gets: the key of the HMAC in an enrolment."""
+    def enrolment_mac_key(self) -> bytes:
+        """The key of the MAC in an enrolment, which the aggregator has as well."""
         return derive_key(self.token, bytes(32), b"s2")
 
-    def seal(self, public_key: bytes, purpose: bytes = b"") -> bytes:
-        """HMAC over params_digest and public key: this person enrols with this key in this survey.
+    def authenticate_key(self, public_key: bytes, purpose: bytes = b"") -> bytes:
+        """The MAC that says: this participant takes part in this survey with this public key.
 
-        Another key of the person is sealed with its purpose in front.
+        purpose: names further keys of the participant; empty for the key of the enrolment
         """
-        return entry_mac(self.sealing_key, self.params, public_key, purpose)
+        return compute_entry_mac(self.enrolment_mac_key, self.params, public_key, purpose)
 
 
 def user_id(access: bytes) -> bytes:
-    """The id of the person whose access this is."""
-    return labelled(b"user", access)[:16]
+    """The id of the participant with this credential."""
+    return tagged_hash(b"user", access)[:16]
 
 
-def entry_mac(sealing_key: bytes, params: bytes, public_key: bytes, purpose: bytes = b"") -> bytes:
+def compute_entry_mac(
+    enrolment_mac_key: bytes, params: bytes, public_key: bytes, purpose: bytes = b""
+) -> bytes:
     """HMAC-SHA-256 over purpose, params_digest and public key."""
-    return hmac.digest(sealing_key, purpose + params + public_key, "sha256")
+    # The digest of the parameters keeps a MAC from being used again in another survey.
+    return hmac.digest(enrolment_mac_key, purpose + params + public_key, "sha256")
 
 
-def entry_holds(sealing_key: bytes | None, params: bytes, public_key: bytes, mac: bytes, purpose: bytes = b"") -> bool:
-    """Whether S2 may believe that a person has made this key for this purpose."""
-    if sealing_key is None or not canonical_key(public_key):
+def verify_entry_mac(
+    enrolment_mac_key: bytes | None,
+    params: bytes,
+    public_key: bytes,
+    mac: bytes,
+    purpose: bytes = b"",
+) -> bool:
+    """Whether the participant with this MAC key has authenticated this key for this purpose."""
+    # A key that is not canonical would have a second encoding, and with it a second digest.
+    if enrolment_mac_key is None or not is_canonical_key(public_key):
         return False
-    return hmac.compare_digest(entry_mac(sealing_key, params, public_key, purpose), mac)
+    expected = compute_entry_mac(enrolment_mac_key, params, public_key, purpose)
+    # In constant time: the coordinator could otherwise guess a MAC byte by byte.
+    return hmac.compare_digest(expected, mac)

@@ -1,8 +1,9 @@
-"""The public parameters of a survey: everything that matters for privacy, under one digest, before anybody enrols.
+"""The public parameters of a survey: all that matters for privacy, fixed before anybody enrols.
 
-The published form is canonical JSON. A reader hashes the bytes, parses them, rebuilds the mechanism from its settings,
-and encodes again: every derived number (q, p, h, D, the hash of the noise tables) is computed by the reader, not
-believed.
+The published form is canonical JSON, and every invitation is bound to it by a hash. A reader hashes
+the bytes, parses them, rebuilds the mechanism from its settings and encodes the parameters again:
+derived values (q, p, h, D, the hash of the noise table) are recomputed and never believed. DAP
+fixes the same facts in its task configuration.
 """
 
 from collections.abc import Mapping
@@ -13,15 +14,15 @@ from typing import Any, Self, get_args, get_type_hints
 from faircount.accounting.guarantee import Relation
 from faircount.core.domain import Domain
 from faircount.core.errors import FaircountError, MalformedError, ParameterError, RefusedError
-from faircount.core.validation import integer
+from faircount.core.validation import check_integer
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.exact_draws import DrawTable
 from faircount.mechanisms.registry import shared_mechanisms
-from faircount.mechanisms.secret_shared import FieldMechanism, makes_shares
-from faircount.protocol.survey.remaining_privacy import minimum_set, realized
+from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
+from faircount.protocol.survey.remaining_privacy import minimum_responses, remaining_guarantee
 from faircount.protocol.survey.topology import Topology, topology_named
 from faircount.protocol.wire import canonical_json as canonical
-from faircount.protocol.wire.digests import labelled, params_digest
+from faircount.protocol.wire.digests import params_digest, tagged_hash
 
 VERSION = 2
 NO_COMMITMENT = bytes(32)
@@ -29,27 +30,32 @@ NO_COMMITMENT = bytes(32)
 
 @dataclass(frozen=True)
 class Keys:
-    """Public keys of the servers, and of each server the hash of a value that it reveals later."""
+    """Public keys of both servers, and their commitments to values that they reveal later."""
 
-    s1: bytes  # Ed25519
-    s2: bytes  # Ed25519
-    box: bytes  # X25519, of S2
+    s1: bytes  # Ed25519, of the coordinator
+    s2: bytes  # Ed25519, of the aggregator
+    box: bytes  # X25519, of the aggregator: clients encrypt shares for it
     s1_commitment: bytes = NO_COMMITMENT
     s2_commitment: bytes = NO_COMMITMENT
 
     def __post_init__(self) -> None:
-        if any(len(getattr(self, each.name)) != 32 for each in fields(self)):
+        if any(len(getattr(self, key.name)) != 32 for key in fields(self)):
             raise ParameterError("server keys and commitments have 32 bytes each")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyParameters:
-    """A survey as published. `mechanism` is bound to n_max users, and its insiders are phi.
+    """The parameters of a survey.
 
-    `k` and `t` are the degree and the recovery threshold of the masked form; for two-stage k = phi + 1 elects that many
-    helpers for every item instead of m'_j; 0 elsewhere. `phases` gives the seconds
-    of each visit in order. All surveys of a `population` add up.
-    `owner`, `purpose`, `contact` and the operators of both servers are what a person reads before it answers.
+    mechanism:  bound to n_max participants; it covers phi colluding ones
+    minimum:    fewest responses with which a result is published
+    epsilon, delta: the guarantee that is promised
+    k, t:       masked: number of neighbours and recovery threshold. two-stage: k = phi + 1 elects
+                that many helpers for every item, instead of m'_j. Otherwise 0
+    attempts:   how often clients may be asked again
+    phases:     seconds until the deadline of each phase in which clients act
+    population: the people whose budget is charged; all surveys of a population add up
+    owner, purpose, contact, s1_operator, s2_operator: what a participant reads before responding
     """
 
     survey: bytes
@@ -78,31 +84,38 @@ class SurveyParameters:
         for name in _TEXTS:
             if not isinstance(getattr(self, name), str):
                 raise ParameterError(f"{name} must be text")
-        for name, value in (("k", self.k), ("t", self.t), *(("phases", each) for each in self.phases)):
-            integer(name, value, most=canonical.LARGEST)
-        integer("minimum", self.minimum, least=2, most=self.n_max)
-        integer("attempts", self.attempts, least=1, most=1 << 16)
-        integer("n_max", self.n_max, least=2, most=1 << 31)
+        # Integers above this bound would be published as text, and read back as another type.
+        check_integer("k", self.k, most=canonical.LARGEST)
+        check_integer("t", self.t, most=canonical.LARGEST)
+        for seconds in self.phases:
+            check_integer("phases", seconds, most=canonical.LARGEST)
+        check_integer("minimum", self.minimum, least=2, most=self.n_max)
+        check_integer("attempts", self.attempts, least=1, most=1 << 16)
+        check_integer("n_max", self.n_max, least=2, most=1 << 31)
         if self.relation is not Relation.REPLACE_ONE:
+            # Who takes part is known, so hiding whether somebody does cannot be promised.
             raise ParameterError("surveys promise replace-one: the roster is public")
         if self.phases and len(self.phases) != len(self.topology.phases):
-            raise ParameterError(f"phases needs one number of seconds for each of {len(self.topology.phases)} visits")
-        self.topology.runs(self.mechanism)  # refuses what cannot run there
+            raise ParameterError(
+                f"phases needs one number of seconds for each of {len(self.topology.phases)} phases"
+            )
+        self.topology.adapt_mechanism(self.mechanism)  # refuses what cannot run there
         self.topology.check(self)
-        if self.minimum < (needed := minimum_set(self.mechanism, self.epsilon, self.delta)):
+        needed = minimum_responses(self.mechanism, self.epsilon, self.delta)
+        if self.minimum < needed:
             raise RefusedError(
-                f"with {self.minimum} users in the sum the promised ({self.epsilon:.4g}, {self.delta:.3g}) does not "
-                f"hold: the minimum must be at least {needed}"
+                f"with {self.minimum} users in the sum the promised ({self.epsilon:.4g}, "
+                f"{self.delta:.3g}) does not hold: the minimum must be at least {needed}"
             )
 
     @property
     def n_max(self) -> int:
-        """The largest number of users."""
+        """The largest number of participants."""
         return self.mechanism.n
 
     @property
     def phi(self) -> int:
-        """Number of colluding users that the promise covers."""
+        """Number of colluding participants that the promise covers."""
         return self.mechanism.covered_colluders
 
     @property
@@ -117,17 +130,17 @@ class SurveyParameters:
 
     @property
     def proven(self) -> bool:
-        """Whether every report is proven to be one vote."""
+        """Whether every report has a proof that it is one vote."""
         return self.mechanism.proven
 
     @cached_property
     def published(self) -> bytes:
-        """The canonical bytes that everybody hashes."""
+        """The canonical bytes, which everybody hashes."""
         return canonical.encode(self._plain())
 
     @cached_property
     def digest(self) -> bytes:
-        """params_digest."""
+        """params_digest: the hash to which every invitation is bound."""
         return params_digest(self.published)
 
     def _plain(self) -> dict[str, Any]:
@@ -137,42 +150,52 @@ class SurveyParameters:
             "items": _labels(self.mechanism.domain),
             "mechanism": self.mechanism.name,
             "settings": settings(self.mechanism),
-            "derived": {**derived(self.mechanism), **self.topology.derived(self.mechanism)},
+            "derived": {
+                **derive_values(self.mechanism),
+                **self.topology.derived_parameters(self.mechanism),
+            },
             "topology": str(self.topology),
             "phi": self.phi,
             "n_max": self.n_max,
             "phases": list(self.phases),
-            "epsilon": canonical.scaled(self.epsilon),
-            "delta": canonical.scaled(self.delta),
+            "epsilon": canonical.format_real(self.epsilon),
+            "delta": canonical.format_real(self.delta),
             "relation": str(self.relation),
-            "keys": {each.name: getattr(self.keys, each.name).hex() for each in fields(Keys)},
+            "keys": {key.name: getattr(self.keys, key.name).hex() for key in fields(Keys)},
             **{name: getattr(self, name) for name in _COPIED},
         }
 
     @classmethod
     def parse(cls, published: bytes) -> Self:
-        """The parameters behind published bytes; refused unless they encode to the same bytes again."""
+        """The parameters in published bytes; refused unless they encode to the same bytes again."""
         plain = canonical.decode(published)
         try:
             found = cls(
                 survey=bytes.fromhex(plain["survey"]),
-                mechanism=rebuild(plain["mechanism"], plain["items"], plain["n_max"], plain["settings"]),
+                mechanism=rebuild(
+                    plain["mechanism"], plain["items"], plain["n_max"], plain["settings"]
+                ),
                 topology=topology_named(plain["topology"]),
-                epsilon=canonical.unscaled(plain["epsilon"]),
-                delta=canonical.unscaled(plain["delta"]),
+                epsilon=canonical.parse_real(plain["epsilon"]),
+                delta=canonical.parse_real(plain["delta"]),
                 keys=Keys(**{name: bytes.fromhex(key) for name, key in plain["keys"].items()}),
                 relation=Relation(plain["relation"]),
                 phases=tuple(plain["phases"]),
                 **{name: plain[name] for name in _COPIED},
             )
+        # Published bytes can be anything: what goes wrong inside is the sender's mistake, not ours.
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             if isinstance(problem, FaircountError):
                 raise
             raise MalformedError(
                 "these are not the parameters of a survey: a part is missing or of a wrong kind"
             ) from None
+        # Refuses unknown keys, and derived values that do not follow from the settings: a client
+        # without the exact mechanism relies on them.
         if found.published != published:
-            raise MalformedError("the parameters do not follow from each other, or hold something unknown")
+            raise MalformedError(
+                "the parameters do not follow from each other, or hold something unknown"
+            )
         return found
 
 
@@ -180,16 +203,21 @@ _TEXTS = ("question", "population", "owner", "purpose", "contact", "s1_operator"
 _COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
 
 
-def room_for_absent(users: int) -> int:
-    """How many of the invited may be missing, or send what nobody can open, unless the owner says otherwise: 5%.
+def default_dropout_allowance(users: int) -> int:
+    """How many of the invited may be missing unless the owner says otherwise: 5%, at least one.
 
-    Without room one person who does not come, or sends garbage, would end a survey with its budget spent.
+    Without an allowance, one participant who does not respond, or sends garbage, would end a survey
+    whose budget is spent.
     """
-    return max(0, min(users - 2, max(1, -(-users // 20))))
+    five_percent = -(-users // 20)
+    return max(0, min(users - 2, max(1, five_percent)))
 
 
-def smallest_set(mechanism: FrequencyMechanism) -> int:
-    """Users who are left if as many are missing as the mechanism has room for: the minimum, unless one is given."""
+def minimum_after_dropouts(mechanism: FrequencyMechanism) -> int:
+    """Responses that are left if the mechanism's dropout allowance is used up.
+
+    It is the minimum number of responses unless the owner gives another.
+    """
     return max(2, mechanism.n - mechanism.dropouts)
 
 
@@ -205,92 +233,125 @@ def propose(
     minimum: int | None = None,
     **others: Any,
 ) -> SurveyParameters:
-    """Parameters for a mechanism bound to n_max users; what is not given is the strongest that the mechanism keeps.
+    """Parameters for a mechanism that is bound to n_max participants.
 
-    The promise defaults to the mechanism's own, with the largest delta that any set from the minimum up can leave; the
-    minimum leaves room for those whom the mechanism expects to drop out, or for `room_for_absent` if it expects none.
+    Values that are not given default to the strongest that the mechanism keeps: the promise is the
+    mechanism's own, with the largest delta of any number of responses from the minimum up. The
+    minimum leaves the mechanism's dropout allowance, or the default one if it has none.
     """
     if minimum is None:
-        mechanism = _with_room(makes_shares(mechanism))
+        mechanism = _with_dropout_allowance(as_field_mechanism(mechanism))
     promised = mechanism.promise[0] if epsilon is None else epsilon
     if promised is None:
-        raise ParameterError(f"{mechanism.name}: give epsilon, the promise that participants will read")
+        raise ParameterError(
+            f"{mechanism.name}: give epsilon, the promise that participants will read"
+        )
     bound = mechanism.promise[1] if delta is None else delta
-    runs = topology.runs(makes_shares(mechanism).for_survey())
-    stay = smallest_set(mechanism) if minimum is None else minimum
+    adapted = topology.adapt_mechanism(as_field_mechanism(mechanism).for_survey())
+    fewest = minimum_after_dropouts(mechanism) if minimum is None else minimum
     if bound is None:
-        bound = max(realized(runs, size, promised).delta for size in (stay, runs.n))
-        bound = canonical.unscaled(canonical.scaled_up(bound))
-    others = {"attempts": topology.attempts, **topology.terms(runs, others), **others}
+        deltas = (
+            remaining_guarantee(adapted, size, promised).delta for size in (fewest, adapted.n)
+        )
+        bound = canonical.parse_real(canonical.format_upper_bound(max(deltas)))
+    terms = {"attempts": topology.attempts, **topology.default_terms(adapted, others), **others}
     return SurveyParameters(
-        survey=survey, question=question, mechanism=runs, topology=topology, epsilon=float(promised), delta=bound,
-        minimum=stay, keys=keys, **others,
-    )  # fmt: skip
+        survey=survey,
+        question=question,
+        mechanism=adapted,
+        topology=topology,
+        epsilon=float(promised),
+        delta=bound,
+        minimum=fewest,
+        keys=keys,
+        **terms,
+    )
 
 
-def _with_room(mechanism: FieldMechanism) -> FieldMechanism:
-    """The mechanism, made to keep its promise when so many are missing: the others make more noise instead."""
-    room = room_for_absent(mechanism.n)
-    return mechanism if mechanism.dropouts or not room else replace(mechanism, dropouts=room)  # type: ignore[call-arg]  # they all have it
+def _with_dropout_allowance(mechanism: FieldMechanism) -> FieldMechanism:
+    """The mechanism with a dropout allowance, for which everybody adds more noise."""
+    allowance = default_dropout_allowance(mechanism.n)
+    if mechanism.dropouts or not allowance:
+        return mechanism
+    # Every mechanism that runs in the protocol has this field.
+    return replace(mechanism, dropouts=allowance)  # type: ignore[call-arg]
+
+
+_NOT_SETTINGS = ("items", "users")
+"""Fields of every mechanism that the parameters publish under other names."""
 
 
 def settings(mechanism: FieldMechanism) -> dict[str, Any]:
-    """The mechanism's own fields, but for items and users, as canonical values."""
+    """The mechanism's own fields, without items and users, as canonical values."""
     real = _real_fields(type(mechanism))
-    values = {each.name: getattr(mechanism, each.name) for each in fields(mechanism)}
-    return {name: _plain_value(values[name], name in real) for name in values if name not in ("items", "users")}
+    plain = {}
+    for member in fields(mechanism):
+        if member.name not in _NOT_SETTINGS:
+            value = getattr(mechanism, member.name)
+            plain[member.name] = _plain_value(value, is_real=member.name in real)
+    return plain
 
 
 def rebuild(name: str, items: list[Any], users: int, values: Mapping[str, Any]) -> FieldMechanism:
-    """The mechanism with these settings, bound to this number of users."""
+    """The mechanism with these settings, bound to this number of participants."""
     kind = shared_mechanisms().get(name)
     if kind is None:
         raise MalformedError(f"no protocol runs a mechanism of the name {name!r:.40}")
-    if set(values) != {each.name for each in fields(kind)} - {"items", "users"}:
+    # Exactly the known settings: a missing one would take the reader's default, which may differ.
+    if set(values) != {member.name for member in fields(kind)} - set(_NOT_SETTINGS):
         raise MalformedError(f"the settings of {name} are not complete, or name something unknown")
-    real = _real_fields(kind)
-    own: dict[str, Any] = {
-        key: canonical.unscaled(value) if key in real and value is not None else value for key, value in values.items()
-    }
+    own: dict[str, Any] = dict(values)
+    for key in _real_fields(kind):
+        if own[key] is not None:
+            own[key] = canonical.parse_real(own[key])
     return kind(items=Domain(tuple(items)), users=users, **own)
 
 
-def derived(mechanism: FieldMechanism) -> dict[str, Any]:
+def derive_values(mechanism: FieldMechanism) -> dict[str, Any]:
     """What follows from the settings, spelled out for clients that cannot compute it."""
-    found = mechanism.derived
+    values = mechanism.derived_parameters
     return {
-        "h": found.h,
-        "D": found.D,
+        "h": values.h,
+        "D": values.D,
         "scale": mechanism.steps_per_count,
-        "allocation": "alike" if mechanism.every_user_alike else "first more",
+        "allocation": "alike" if mechanism.identical_for_all_users else "first more",
         "q": str(mechanism.modulus),
-        "p": None if found.p is None else canonical.scaled(found.p),
-        "tables": table_digest(found.table).hex(),
+        "p": None if values.p is None else canonical.format_real(values.p),
+        "tables": table_digest(values.table).hex(),
     }
 
 
 def table_digest(table: DrawTable | None) -> bytes:
-    """Digest of a noise table: its outcomes and cumulative probabilities in decimal; zero where there is none."""
+    """Digest of a noise table, from outcomes and cumulative probabilities; zero without one."""
     if table is None:
         return NO_COMMITMENT
-    rows = "".join(f"{value} {top}\n" for value, top in zip(table.values, table.cumulative, strict=True))
-    return labelled(b"table", rows.encode())
+    rows = zip(table.values, table.cumulative, strict=True)
+    text = "".join(f"{value} {cumulative}\n" for value, cumulative in rows)
+    return tagged_hash(b"table", text.encode())
 
 
 def _labels(domain: Domain) -> list[str | int]:
+    # `type` and not isinstance: True is an integer in Python, and another value in JSON.
     if any(type(label) not in (str, int) for label in domain.labels):
         raise ParameterError("the items of a survey must be text or whole numbers")
     return list(domain.labels)  # type: ignore[arg-type]  # just checked
 
 
 def _real_fields(kind: type[FieldMechanism]) -> set[str]:
+    """The fields of a mechanism that are annotated as float, or as float or None."""
+    names = set()
     hints = get_type_hints(kind)
-    return {each.name for each in fields(kind) if float in (hints[each.name], *get_args(hints[each.name]))}
+    for member in fields(kind):
+        hint = hints[member.name]
+        if member.name not in _NOT_SETTINGS and float in (hint, *get_args(hint)):
+            names.add(member.name)
+    return names
 
 
-def _plain_value(value: Any, real: bool) -> Any:
+def _plain_value(value: Any, *, is_real: bool) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if real:
-        return canonical.scaled(float(value))
+    if is_real:
+        return canonical.format_real(float(value))
+    # Enumerations of text become plain text.
     return str(value) if isinstance(value, str) else value

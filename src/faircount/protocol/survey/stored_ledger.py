@@ -1,7 +1,8 @@
-"""A ledger as bytes, in exactly one way: canonical JSON with a version and a check, that a person can read too.
+"""A ledger as bytes: canonical JSON with a version and a checksum, which people can read as well.
 
-Numbers are written as Python prints them, which is exact for every float. Bytes of another version, bytes that were
-changed and bytes that are no ledger are refused: a ledger that reads as less than was spent would be worse than none.
+Real numbers are written as Python prints them, which is exact for every float. Bytes of another
+version, damaged bytes and any other bytes are refused: a ledger that reads as less than was spent
+would be worse than none. The checksum is a SHA-256: it detects corruption and is not a MAC.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 def encode(ledger: Ledger) -> bytes:
-    """The stored form."""
+    """The stored form of a ledger."""
     body = {
         "kind": KIND,
         "version": VERSION,
@@ -26,77 +27,84 @@ def encode(ledger: Ledger) -> bytes:
         "epsilon": repr(ledger.epsilon),
         "delta": repr(ledger.delta),
         "adaptive": ledger.adaptive,
-        "charges": [_charge(each) for each in ledger.charges],
+        "charges": [_charge_to_plain(charge) for charge in ledger.charges],
         "changes": ledger.version,
-        "heads": [each.hex() for each in ledger.heads],
+        "heads": [head.hex() for head in ledger.heads],
         "closed": ledger.closed,
     }
-    data = canonical_json.encode({**body, "check": _check(body)})
+    data = canonical_json.encode({**body, "check": _checksum(body)})
+    # Refused here, before it is stored: `decode` could not read it back.
     if len(data) > canonical_json.MOST_BYTES:
         raise ProtocolError("this ledger has too many charges to be stored: open a new population")
     return data
 
 
 def decode(data: bytes) -> Ledger:
-    """The ledger behind these bytes; any others are refused."""
+    """The ledger that these bytes encode; any other bytes are refused."""
     body = canonical_json.decode(data)
     if not isinstance(body, dict) or body.get("kind") != KIND:
         raise MalformedError("these bytes are no ledger of faircount")
     if body.get("version") != VERSION:
-        raise MalformedError(f"this ledger has version {body.get('version')}, and this faircount reads {VERSION}")
-    if body.pop("check", None) != _check(body):
-        raise MalformedError("this ledger was changed or damaged: restore it from a copy, and charge what is missing")
+        raise MalformedError(
+            f"this ledger has version {body.get('version')}, and this faircount reads {VERSION}"
+        )
+    if body.pop("check", None) != _checksum(body):
+        raise MalformedError(
+            "this ledger was changed or damaged: restore it from a copy, and charge what is missing"
+        )
     try:
-        found = _ledger(body)
-        whole = encode(found) == data
+        # A matching checksum proves nothing about who wrote it: every field is checked as well.
+        ledger = _ledger_from_plain(body)
+        # Encoding again finds unknown fields, and numbers that are not written in their one form.
+        is_whole = encode(ledger) == data
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
-        whole = False
-    if not whole:
+        is_whole = False
+    if not is_whole:
         raise MalformedError("this ledger lacks a field, or has one that means nothing")
-    return found
+    return ledger
 
 
-def _check(body: Mapping[str, Any]) -> str:
+def _checksum(body: Mapping[str, Any]) -> str:
     return sha256(canonical_json.encode(body)).hexdigest()
 
 
-def _charge(charge: Charge) -> dict[str, Any]:
+def _charge_to_plain(charge: Charge) -> dict[str, Any]:
     return {
         "survey": charge.survey.hex(),
         "epsilon": repr(charge.epsilon),
         "delta": repr(charge.delta),
         "status": str(charge.status),
         "label": charge.label,
-        "receipt": charge.receipt,
+        "reservation": charge.reservation,
     }
 
 
-def _ledger(body: Mapping[str, Any]) -> Ledger:
+def _ledger_from_plain(body: Mapping[str, Any]) -> Ledger:
     return Ledger(
-        _kept(str, body["population"]),
+        _require_type(str, body["population"]),
         float(body["epsilon"]),
         float(body["delta"]),
-        _kept(bool, body["adaptive"]),
-        tuple(_charged(each) for each in body["charges"]),
-        _kept(int, body["changes"]),
-        tuple(bytes.fromhex(each) for each in body["heads"]),
-        _kept(bool, body["closed"]),
+        _require_type(bool, body["adaptive"]),
+        tuple(map(_charge_from_plain, body["charges"])),
+        _require_type(int, body["changes"]),
+        tuple(map(bytes.fromhex, body["heads"])),
+        _require_type(bool, body["closed"]),
     )
 
 
-def _kept(kind: type[T], value: object) -> T:
-    """The value, which must be of exactly this kind: to JSON true is no number."""
+def _require_type(kind: type[T], value: object) -> T:
+    """The value, which must be of exactly this type: in Python, True is an integer as well."""
     if type(value) is not kind:
         raise TypeError
     return value
 
 
-def _charged(each: Mapping[str, Any]) -> Charge:
+def _charge_from_plain(plain: Mapping[str, Any]) -> Charge:
     return Charge(
-        bytes.fromhex(each["survey"]),
-        float(each["epsilon"]),
-        float(each["delta"]),
-        Status(each["status"]),
-        _kept(str, each["label"]),
-        _kept(int, each["receipt"]),
+        bytes.fromhex(plain["survey"]),
+        float(plain["epsilon"]),
+        float(plain["delta"]),
+        Status(plain["status"]),
+        _require_type(str, plain["label"]),
+        _require_type(int, plain["reservation"]),
     )

@@ -1,35 +1,57 @@
-"""A topology, the way in which shares travel, as one value; and the registry in which topologies stand by name.
+"""Topologies, the ways in which shares travel: their common interface, and the registry by name.
 
-A topology is a package in `protocol/topologies`. It registers its value when it is loaded, and `faircount.protocol`
-loads them all; nothing else needs to know which ones there are.
+The mechanism decides what is computed; the topology decides who sends what to whom, and so who sees
+what before the result is published:
+
+    servers     every client sends one share to the coordinator and one, encrypted, to the
+                aggregator. Each server sees one uniform share of every response
+    explicit    clients exchange shares with all others through the coordinator, which sees
+                ciphertexts. A client sees one uniform share of every other response
+    masked      clients add masks that cancel with those of their neighbours in a random graph. The
+                coordinator sees masked vectors, the aggregator seeds of masks and one sum
+    two-stage   elected helpers add up shares. The coordinator sees which items a client reports,
+                helpers see uniform shares, the aggregator how many clients report an item
+
+Everybody sees the result. What a party learns besides is covered by the guarantee, which states
+epsilon and delta for each adversary where they differ.
+
+A topology is a package in `protocol/topologies` with a subclass of `Topology`. Loading the package
+registers an instance, and `faircount.protocol` loads all of them; nothing else knows which exist.
 """
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.wire.codec import Message
 
 if TYPE_CHECKING:
-    from faircount.protocol.roles.aggregator import Aggregator, Handler
+    from faircount.protocol.roles.aggregator import AggregatorRules
     from faircount.protocol.roles.client import Client
-    from faircount.protocol.roles.coordinator import Rules
+    from faircount.protocol.roles.coordinator import CoordinatorRules
     from faircount.protocol.survey.parameters import SurveyParameters
 
 ATTEMPTS = 10
-"""How often users may be asked again where they hold the shares, unless told."""
+"""Default number of attempts where the shares are with the clients."""
 
 TARGET_COMPLETION = 0.99
-"""Share of the surveys that should come to an end."""
+"""The share of surveys that should publish a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """Who is invited, how many must stay, and how often a visit is missed, independently of all others."""
+    """Who takes part, as assumed for the probability that a survey completes.
+
+    users:    invited participants
+    minimum:  fewest responses with which the survey publishes
+    loss:     probability that a client misses a phase, independently of all others
+    insiders: colluding participants that the promise covers
+    """
 
     users: int
     minimum: int
@@ -38,68 +60,124 @@ class Attendance:
     insiders: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """How likely a survey comes to its end: the chance (None if it is not computed), what kind of number that is."""
-
-    kind: str  # "exact", "at least" or "unknown"
-    chance: Callable[[Attendance], float] | None
-    words: Callable[[Attendance, float], str]
-
-
-def as_many_as_may_be_missing(who: Attendance) -> int:
-    """Lying clients who cannot stop a survey where whoever sends garbage is left out at once."""
-    return who.users - who.minimum
-
-
 Size = tuple[int, int]
-"""Most elements of a list in a message, most bytes of a blob in it."""
+"""Most elements of a list in a message, and most bytes of an encrypted share in it."""
 
 
-def noiseless(users: int) -> FieldMechanism:
-    """A mechanism that counts everybody and adds nothing: one item per user, so that a 2 is somebody counted twice."""
+def noiseless_mechanism(users: int) -> FieldMechanism:
+    """A mechanism for tests that counts everybody and adds no noise.
+
+    One item per participant, so that a count of 2 is somebody counted twice.
+    """
     return DPDS(items=users, users=users, p=1.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Topology:
-    """Everything that one way for shares to travel adds to the common protocol.
+class Topology(ABC):
+    """What one topology adds to the common protocol.
 
-    `phases` are the states in which users act, in order, each with a deadline. `runs` gives the mechanism as it runs
-    here, or refuses it; `terms` completes what a proposal left open; `check` refuses parameters that do not fit. `s1`
-    and `s2` are what the servers do, `client` what a user does. `bytes_sent` counts the bodies of one user, of the
-    average one where users differ, in a survey that nobody leaves. `sizes` says how many elements a list, and how many
-    bytes a blob, of a user can have. `trial` gives mechanism and terms of small surveys without noise, one item per
-    user, in variants: tests play them. `form` names it to people, `sees` says who sees what of an answer.
+    A topology derives from this class and registers one instance. All facts about a survey are in
+    its parameters and in the states of the parties, so an instance has no state, and it is pickled
+    by its name.
     """
 
-    name: str
-    form: str
-    sees: str
-    phases: tuple[State, ...]
-    runs: Callable[[FieldMechanism], FieldMechanism]
-    check: "Callable[[SurveyParameters], None]"
-    s1: "Rules"
-    s2: "Mapping[type[Message], Handler]"
-    client: "Client"
-    bytes_sent: Callable[[FieldMechanism], int]
-    completion: Completion
-    liars: Callable[[Attendance], int] = as_many_as_may_be_missing  # lying clients who cannot stop a survey
-    terms: Callable[[FieldMechanism, Mapping[str, Any]], dict[str, Any]] = lambda mechanism, given: {}
-    sizes: "Callable[[SurveyParameters], Mapping[type[Message], Size]]" = lambda params: {}
-    trial: Callable[[int, int], tuple[FieldMechanism, dict[str, Any]]] = lambda users, variant: (noiseless(users), {})
-    vector_size: Callable[[FieldMechanism], int] = lambda mechanism: mechanism.N  # field elements of a user's vector
-    derived: Callable[[FieldMechanism], dict[str, Any]] = lambda mechanism: {}  # what the parameters spell out besides
-    attempts: int = ATTEMPTS
-    numbers_users: bool = False  # S1 needs a key for an order that only it knows
-    apart: "Callable[[Aggregator, Message], Aggregator | None]" = lambda s2, message: s2  # what S2's long step needs
-    takes_proofs: bool = False  # reports can be proven
-    reveals_with_roster: bool = True  # S2 opens its commitment when it seals the roster
+    name: ClassVar[str]
+    """The name in parameters and commands."""
+
+    form: ClassVar[str]
+    """A short description for people."""
+
+    sees: ClassVar[str]
+    """Who sees what of a response, for people."""
+
+    phases: ClassVar[tuple[Phase, ...]]
+    """The phases in which clients act, in order; each has a deadline."""
+
+    coordinator: "ClassVar[CoordinatorRules]"
+    """How the coordinator acts."""
+
+    aggregator: "ClassVar[AggregatorRules]"
+    """How the aggregator acts."""
+
+    client: "ClassVar[Client]"
+    """How a participant's client acts."""
+
+    completion_kind: ClassVar[str] = "unknown"
+    """What kind of number `completion_chance` is: "exact", "at least" or "unknown"."""
+
+    attempts: ClassVar[int] = ATTEMPTS
+    """Default number of attempts."""
+
+    needs_order_key: ClassVar[bool] = False
+    """Whether the coordinator needs a secret key, by which it orders the clients."""
+
+    supports_proofs: ClassVar[bool] = False
+    """Whether reports can have validity proofs."""
+
+    reveals_with_roster: ClassVar[bool] = True
+    """Whether the aggregator opens its commitment when it confirms the roster."""
+
+    # --- parameters
+
+    @abstractmethod
+    def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
+        """The mechanism as it runs in this topology; `ParameterError` if it cannot."""
+
+    @abstractmethod
+    def check(self, params: "SurveyParameters") -> None:
+        """Refuse parameters that do not fit this topology, with a `ParameterError`."""
+
+    def default_terms(self, mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values for the terms that this topology needs and that `given` leaves open."""
+        return {}
+
+    def derived_parameters(self, mechanism: FieldMechanism) -> dict[str, Any]:
+        """Further values of the published parameters that follow from the mechanism."""
+        return {}
+
+    # --- sizes
+
+    @abstractmethod
+    def bytes_sent(self, mechanism: FieldMechanism) -> int:
+        """Bytes that one client uploads if nobody drops out; the average where clients differ."""
+
+    def vector_size(self, mechanism: FieldMechanism) -> int:
+        """Field elements of one client's vector."""
+        return mechanism.N
+
+    def sizes(self, params: "SurveyParameters") -> Mapping[type[Message], Size]:
+        """The largest lists and encrypted shares of each upload; larger ones are not read."""
+        return {}
+
+    # --- how likely a survey completes
+
+    def completion_chance(self, who: Attendance) -> float | None:
+        """The probability that a survey publishes a result; None if it is not computed."""
+        return None
+
+    @abstractmethod
+    def completion_advice(self, who: Attendance, chance: float) -> str:
+        """What this probability means, in a few words for people."""
+
+    def tolerated_malicious(self, who: Attendance) -> int:
+        """How many clients that send garbage cannot stop a survey.
+
+        By default as many as may be missing: their reports are left out at once.
+        """
+        # Topologies in which clients depend on each other's messages override this.
+        return who.users - who.minimum
+
+    # --- tests
+
+    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+        """Mechanism and terms of a small survey without noise that tests run, in variants."""
+        return noiseless_mechanism(users), {}
 
     @property
     def messages(self) -> frozenset[type[Message]]:
-        """What its servers take, from users and from each other."""
-        return frozenset((*self.s1.users, *self.s1.s2, *self.s2))
+        """All message classes that its servers accept, from clients and from each other."""
+        from_clients = self.coordinator.user_handlers()
+        from_aggregator = self.coordinator.aggregator_handlers()
+        return frozenset((*from_clients, *from_aggregator, *self.aggregator.handlers()))
 
     def __str__(self) -> str:
         return self.name
@@ -108,6 +186,7 @@ class Topology:
         return f"Topology({self.name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Unpickled in another process, it is the instance that is registered there.
         return topology_named, (self.name,)
 
 
@@ -115,13 +194,13 @@ _KNOWN: dict[str, Topology] = {}
 
 
 def register(topology: Topology) -> Topology:
-    """Make a topology known by its name."""
+    """Register a topology under its name."""
     _KNOWN[topology.name] = topology
     return topology
 
 
 def topology_named(name: str) -> Topology:
-    """The topology of this name."""
+    """The topology with this name."""
     if name not in _KNOWN:
         raise ParameterError(f"topology must be one of {', '.join(_KNOWN)}, not {name!r:.40}")
     return _KNOWN[name]

@@ -1,12 +1,13 @@
-"""What a published result says about its reports: for the owner, and for every client that is shown the result."""
+"""How far dishonest participants can have skewed a published result."""
 
 from faircount.estimation.validity import Validity
-from faircount.mechanisms.verified import proves_reports
+from faircount.mechanisms.verified import as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.messages import Published
 
 
 def validity_of(params: SurveyParameters, published: Published) -> Validity:
-    """Whether the counted reports were proven, and how much clients who lie can have moved the result."""
-    coins = params.proven and proves_reports(params.mechanism).coins_per_user > 0
-    return Validity(params.proven, published.included, published.refused, coins)
+    """Whether the counted reports have validity proofs, and how many reports were refused."""
+    # With placed coins the clients also make the noise; the proof covers their coins too.
+    has_coins = params.proven and as_verified(params.mechanism).coins_per_user > 0
+    return Validity(params.proven, published.included, published.refused, has_coins)

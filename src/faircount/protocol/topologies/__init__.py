@@ -1,4 +1,7 @@
-"""The ways in which shares travel, one package each. A new one is a package with a `Topology`, and a name here."""
+"""The topologies: how the shares of a response travel, one package each.
+
+To add one, write a package with a subclass of `Topology` and register its instance here.
+"""
 
 from faircount.protocol.survey.topology import register
 from faircount.protocol.topologies.explicit import EXPLICIT
@@ -8,5 +11,6 @@ from faircount.protocol.topologies.two_stage import TWO_STAGE
 
 __all__ = ["EXPLICIT", "MASKED", "SERVERS", "TWO_STAGE"]
 
-for _topology in (SERVERS, MASKED, EXPLICIT, TWO_STAGE):  # in the order in which people are shown them
+# Plans and help texts list the topologies in this order.
+for _topology in (SERVERS, MASKED, EXPLICIT, TWO_STAGE):
     register(_topology)

@@ -1,1 +1,1 @@
-"""Messages as bytes: encoding, digests, signatures, sealing."""
+"""Messages as bytes: their encoding, digests, signatures and encryption, and the stored states."""

@@ -1,12 +1,21 @@
-"""Every message as bytes, in exactly one way: fixed-width big-endian numbers, stated lengths, nothing left over.
+"""The encoding of messages: every message has exactly one sequence of bytes.
 
-    message = u8 version | u8 tag | fields in order | the first 8 bytes of the SHA-256 of all that
-    u8, u32, i64; fixed-length bytes as they are; other bytes after a u32 length; lists after a u32 count
+    message  = u8 version | u8 tag | fields in order | checksum
+    checksum = first 8 bytes of SHA-256 over everything before it
 
-The check at the end is no secret's: it tells bytes that were changed on their way or in a store from those that were
-sent, so that S1 never acknowledges, and S2 never sees, nearly the blob of a user. A message class says its layout with
-its annotations (`U32`, `Hash`, `Blob`, `tuple[Entry, ...]`, or `Sequence[Entry]` where the list is read before its
-sender is known), so the layout is written once. `parse` raises for bytes of nothing; `wire.decode` makes a `Rejected`.
+Numbers are big endian (u8, u32, i64). Bytes of a fixed length stand as they are, other bytes follow
+a u32 length, lists follow a u32 count. Nothing may be left over. TLS presentation language, in
+which DAP defines its messages, leads to the same layouts; the checksum is our addition.
+
+The checksum is a truncated SHA-256: it detects corruption and is not a MAC, since anybody can
+compute it. It keeps the coordinator from acknowledging, and the aggregator from decrypting, an
+encrypted share that was damaged in transit or in a store. Who sent a message is shown by
+credentials and signatures (`signing`).
+
+A message class declares its layout with annotations: `U32`, `Hash`, `VarBytes`,
+`tuple[Entry, ...]`, or `Sequence[Entry]` for a list that stays packed until its sender is known
+(`field_codecs.PackedList`). `parse` raises for bytes that are no message; `messages.decode` turns
+that into a `Rejection`.
 """
 
 import struct
@@ -17,23 +26,23 @@ from hashlib import sha256
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_args, get_origin
 
 from faircount.core.errors import MalformedError
-from faircount.protocol.wire.field_kinds import (
+from faircount.protocol.wire.field_codecs import (
     LENGTH,
-    FieldKind,
+    FieldCodec,
     FixedBytes,
     Integer,
     ListOf,
-    Packed,
+    PackedList,
     PackedListOf,
     Record,
     VariableBytes,
 )
 
 VERSION = 2
-CHECK = 8
-"""Bytes at the end of every message that tell whether the others were changed."""
-MOST_BYTES = 1 << 30
-"""Bodies above this are refused unread; a service sets lower limits per route."""
+CHECKSUM_BYTES = 8
+
+MAX_MESSAGE_BYTES = 1 << 30
+"""Longer messages are refused unread; a server sets lower limits for each route."""
 
 
 Id = Annotated[bytes, FixedBytes(16)]
@@ -42,19 +51,24 @@ Signature = Annotated[bytes, FixedBytes(64)]
 U8 = Annotated[int, Integer(struct.Struct(">B"))]
 U32 = Annotated[int, LENGTH]
 I64 = Annotated[int, Integer(struct.Struct(">q"))]
-Blob = bytes
+
+VarBytes = bytes
+"""Bytes of any length, after a u32 length: `opaque<0..2^32-1>` in TLS presentation language."""
 
 
 class Party(IntEnum):
-    """Addresses of section 5; users have their place in the roster."""
+    """Addresses of the parties on the wire; a client is addressed by its place in the roster."""
 
-    USER = 0
-    S1 = 0xFFFFFFFE
-    S2 = 0xFFFFFFFF
+    CLIENT = 0
+    COORDINATOR = 0xFFFFFFFE
+    AGGREGATOR = 0xFFFFFFFF
 
 
 class Message:
-    """Base of everything that travels. `to` says who reads it; USER is whoever asked."""
+    """Base class of all messages.
+
+    `to` is the party that receives the message; CLIENT stands for whichever client asked.
+    """
 
     __slots__ = ()
     tag: ClassVar[int]
@@ -67,98 +81,129 @@ M = TypeVar("M", bound=Message)
 
 @dataclass_transform(frozen_default=True)
 def message(tag: int, to: Party) -> Callable[[type[M]], type[M]]:
-    """Make a class the message with this tag: a frozen dataclass. Tags are never given to two classes."""
+    """Make a class the message with this tag, as a frozen dataclass.
+
+    A tag belongs to one class for good: bytes that were stored or signed must not change meaning.
+    """
 
     def register(body: type[M]) -> type[M]:
         kind = dataclass(frozen=True, slots=True)(body)
+        # By name, because `slots=True` and a reload make new class objects of the same class.
         known = _CLASSES.setdefault(tag, kind)
         if known.__qualname__ != kind.__qualname__:
-            raise TypeError(f"tag {tag} belongs to {known.__qualname__}")
-        kind.tag, kind.to = tag, to
-        kind.__repr__ = _shape  # type: ignore[method-assign, assignment]  # instead of what dataclass wrote
+            raise TypeError(f"tag {tag} belongs to {known.__qualname__}: choose a free one")
+        kind.tag = tag
+        kind.to = to
+        # The repr that dataclass wrote would print shares and credentials into logs.
+        kind.__repr__ = _loggable  # type: ignore[method-assign, assignment]
         return kind
 
     return register
 
 
-def _shape(what: Message) -> str:
-    """A message as it may be logged: its numbers, and how long everything else is. Shares and credentials stay in."""
-    values = ((each.name, getattr(what, each.name)) for each in fields(what))  # type: ignore[arg-type]  # a dataclass
-    plain = (int, Message)
-    shown = (f"{name}={value!r}" if isinstance(value, plain) else f"{name}=<{len(value)}>" for name, value in values)
-    return f"{type(what).__name__}({', '.join(shown)})"
+def _loggable(shown: Message) -> str:
+    """A message as it may be logged: its numbers, and the length of everything else."""
+    texts = []
+    for field in fields(shown):  # type: ignore[arg-type]  # every message is a dataclass
+        value = getattr(shown, field.name)
+        text = repr(value) if isinstance(value, (int, Message)) else f"<{len(value)}>"
+        texts.append(f"{field.name}={text}")
+    return f"{type(shown).__name__}({', '.join(texts)})"
 
 
-def encode(what: Message) -> bytes:
+def encode(outgoing: Message) -> bytes:
     """The bytes of a message."""
-    parts = [bytes((VERSION, what.tag))]
-    _layout(type(what)).write(what, parts)
-    return framed(b"".join(parts))
+    parts = [bytes((VERSION, outgoing.tag))]
+    _layout(type(outgoing)).write(outgoing, parts)
+    return add_checksum(b"".join(parts))
 
 
-def size_with_blobs(what: Message, count: int, size: int) -> int:
-    """Bytes of a message if its empty list held so many blobs of this size: lists can be longer than memory."""
-    return len(encode(what)) + count * (LENGTH.form.size + size)
+def size_with_encrypted_shares(empty: Message, count: int, size: int) -> int:
+    """Bytes of a message if its empty list had `count` encrypted shares of `size` bytes.
+
+    Computed rather than built: such a list can be larger than memory.
+    """
+    return len(encode(empty)) + count * (LENGTH.form.size + size)
 
 
-def framed(body: bytes) -> bytes:
-    """The bytes with their check."""
-    return body + sha256(body).digest()[:CHECK]
+def add_checksum(body: bytes) -> bytes:
+    """The bytes followed by their checksum."""
+    return body + sha256(body).digest()[:CHECKSUM_BYTES]
 
 
 def parse(data: bytes) -> Message:
-    """The message behind these bytes; raises `MalformedError` for any others."""
-    if not 2 + CHECK <= len(data) <= MOST_BYTES or data[0] != VERSION or data[1] not in _CLASSES:
+    """The message that these bytes encode; raises `MalformedError` for any other bytes."""
+    if (
+        not 2 + CHECKSUM_BYTES <= len(data) <= MAX_MESSAGE_BYTES
+        or data[0] != VERSION
+        or data[1] not in _CLASSES
+    ):
         raise MalformedError("not a message of this version: unknown version or tag, or too long")
-    kind, size = _CLASSES[data[1]], len(data) - CHECK
-    if sha256(memoryview(data)[:size]).digest()[:CHECK] != data[size:]:  # no copy: the sender is not known yet
+    kind = _CLASSES[data[1]]
+    size = len(data) - CHECKSUM_BYTES
+
+    # Hash through a view: the sender is not known yet, and a copy would double the memory that a
+    # stranger can make a server use.
+    if sha256(memoryview(data)[:size]).digest()[:CHECKSUM_BYTES] != data[size:]:
         raise MalformedError("the bytes were changed on their way: send them again")
-    found, end = _layout(kind).read(data, 2)
-    if end != size:
-        what = f"{size - end} bytes too many after" if end < size else "the bytes end too early for"
-        raise MalformedError(f"{what} a {kind.__name__}")
-    return found  # type: ignore[no-any-return]  # the layout of a message class reads that class
+
+    parsed, end = _layout(kind).read(data, 2)
+    # One message has one encoding: with bytes left over, two would share a meaning and differ in
+    # their hash. A field that reaches into the checksum shows as an end that is too far.
+    if end < size:
+        raise MalformedError(f"{size - end} bytes too many after a {kind.__name__}")
+    if end > size:
+        raise MalformedError(f"the bytes end too early for a {kind.__name__}")
+    return parsed  # type: ignore[no-any-return]  # the layout of a message class reads that class
 
 
-def class_of(data: bytes) -> type[Message] | None:
-    """The class that these bytes say they are, unread."""
+def peek_class(data: bytes) -> type[Message] | None:
+    """The class that the tag names, without reading further; None if the tag is unknown."""
+    # Servers look up the size limit of the class with it, before they hash or parse anything.
     return _CLASSES.get(data[1]) if len(data) > 1 else None
 
 
-def most_bytes(kind: type[Message], elements: int, blob: int) -> int:
-    """The longest form of a message whose lists have at most so many elements and whose blobs so many bytes."""
-    return 2 + _layout(kind).longest(elements, blob) + CHECK
+def max_encoded_size(kind: type[Message], elements: int, encrypted_share: int) -> int:
+    """The longest encoding of a message class.
+
+    elements: most elements of each of its lists
+    encrypted_share: most bytes of each field of variable length
+    """
+    return 2 + _layout(kind).longest(elements, encrypted_share) + CHECKSUM_BYTES
 
 
 _LAYOUTS: dict[type[Any], Record] = {}
 
 
 def _layout(kind: type[Any]) -> Record:
-    """The layout of a class, worked out once."""
+    """The layout of a class, derived once."""
     if kind not in _LAYOUTS:
-        _LAYOUTS[kind] = Record.of(kind, kind_of)
+        _LAYOUTS[kind] = Record.of(kind, codec_for)
     return _LAYOUTS[kind]
 
 
-def packed(kind: type[Any], values: Iterable[Any]) -> Packed:
-    """Records of one class, all equally long, as a list that holds their bytes and no objects."""
-    each, data = _layout(kind), bytearray()
+def pack_records(kind: type[Any], values: Iterable[Any]) -> PackedList:
+    """Records of one class and one width as a packed list, which keeps their bytes, not objects."""
+    layout = _layout(kind)
+    data = bytearray()
     for value in values:
         parts: list[bytes] = []
-        each.write(value, parts)
+        layout.write(value, parts)
         data += b"".join(parts)
-    return Packed(each, bytes(data), range(0, len(data), each.width or 1))
+    # The width is None only for records of variable length, which callers do not pass.
+    return PackedList(layout, bytes(data), range(0, len(data), layout.width or 1))
 
 
-def kind_of(hint: Any) -> FieldKind:
-    """How a field of a message with this annotation is written."""
+def codec_for(hint: Any) -> FieldCodec:
+    """The codec of a message field with this annotation."""
+    # `VarBytes` is an alias of bytes; fixed lengths are annotated with their codec.
     if hint is bytes:
         return VariableBytes()
     if get_origin(hint) is tuple:
-        return ListOf(kind_of(get_args(hint)[0]))
+        return ListOf(codec_for(get_args(hint)[0]))
     if get_origin(hint) is Sequence:
-        return PackedListOf(kind_of(get_args(hint)[0]))
+        return PackedListOf(codec_for(get_args(hint)[0]))
     if get_origin(hint) is Annotated:
-        kind: FieldKind = hint.__metadata__[0]
-        return kind
+        codec: FieldCodec = hint.__metadata__[0]
+        return codec
     return _layout(hint)

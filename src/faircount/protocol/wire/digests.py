@@ -1,7 +1,10 @@
-"""Digests: what two parties compare to know that they mean the same parameters, roster and set.
+"""Digests by which two parties know that they mean the same parameters, roster and set of reports.
 
-All are SHA-256 over a label, a zero byte and fixed-width big-endian fields. The roster and the published set are Merkle
-trees as in RFC 6962: leaf = H(0x00 | content), node = H(0x01 | left | right), an odd last node moves up unchanged.
+Every digest is SHA-256 over a label, a zero byte and fixed-width big-endian fields; labels keep a
+hash that was made for one purpose from being valid for another. Rosters and accepted reports are
+Merkle trees as in RFC 6962: leaf = H(0x00 | content), node = H(0x01 | left | right), and an odd
+last node moves up unchanged. A client can therefore check that it was counted with a logarithmic
+number of hashes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,54 +13,69 @@ from hashlib import sha256
 
 import numpy as np
 
-from faircount.core.arrays import Marks
-from faircount.core.validation import integer
+from faircount.core.arrays import Bools
+from faircount.core.validation import check_integer
 
 LABEL = b"faircount/1"
 
 
 def params_digest(published: bytes) -> bytes:
     """Digest of the published parameter bytes."""
-    return labelled(b"params", published)
+    return tagged_hash(b"params", published)
 
 
-def labelled(purpose: bytes, *parts: bytes) -> bytes:
-    """SHA-256 of "faircount/1/<purpose>" 0x00 and the parts, which the caller makes of fixed or stated length."""
+def tagged_hash(purpose: bytes, *parts: bytes) -> bytes:
+    """SHA-256 of "faircount/1/<purpose>", a zero byte and the parts.
+
+    The parts are joined without separators: the caller makes their lengths fixed or encodes them.
+    """
     return sha256(b"".join((LABEL, b"/", purpose, b"\0", *parts))).digest()
 
 
 def leaf(index: int, user: bytes, public_key: bytes) -> bytes:
-    """Leaf hash of one entry of a roster or of a published set."""
+    """Leaf hash of one entry of a roster or of the accepted reports."""
+    # The first byte tells leaves from inner nodes: without it an inner node could be presented as
+    # an entry. The index keeps one entry from being proven at two positions.
     return sha256(b"\0" + index.to_bytes(4, "big") + user + public_key).digest()
 
 
 def roster_leaves(entries: Iterable[tuple[bytes, bytes]], first: int = 0) -> Iterator[bytes]:
-    """Leaf hashes of (user id, public key) in roster order, as they come; `first` is the place of the first one."""
+    """Leaf hashes of (user id, public key) in roster order, as they come.
+
+    first: position of the first entry in the roster
+    """
     return (leaf(index, user, key) for index, (user, key) in enumerate(entries, first))
 
 
 @dataclass(frozen=True, slots=True)
-class Peaks:
-    """A tree that grows: how many leaves it has, and the roots of its full subtrees, the largest first."""
+class MerkleFrontier:
+    """A Merkle tree to which leaves are appended, in logarithmic space.
+
+    `count` is the number of leaves, `roots` are those of its full subtrees, the largest first.
+    """
 
     count: int = 0
     roots: tuple[bytes, ...] = ()
 
-    def grown(self, leaves: Iterable[bytes]) -> "Peaks":
-        """The tree with these leaves behind the others."""
-        count, roots = self.count, list(self.roots)
+    def append(self, leaves: Iterable[bytes]) -> "MerkleFrontier":
+        """The tree with these leaves after the others."""
+        count = self.count
+        roots = list(self.roots)
         for node in leaves:
             count += 1
-            for _ in range((count & -count).bit_length() - 1):  # so many subtrees become one with the new leaf
+            # As in a binary counter: each trailing zero of the new count is a carry, which merges
+            # the last full subtree with the node to one of twice its size.
+            for _ in range((count & -count).bit_length() - 1):
                 node = _join(roots.pop(), node)
             roots.append(node)
-        return Peaks(count, tuple(roots))
+        return MerkleFrontier(count, tuple(roots))
 
     @property
     def root(self) -> bytes:
-        """The root of the whole tree; of none it is the hash of nothing."""
+        """The root of the whole tree; of an empty one it is the hash of nothing."""
         if not self.roots:
             return sha256(b"").digest()
+        # From the smallest subtree to the largest: the incomplete right edge of RFC 6962.
         *others, node = self.roots
         for larger in reversed(others):
             node = _join(larger, node)
@@ -65,42 +83,55 @@ class Peaks:
 
 
 def merkle_root(leaves: Iterable[bytes]) -> bytes:
-    """Root over leaf hashes, which are not held; of none it is the hash of nothing."""
-    return Peaks().grown(leaves).root
+    """Root over leaf hashes, which are not kept in memory."""
+    return MerkleFrontier().append(leaves).root
 
 
 def roster_digest(parameters: bytes, n: int, root: bytes) -> bytes:
-    """The `digest` of section 3: params_digest, number of users and Merkle root of (index, user id, public key)."""
-    return labelled(b"roster", parameters, n.to_bytes(4, "big"), root)
+    """Digest of a roster: params_digest, number of entries and Merkle root."""
+    # The root does not determine the number of entries, which thresholds are compared with.
+    return tagged_hash(b"roster", parameters, n.to_bytes(4, "big"), root)
 
 
 def set_digest(
-    digest: bytes, attempt: int, members: Sequence[int], n: int, removed: Iterable[tuple[int, int]] = ()
+    digest: bytes,
+    attempt: int,
+    members: Sequence[int],
+    n: int,
+    removed: Iterable[tuple[int, int]] = (),
 ) -> bytes:
-    """Digest of one attempt's set: roster digest, attempt, bitmap of the members, removed edges (i < j, ascending)."""
+    """Digest of the members of one attempt.
+
+    digest: digest of the roster, of n entries
+    removed: edges (i < j) of the graph of masks that do not count
+    """
+    # Sorted, so that both servers and all clients compute one digest from the same set.
     edges = sorted(removed)
     flat = b"".join(i.to_bytes(4, "big") + j.to_bytes(4, "big") for i, j in edges)
     header = attempt.to_bytes(4, "big") + n.to_bytes(4, "big")
-    return labelled(b"set", digest, header, bitmap(members, n), len(edges).to_bytes(4, "big"), flat)
+    count = len(edges).to_bytes(4, "big")
+    return tagged_hash(b"set", digest, header, bitmap(members, n), count, flat)
 
 
 def bitmap(members: Iterable[int], n: int) -> bytes:
-    """Member i is bit i mod 8, least significant first, of byte i // 8."""
+    """The bitmap of members: member i is bit i mod 8, least significant first, of byte i // 8."""
     marks = np.zeros(n, dtype=np.bool_)
     marks[np.fromiter(members, dtype=np.int64)] = True
     return bits_of(marks)
 
 
-def bits_of(marks: Marks) -> bytes:
-    """The bitmap of those that are marked."""
+def bits_of(marks: Bools) -> bytes:
+    """The bitmap of an array of booleans."""
     return np.packbits(marks, bitorder="little").tobytes()
 
 
-def marks_of(bits: bytes, n: int) -> Marks | None:
-    """Whether each of n is a member of a bitmap; None unless it has exactly n bits and zero padding."""
+def marks_of(bits: bytes, n: int) -> Bools | None:
+    """A bitmap as n booleans; None unless it has exactly n bits and zero padding."""
+    # With padding that is not zero, one set of members would have several bitmaps and digests.
     if len(bits) != (n + 7) // 8 or (n % 8 and bits[-1] >> n % 8):
         return None
-    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=n, bitorder="little").astype(np.bool_)
+    octets = np.frombuffer(bits, dtype=np.uint8)
+    return np.unpackbits(octets, count=n, bitorder="little").astype(np.bool_)
 
 
 def members_of(bits: bytes, n: int) -> tuple[int, ...] | None:
@@ -110,8 +141,8 @@ def members_of(bits: bytes, n: int) -> tuple[int, ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class InclusionProof:
-    """That a leaf stands at `index` of a tree with `size` leaves: the hashes beside its way up."""
+class MerkleProof:
+    """That a leaf stands at `index` of a tree with `size` leaves, by the siblings on its path."""
 
     index: int
     size: int
@@ -122,70 +153,97 @@ Levels = tuple[tuple[bytes, ...], ...]
 """All levels of a tree, the leaves first and the root last."""
 
 
-def prove(levels: Levels, index: int) -> InclusionProof:
+def prove(levels: Levels, index: int) -> MerkleProof:
     """The proof for one leaf of a tree."""
-    at = integer("index", index, most=len(levels[0]) - 1)
-    return InclusionProof(at, len(levels[0]), way_up(levels, at))
+    position = check_integer("index", index, most=len(levels[0]) - 1)
+    return MerkleProof(position, len(levels[0]), audit_path(levels, position))
 
 
-def way_up(levels: Levels, at: int) -> tuple[bytes, ...]:
-    """The hashes beside the way from one leaf up to the root: as `beside` for one place, and quicker."""
-    found = []
+def audit_path(levels: Levels, index: int) -> tuple[bytes, ...]:
+    """The siblings on the path from one leaf to the root (RFC 6962).
+
+    The same hashes as `multiproof` for one leaf, and faster.
+    """
+    path = []
     for level in levels[:-1]:
-        if at ^ 1 < len(level):
-            found.append(level[at ^ 1])
-        at >>= 1
-    return tuple(found)
+        # An odd last node has no sibling on this level.
+        if index ^ 1 < len(level):
+            path.append(level[index ^ 1])
+        index >>= 1
+    return tuple(path)
 
 
-def proves(proof: InclusionProof, leaf_hash: bytes, root: bytes) -> bool:
+def verify_proof(proof: MerkleProof, leaf_hash: bytes, root: bytes) -> bool:
     """Whether the proof leads from the leaf to the root."""
     return root_of_proof(proof, leaf_hash) == root
 
 
-def root_of_proof(proof: InclusionProof, leaf_hash: bytes) -> bytes | None:
-    """The root to which the proof leads from the leaf; None if the path does not fit the place."""
+def root_of_proof(proof: MerkleProof, leaf_hash: bytes) -> bytes | None:
+    """The root to which a proof leads from the leaf; None if its path does not fit its index."""
+    # An index outside the tree would fit paths that no entry has.
     if not 0 <= proof.index < proof.size:
         return None
-    return root_from(proof.size, {proof.index: leaf_hash}, proof.path)
+    return root_from_multiproof(proof.size, {proof.index: leaf_hash}, proof.path)
 
 
-def tree(leaves: Iterable[bytes]) -> Levels:
-    """All levels over some leaf hashes, the root last."""
+def build_tree(leaves: Iterable[bytes]) -> Levels:
+    """All levels of the tree over some leaf hashes."""
     levels = [tuple(leaves)]
     while len(levels[-1]) > 1:
-        levels.append(_up(levels[-1]))
+        level = levels[-1]
+        above = [_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
+        if len(level) % 2:
+            above.append(level[-1])
+        levels.append(tuple(above))
     return tuple(levels)
 
 
-def beside(levels: Levels, places: Iterable[int]) -> tuple[bytes, ...]:
-    """The hashes that, with the leaves at these places, give the root: level by level, ascending."""
-    known, found = set(places), []
+def multiproof(levels: Levels, indices: Iterable[int]) -> tuple[bytes, ...]:
+    """The hashes that give the root together with the leaves at these indices.
+
+    In order: level by level from the leaves up, ascending on each level.
+    """
+    known = set(indices)
+    hashes: list[bytes] = []
     for level in levels[:-1]:
-        found += [level[at ^ 1] for at in sorted(known) if at ^ 1 not in known and at ^ 1 < len(level)]
-        known = {at >> 1 for at in known}
-    return tuple(found)
+        siblings = sorted({index ^ 1 for index in known} - known)
+        hashes += [level[sibling] for sibling in siblings if sibling < len(level)]
+        known = {index >> 1 for index in known}
+    return tuple(hashes)
 
 
-def root_from(size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]) -> bytes | None:
-    """The root over `size` leaves from some of them and the hashes beside them; None if these do not fit."""
-    level, rest = dict(sorted(leaves.items())), iter(hashes)
+def root_from_multiproof(
+    size: int, leaves: Mapping[int, bytes], hashes: Sequence[bytes]
+) -> bytes | None:
+    """The root over `size` leaves, from some of them and their `multiproof`.
+
+    None if there are too many or too few hashes: one root must not have two proofs. The caller
+    checks that the indices are below `size`.
+    """
+    level = dict(sorted(leaves.items()))
+    unused = iter(hashes)
     while size > 1:
         above: dict[int, bytes] = {}
-        for at, node in level.items():  # ascending on every level
-            if at >> 1 in above:  # joined with the one on its left
-                continue
-            other = level.get(at ^ 1) or (next(rest, None) if at ^ 1 < size else b"")
-            if other is None:
-                return None
-            above[at >> 1] = (_join(other, node) if at & 1 else _join(node, other)) if other else node
-        level, size = above, (size + 1) >> 1
-    return level.get(0) if next(rest, None) is None else None
+        # Every level is ascending, so that hashes are used in the order in which they were made.
+        for index, node in level.items():
+            if index >> 1 in above:
+                continue  # it was the sibling of the node on its left
+            sibling = level.get(index ^ 1)
+            if sibling is None and index ^ 1 < size:
+                sibling = next(unused, None)
+                if sibling is None:
+                    return None
+            above[index >> 1] = _parent(index, node, sibling)
+        level = above
+        size = (size + 1) >> 1
+    return level.get(0) if next(unused, None) is None else None
 
 
-def _up(level: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    pairs = (_join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2))
-    return (*pairs, *level[len(level) - len(level) % 2 :])
+def _parent(index: int, node: bytes, sibling: bytes | None) -> bytes:
+    """The node above; an odd last node has no sibling and moves up unchanged."""
+    if sibling is None:
+        return node
+    return _join(sibling, node) if index & 1 else _join(node, sibling)
 
 
 def _join(left: bytes, right: bytes) -> bytes:

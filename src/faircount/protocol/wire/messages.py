@@ -1,8 +1,14 @@
-"""What the parties say to each other: frozen values, one class each, bytes by `codec`.
+"""The messages that all topologies share: frozen dataclasses, encoded by `codec`.
 
-Tags: 0-15 common (here), 16-31 `servers`, 32-47 roster and claims of peers, 48-63 `explicit`, 64-79 `masked`,
-80-111 two-stage; `wire` knows them all. Everything between S1 and S2 travels inside `Signed`. A message that cannot be
-used is answered with `Rejected`, a value.
+Tags: 0-15 and 21-22 are here, 16-20 and 23-31 belong to `servers`, 32-47 to rosters and manifests
+of the peer topologies, 48-63 to `explicit`, 64-79 to `masked`, 80-111 to `two-stage`.
+
+Everything between coordinator (S1) and aggregator (S2) travels inside `Signed`. A message that
+cannot be used is answered with a `Rejection`, which is an ordinary value: input from outside raises
+no exceptions in the protocol.
+
+Docstrings name the counterpart in DAP, the IETF protocol for distributed aggregation, where there
+is one. DAP's leader is our coordinator, its helper our aggregator, its collector the owner.
 """
 
 from collections.abc import Sequence
@@ -10,53 +16,72 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from faircount.core.errors import MalformedError
-from faircount.protocol.wire.codec import I64, U8, U32, Blob, Hash, Id, Message, Party, Signature, message, parse
+from faircount.protocol.wire.codec import (
+    I64,
+    U8,
+    U32,
+    Hash,
+    Id,
+    Message,
+    Party,
+    Signature,
+    VarBytes,
+    message,
+    parse,
+)
 
 
 class Reason(IntEnum):
-    """Why a message was not used. A service maps each to one problem and one status."""
+    """Why a message was rejected; servers map each reason to one HTTP status and problem type."""
 
     MALFORMED = 1  # not the canonical bytes of a message, or not one for this party
     CONFLICT = 2  # something else was written here before; the first write stands
-    UNKNOWN = 3  # no invitation, credential or survey of that kind
-    UNSIGNED = 4  # the signature or the invitation's seal is not the right one
+    UNKNOWN = 3  # no such invitation, credential or survey
+    UNSIGNED = 4  # the signature, or the MAC of an enrolment, is wrong
     LATE = 5  # the phase is over
     EARLY = 6  # the phase has not begun
-    FULL = 7  # n_max users are already here
+    FULL = 7  # n_max participants have enrolled already
     WRONG_DIGEST = 8  # made for other parameters, another roster or another set
-    TOO_FEW = 9  # below the minimum set
+    TOO_FEW = 9  # below the minimum number of responses
     TOO_MANY_ATTEMPTS = 10
-    DISCONNECTED = 11  # the set falls apart without the removed edges or phi users
-    WRONG_BLOBS = 12  # blobs are not those of the claim
+    DISCONNECTED = 11  # the graph of masks falls apart without removed edges or phi participants
+    WRONG_SHARES = 12  # encrypted shares are not those of the manifest
     CLOSED = 13  # the survey was aborted, or its population is closed
 
 
-@message(0, Party.USER)
-class Rejected(Message):
-    """A bad message from outside, as a value to count and to answer with. `detail` is for people."""
+@message(0, Party.CLIENT)
+class Rejection(Message):
+    """The answer to a message that cannot be used; unsigned. `detail` is for people.
+
+    DAP: a problem document (RFC 9457).
+    """
 
     reason: U8
-    detail: Blob = field(default=b"", compare=False)
+    detail: VarBytes = field(default=b"", compare=False)
 
     @property
     def why(self) -> Reason:
-        """The reason by name; a number that nobody has given out means that the message is none of ours."""
+        """The reason by name; a number without a name counts as MALFORMED."""
+        # A newer or a dishonest server may send other numbers; showing an answer must not fail.
         return Reason(self.reason) if self.reason in set(Reason) else Reason.MALFORMED
 
     def __str__(self) -> str:
-        return f"rejected: {self.why.name.lower().replace('_', ' ')}: {self.detail.decode(errors='replace')}"
+        reason = self.why.name.lower().replace("_", " ")
+        return f"rejected: {reason}: {self.detail.decode(errors='replace')}"
 
 
-def rejected(reason: Reason, detail: str = "") -> Rejected:
-    """A `Rejected` with words that say what to do."""
-    return Rejected(int(reason), detail.encode())
+def reject(reason: Reason, detail: str = "") -> Rejection:
+    """A `Rejection`; the detail says what to do."""
+    return Rejection(int(reason), detail.encode())
 
 
-@message(1, Party.USER)
-class Accepted(Message):
-    """S1's acknowledgement: it has written the body with this hash; saying it again changes nothing.
+@message(1, Party.CLIENT)
+class Acknowledgement(Message):
+    """The coordinator's signature that it has stored the message with this hash.
 
-    One signature of S1 may cover several bodies: it is on the root of a tree over their hashes, to which `path` leads.
+    One signature can cover several messages that were written together: it is on the root of a
+    Merkle tree over their hashes, to which `path` leads. Asking again gives the same statement.
+    DAP acknowledges an upload with the HTTP status alone.
     """
 
     survey: Id
@@ -67,161 +92,190 @@ class Accepted(Message):
     signature: Signature
 
 
-@message(2, Party.S2)
+@message(2, Party.AGGREGATOR)
 class Signed(Message):
-    """A message under the Ed25519 signature of S1 or S2, with its place in the chain of S2's statements.
+    """A message with the Ed25519 signature of a server (`signing`).
 
-    S2 numbers its statements from 1, and `previous` is the hash of the one before. S1 gives number and hash of the
-    newest that it has heard. What stands in no chain has 0 and zeros.
+    Statements of the aggregator are numbered from 1, and `previous` is the hash of the one before.
+    The coordinator gives number and hash of the newest statement that it has received. Outside of
+    a chain both are zero. DAP authenticates its servers per HTTP request instead.
     """
 
     by: U32
-    payload: Blob
+    payload: VarBytes
     signature: Signature
     number: U32 = 0
     previous: Hash = bytes(32)
 
 
-def addressee(what: Message) -> Party:
-    """Who reads a message; what a server signed is for the other one."""
-    if isinstance(what, Signed):
-        return Party.S2 if what.by == Party.S1 else Party.S1
-    return what.to
+def addressee(outgoing: Message) -> Party:
+    """Who receives a message; what one server signed is for the other."""
+    # `Signed` is the one class that travels in both directions.
+    if isinstance(outgoing, Signed):
+        return Party.AGGREGATOR if outgoing.by == Party.COORDINATOR else Party.COORDINATOR
+    return outgoing.to
 
 
-@message(3, Party.S1)
-class Receipt(Message):
-    """S2 has recorded this claim for good, and reserved this much of the population's budget for it."""
+@message(3, Party.COORDINATOR)
+class Reservation(Message):
+    """The aggregator has recorded this manifest for good, and reserved privacy budget for it.
 
-    survey: Id
-    claim_hash: Hash
-    epsilon: Blob  # decimal, times 2^128
-    delta: Blob
-    population: Blob
-    number: U32  # of this reservation among all of the population, from 1
-    ledger_version: U32
-    head: Hash  # chains this reservation to the one before
-    revealed: Hash = bytes(32)  # the value behind S2's commitment, where reports are proven
-
-
-@message(4, Party.S2)
-class Batch(Message):
-    """The blobs of a receipted claim, in its order; those of one of its parts, if it has several.
-
-    Where reports are proven, with the value behind S1's commitment and S1's answers to the question about each.
+    It is sent before any encrypted share is: budget is charged first, data are opened afterwards.
+    DAP has no counterpart, since it keeps no budget.
     """
 
     survey: Id
-    claim_hash: Hash
-    blobs: Sequence[Blob]
+    manifest_hash: Hash
+    epsilon: VarBytes  # decimal, times 2^128
+    delta: VarBytes
+    population: VarBytes
+    number: U32  # of this reservation among all of the population, from 1
+    ledger_version: U32
+    head: Hash  # hash that chains this reservation to the one before
+    revealed: Hash = bytes(32)  # with validity proofs, the value behind the aggregator's commitment
+
+
+@message(4, Party.AGGREGATOR)
+class ShareBatch(Message):
+    """The encrypted shares of a reserved manifest in its order, or those of one of its parts.
+
+    With validity proofs, also the value behind the coordinator's commitment and the coordinator's
+    verifier shares. DAP: AggregationJobInitReq.
+    """
+
+    survey: Id
+    manifest_hash: Hash
+    encrypted_shares: Sequence[VarBytes]
     revealed: Hash = bytes(32)
-    answers: Blob = b""  # packed, all of an entry before those of the next
+    verifier_shares: VarBytes = b""  # packed, all of one entry before the next
     number: U32 = 0  # of the part, from 0
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """What holds against one adversary: S1, S2, a number of colluding users, or 0 for a reader of the result."""
+class AdversaryGuarantee:
+    """What holds against one adversary.
 
-    who: U32
-    epsilon: Blob
-    delta: Blob
+    `adversary` is the address of a server, a number of colluding participants, or 0 for a reader
+    of the result.
+    """
+
+    adversary: U32
+    epsilon: VarBytes
+    delta: VarBytes
 
 
-@message(6, Party.S1)
+@message(6, Party.COORDINATOR)
 class Published(Message):
-    """The result: opened counts of the included users with what was promised and what holds, rounded up."""
+    """The result: counts over the accepted reports, the promised guarantee and the remaining one.
 
-    survey: Id
-    digest: Hash
-    claim_hash: Hash
-    root: Hash  # Merkle root of the included (index, user id, public key)
-    included: U32
-    counts: tuple[I64, ...]
-    epsilon: Blob
-    delta: Blob
-    realized_epsilon: Blob
-    realized_delta: Blob
-    against: tuple[Against, ...] = ()  # where parties see different things, what holds against each
-    refused: U32 = 0  # claimed reports that are not counted: they did not open, or are not valid
-
-
-@message(7, Party.S1)
-class Aborted(Message):
-    """The survey ended without a result; `spent` is 1 if the budget is charged all the same."""
-
-    survey: Id
-    reason: Blob
-    spent: U8
-
-
-@message(8, Party.S2)
-class SyncRequest(Message):
-    """S1, restored from a backup, asks for everything that S2 signed about a survey."""
-
-    survey: Id
-
-
-@message(9, Party.S1)
-class SyncState(Message):
-    """S2's answer: the roster it sealed and the claim that stands, as S1 sent them, and what it signed, in order.
-
-    Of a claim in parts `claim` is the last one, and `earlier` has the others.
+    Epsilon and delta are decimal, times 2^128, and rounded up. DAP: CollectionJobResp, whose
+    two aggregate shares the collector adds up; here the aggregator publishes the sum.
     """
 
     survey: Id
-    roster: Blob
-    claim: Blob
+    digest: Hash
+    manifest_hash: Hash
+    root: Hash  # Merkle root of the accepted (index, user id, public key)
+    included: U32
+    counts: tuple[I64, ...]
+    epsilon: VarBytes
+    delta: VarBytes
+    realized_epsilon: VarBytes
+    realized_delta: VarBytes
+    against: tuple[AdversaryGuarantee, ...] = ()  # where adversaries see different things
+    refused: U32 = 0  # reports of the manifest that do not count: not decryptable or not valid
+
+
+@message(7, Party.COORDINATOR)
+class Aborted(Message):
+    """The survey ended without a result; `spent` is 1 if the budget is charged nevertheless.
+
+    The reason is a code with numbers (`survey.endings`), and a detail for people where those are
+    not enough. `by` is the server that found the reason: what the coordinator reports remains its
+    claim, although the aggregator signs the end.
+    """
+
+    survey: Id
+    code: U8
+    numbers: tuple[U32, ...]
+    detail: VarBytes
+    by: U32
+    spent: U8
+
+
+@message(8, Party.AGGREGATOR)
+class SyncRequest(Message):
+    """The coordinator, restored from a backup, asks for all that the aggregator has signed."""
+
+    survey: Id
+
+
+@message(9, Party.COORDINATOR)
+class SyncState(Message):
+    """The answer to a `SyncRequest`: roster and manifest as received, and all statements in order.
+
+    Of a manifest in parts, `manifest` is the last part and `earlier` are the others.
+    """
+
+    survey: Id
+    roster: VarBytes
+    manifest: VarBytes
     statements: tuple[Signed, ...]
-    earlier: tuple[Blob, ...] = ()
+    earlier: tuple[VarBytes, ...] = ()
 
 
-@message(10, Party.S1)
-class Visit(Message):
-    """An enrolled user asks what there is for it to do."""
+@message(10, Party.COORDINATOR)
+class PollRequest(Message):
+    """An enrolled client asks whether there is anything to do."""
 
     survey: Id
     index: U32
     credential: Hash
 
 
-@message(12, Party.S1)
-class Inquiry(Message):
-    """An invited person asks where things stand: the roster, or whether its answer was counted."""
+@message(12, Party.COORDINATOR)
+class OutcomeRequest(Message):
+    """An invited participant asks for the roster, or whether their response was counted."""
 
     survey: Id
     access: Hash
 
 
-@message(14, Party.S1)
-class Withdraw(Message):
-    """An invited person takes its answer back, or will give none; final. Possible until S1 has claimed the batch."""
+@message(14, Party.COORDINATOR)
+class Withdrawal(Message):
+    """An invited participant withdraws their response, or will give none; final.
+
+    Possible until the coordinator has fixed the batch manifest.
+    """
 
     survey: Id
     access: Hash
 
 
-@message(13, Party.S1)
-class Refused(Message):
-    """S2, signed: this request of S1 cannot be granted, and why."""
+@message(13, Party.COORDINATOR)
+class Refusal(Message):
+    """The aggregator's signed rejection of one request of the coordinator."""
 
     survey: Id
     request_hash: Hash
     reason: U8
-    detail: Blob = field(default=b"", compare=False)
+    detail: VarBytes = field(default=b"", compare=False)
 
 
-@message(11, Party.USER)
-class Wait(Message):
-    """Nothing to do now: come back later. `state` is where the survey stands."""
+@message(11, Party.CLIENT)
+class NotReady(Message):
+    """Nothing to do now: ask again later. `phase` is the phase of the survey.
+
+    DAP: a response without a body that asks to retry later.
+    """
 
     survey: Id
-    state: Blob
+    phase: VarBytes
 
 
-@message(21, Party.USER)
-class Inclusion(Message):
-    """The result, and the Merkle path from the user's entry to its root."""
+@message(21, Party.CLIENT)
+class InclusionProof(Message):
+    """The result, and the Merkle path from the participant's entry to its root."""
 
     published: Signed
     index: U32
@@ -229,16 +283,17 @@ class Inclusion(Message):
     path: Sequence[Hash]
 
 
-@message(22, Party.USER)
-class Concluded(Message):
-    """S2's last word, for a person whom it does not count."""
+@message(22, Party.CLIENT)
+class FinalStatement(Message):
+    """The aggregator's final statement, for a participant whom it does not count."""
 
     statement: Signed
 
 
 def decode(data: bytes) -> Message:
-    """The message behind these bytes from outside, or a `Rejected`."""
+    """The message that bytes from outside encode, or a `Rejection`."""
+    # A value instead of an exception: servers count and answer bad input like any other.
     try:
         return parse(data)
     except MalformedError as problem:
-        return rejected(Reason.MALFORMED, str(problem))
+        return reject(Reason.MALFORMED, str(problem))

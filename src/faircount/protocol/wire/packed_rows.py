@@ -1,4 +1,8 @@
-"""Many packed vectors at once: the same bytes as `sharing.packing`, a matrix at a time."""
+"""Many packed vectors at once: the bytes of `sharing.packing`, computed for a matrix at a time.
+
+Sums over a batch are made from vectors as they are read from the store, a few thousand at a time,
+so that memory does not grow with the number of reports.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -7,43 +11,59 @@ from typing import TypeVar
 
 import numpy as np
 
-from faircount.core.arrays import Marks, Residues
+from faircount.core.arrays import Bools, Residues
 from faircount.sharing.field import add, dtype_for, sum_rows
 from faircount.sharing.packing import (
     Group,
     Octets,
-    first_of_matrix,
     group_of,
     pack_matrix,
     packed_size,
     unpack_matrix,
+    unpack_prefixes,
 )
 
 T = TypeVar("T")
-_AT_ONCE = 1 << 12
+_ROWS_AT_ONCE = 1 << 12
 
 
 def pack_rows(rows: Residues, q: int) -> list[bytes]:
     """The packed form of every row."""
     octets = pack_matrix(rows, q)
-    flat, size = octets.tobytes(), octets.shape[1]
+    # One copy of the whole matrix; slices of it are cheaper than one conversion per row.
+    flat = octets.tobytes()
+    size = octets.shape[1]
     return [flat[start : start + size] for start in range(0, len(flat), size)]
 
 
-def unpack_rows(packed: Sequence[bytes], q: int, count: int) -> tuple[Residues, Marks]:
-    """One row of `count` elements for each packed vector, and which of them are canonical; the others are zero."""
+def unpack_rows(packed: Sequence[bytes], q: int, count: int) -> tuple[Residues, Bools]:
+    """One row of `count` elements per packed vector, and which of them are canonical.
+
+    Rows of vectors that are not canonical are zero.
+    """
     size = packed_size(q, count)
-    long_enough = np.array([len(each) == size for each in packed], dtype=np.bool_)
-    flat = (each if fine else bytes(size) for each, fine in zip(packed, long_enough, strict=True))
-    rows, fine = unpack_matrix(_matrix(flat, len(packed), size), q, count)
-    return rows, fine & long_enough
+    has_size = np.array([len(vector) == size for vector in packed], dtype=np.bool_)
+    # Zeros stand in for vectors of another length: one of them must not shift the rows after it.
+    flat = (
+        vector if right_size else bytes(size)
+        for vector, right_size in zip(packed, has_size, strict=True)
+    )
+    rows, is_canonical = unpack_matrix(_matrix(flat, len(packed), size), q, count)
+    return rows, is_canonical & has_size
 
 
 def first_elements(packed: Sequence[bytes], q: int, count: int) -> Residues:
-    """The first `count` elements of packed vectors of one length, known to be canonical and at least as long."""
-    together = group_of(q).elements
-    size = min([packed_size(q, -(-count // together) * together), *map(len, packed[:1])])
-    return first_of_matrix(_matrix((each[:size] for each in packed), len(packed), size), q, count)
+    """The first `count` elements of packed vectors.
+
+    The vectors are known to be canonical, of one length, and at least as long.
+    """
+    # Elements are packed in groups: read up to the end of the group that holds the last one.
+    per_group = group_of(q).elements
+    size = packed_size(q, -(-count // per_group) * per_group)
+    if packed:
+        size = min(size, len(packed[0]))
+    prefixes = (vector[:size] for vector in packed)
+    return unpack_prefixes(_matrix(prefixes, len(packed), size), q, count)
 
 
 def _matrix(packed: Iterable[bytes], count: int, size: int) -> Octets:
@@ -51,46 +71,57 @@ def _matrix(packed: Iterable[bytes], count: int, size: int) -> Octets:
 
 
 def is_vector(packed: bytes, q: int, count: int) -> bool:
-    """Whether these bytes are the packed form of a vector.
+    """Whether these bytes are the canonical packed form of a vector of `count` elements.
 
-    Every second group is looked at in one addition: one that is too large, raised by 2^bits - limit, reaches the place
-    beside. The last one, with fewer elements, is looked at by itself; nothing may follow it.
+    All full groups are compared with their limit q^g in two additions of large integers. Take every
+    second group, so that each has the free bits of its neighbour above it, and add 2^bits - limit
+    to it: the addition carries into those free bits exactly if the group is limit or more. The last
+    group, which may have fewer elements, is compared by itself, and nothing may follow it.
     """
-    group, whole = group_of(q), int.from_bytes(packed, "little")
+    group = group_of(q)
     full, rest = divmod(count, group.elements)
-    if len(packed) != packed_size(q, count) or whole >> full * group.bits >= q**rest:
+    if len(packed) != packed_size(q, count):
         return False
-    places, raised, beside = _every_second(group, full)
-    return not any((part & places) + raised & beside for part in (whole, whole >> group.bits))
+    whole = int.from_bytes(packed, "little")
+    # This also refuses padding that is not zero.
+    if whole >> full * group.bits >= q**rest:
+        return False
+    mask, addend, carries = _every_second_group(group, full)
+    return not any((half & mask) + addend & carries for half in (whole, whole >> group.bits))
 
 
 @lru_cache(maxsize=64)
-def _every_second(group: Group, count: int) -> tuple[int, int, int]:
-    """Over the places of every second of these groups: all bits, 2^bits - limit, the lowest bit of the place beside."""
-    ones = sum(1 << 2 * group.bits * at for at in range((count + 1) // 2))
-    return ones * ((1 << group.bits) - 1), ones * ((1 << group.bits) - group.limit), ones << group.bits
+def _every_second_group(group: Group, count: int) -> tuple[int, int, int]:
+    """Mask, addend and carry bits for every second one of `count` groups."""
+    ones = sum(1 << 2 * group.bits * position for position in range((count + 1) // 2))
+    mask = ones * ((1 << group.bits) - 1)
+    addend = ones * ((1 << group.bits) - group.limit)
+    carries = ones << group.bits
+    return mask, addend, carries
 
 
-def in_parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
-    """Values as they come, so many at a time."""
+def batched(values: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Values as they come, at most `most` in each list."""
     waiting = iter(values)
-    while part := list(islice(waiting, most)):
-        yield part
+    while batch := list(islice(waiting, most)):
+        yield batch
 
 
-def sum_parts(parts: Iterable[Residues], q: int, count: int) -> Residues:
-    """The sum of all rows of these matrices, of which one is held at a time."""
+def sum_batches(batches: Iterable[Residues], q: int, count: int) -> Residues:
+    """The sum of all rows of these matrices, one of which is in memory at a time."""
+    # Reduced modulo q after every batch, so that no integer type overflows.
     total = np.zeros(count, dtype=dtype_for(q))
-    for rows in parts:
+    for rows in batches:
         total = add(total, sum_rows(rows, q), q)
     return total
 
 
 def sum_packed(packed: Iterable[bytes], q: int, count: int) -> Residues:
     """The sum of packed vectors that are known to be canonical, as they come."""
-    return sum_parts((unpack_rows(part, q, count)[0] for part in in_parts(packed, _AT_ONCE)), q, count)
+    batches = batched(packed, _ROWS_AT_ONCE)
+    return sum_batches((unpack_rows(batch, q, count)[0] for batch in batches), q, count)
 
 
 def sum_vectors(vectors: Iterable[Residues], q: int, count: int) -> Residues:
-    """The sum of vectors as they come; a few thousand are held at a time."""
-    return sum_parts((np.stack(part) for part in in_parts(vectors, _AT_ONCE)), q, count)
+    """The sum of vectors as they come."""
+    return sum_batches(map(np.stack, batched(vectors, _ROWS_AT_ONCE)), q, count)

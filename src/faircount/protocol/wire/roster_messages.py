@@ -1,4 +1,7 @@
-"""Messages about the roster that S1 makes and S2 seals, tags 33, 34 and 37."""
+"""Messages about the roster: the coordinator proposes it, the aggregator confirms it once.
+
+Tags 33, 34 and 37. DAP has no rosters: any client may upload to a task that it knows.
+"""
 
 from dataclasses import dataclass
 
@@ -6,26 +9,29 @@ from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, message
 
 
 @dataclass(frozen=True, slots=True)
-class Enrolled:
-    """One line of the roster, with the seal of its invitation."""
+class RosterEntry:
+    """One participant of the roster, with the MAC of their invitation over their key."""
 
     user: Id
     public_key: Hash
     mac: Hash
 
 
-@message(33, Party.S2)
-class SealRequest(Message):
-    """S1's roster, ascending by user id, to be sealed once."""
+@message(33, Party.AGGREGATOR)
+class RosterProposal(Message):
+    """The coordinator's roster, ascending by user id; it can be confirmed once."""
 
     survey: Id
     params: Hash
-    entries: tuple[Enrolled, ...]
+    entries: tuple[RosterEntry, ...]
 
 
-@message(34, Party.S1)
-class Seal(Message):
-    """The one roster of this survey, and the value that S2 had committed to."""
+@message(34, Party.COORDINATOR)
+class RosterConfirmation(Message):
+    """The one roster of this survey, and the value that the aggregator had committed to.
+
+    The value is the randomness of graphs and elections: nobody can choose a key after seeing it.
+    """
 
     survey: Id
     digest: Hash
@@ -34,9 +40,9 @@ class Seal(Message):
     revealed: Hash
 
 
-@message(37, Party.S1)
-class BadEntries(Message):
-    """Roster entries that no invitation vouches for, as positions in the request: nothing was sealed."""
+@message(37, Party.COORDINATOR)
+class RejectedEntries(Message):
+    """Positions of roster entries that no invitation vouches for; no roster was confirmed."""
 
     survey: Id
     request_hash: Hash

@@ -1,9 +1,19 @@
-"""Ed25519 signatures: statements of the servers, and requests from S1 to S2.
+"""Ed25519 signatures: on the statements of both servers, and on the coordinator's requests.
 
-A statement is signed over "faircount/1/statement" 0x00 | u32 signer | u32 number | 32-byte hash | message bytes; number
-and hash are its place in the chain of S2's statements (`Signed`). A request is signed over
-"faircount/1/s1-s2" 0x00 | method | path | SHA-256(body) | u64 milliseconds | 16-byte nonce | key id, variable fields
-after a u32 length. Safety rests on first-write-wins: a statement replayed says nothing new.
+A statement is a message that a server signs (`messages.Signed`), over
+
+    "faircount/1/statement" 0x00 | u32 signer | u32 number | 32-byte hash | message
+
+The aggregator's statements about a survey form a chain: it numbers them from 1, and each has the
+hash of the one before. The coordinator repeats number and hash of the newest statement that it has
+received. So each server notices when the other was restored from a backup and has forgotten, or
+contradicts, what was signed. Replaying a statement achieves nothing: the first write stands.
+
+A request from the coordinator to the aggregator is signed over
+
+    "faircount/1/s1-s2" 0x00 | method | path | SHA-256(body) | u64 milliseconds | nonce | key id
+
+with method, path and key id each after a u32 length, and a nonce of 16 bytes.
 """
 
 from collections.abc import Sequence
@@ -23,7 +33,7 @@ from faircount.protocol.wire.messages import Signed
 
 @dataclass(frozen=True)
 class SigningKey:
-    """An Ed25519 key; its secret does not print."""
+    """An Ed25519 key; its secret is not printed."""
 
     secret: bytes = field(repr=False)
 
@@ -38,82 +48,93 @@ class SigningKey:
 
     @cached_property
     def public(self) -> bytes:
-        """The 32 bytes that others verify with."""
+        """The 32 bytes with which others verify."""
         return self._private.public_key().public_bytes_raw()
 
     def sign(self, data: bytes) -> bytes:
-        """The signature, 64 bytes; the same for the same data."""
+        """The signature, 64 bytes; deterministic."""
         return self._private.sign(data)
 
 
 SHORT = 1 << 12
-"""Bytes of what is signed up to which a verdict is remembered: everybody is shown the same seal and the same result."""
+"""Most bytes of signed data whose verification is cached.
+
+Every client of a survey is shown the same roster confirmation and the same result.
+"""
 
 
 def verify(public: bytes, signature: bytes, data: bytes) -> bool:
-    """Whether the signature is this key's on this data."""
-    return (_verify_short if len(data) <= SHORT else _verify)(public, signature, data)
+    """Whether this key made the signature on this data."""
+    # Safe to cache: the verdict depends on nothing but these three values.
+    if len(data) <= SHORT:
+        return _verify_cached(public, signature, data)
+    return _verify(public, signature, data)
 
 
 def _verify(public: bytes, signature: bytes, data: bytes) -> bool:
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, data)
+    # ValueError: the public key is not 32 bytes.
     except (InvalidSignature, ValueError):
         return False
     return True
 
 
-_verify_short = lru_cache(maxsize=256)(_verify)
+_verify_cached = lru_cache(maxsize=256)(_verify)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A place in the chain of S2's statements: a number, and the hash of a statement."""
+    """A reference to a statement of the chain: its number and its hash."""
 
     number: int = 0
     hash: bytes = bytes(32)
 
 
 UNCHAINED = Link()
-"""Of what stands in no chain, and of S1 before it has heard a statement."""
+"""Where the chain begins; also for messages that belong to no chain."""
 
 
-def link_to(signed: Signed) -> Link:
-    """The place that a statement takes: what S1 gives when it has heard it."""
+def compute_link(signed: Signed) -> Link:
+    """The reference to a statement, which the next one and the coordinator's requests carry."""
     return Link(signed.number, sha256(_signed_bytes(signed)).digest())
 
 
-def chained(statements: Sequence[Signed]) -> bool:
-    """Whether these are the statements of a chain from its beginning, in order."""
+def is_chain(statements: Sequence[Signed]) -> bool:
+    """Whether these are the first statements of a chain, in order and without a gap."""
     before = UNCHAINED
-    for each in statements:
-        if each.number != before.number + 1 or each.previous != before.hash:
+    for statement in statements:
+        if statement.number != before.number + 1 or statement.previous != before.hash:
             return False
-        before = link_to(each)
+        before = compute_link(statement)
     return True
 
 
-def sign(key: SigningKey, by: Party, what: Message, link: Link = UNCHAINED) -> Signed:
-    """A message as a signed statement; `link` is what it says of the chain."""
-    unsigned = Signed(int(by), encode(what), bytes(64), link.number, link.hash)
+def sign(key: SigningKey, by: Party, content: Message, link: Link = UNCHAINED) -> Signed:
+    """The message with a signature; `link` is its number and the hash of the statement before."""
+    # The signature field itself is not part of what is signed.
+    unsigned = Signed(int(by), encode(content), bytes(64), link.number, link.hash)
     return replace(unsigned, signature=key.sign(_signed_bytes(unsigned)))
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A signed message that was made or verified once: the envelope, and what it says."""
+    """A signed message that was made or verified here, and its decoded content."""
 
     signed: Signed
-    says: Message
+    message: Message
 
 
-def make_statement(key: SigningKey, by: Party, what: Message, link: Link = UNCHAINED) -> Statement:
-    """A message as a signed statement, with the message beside it."""
-    return Statement(sign(key, by, what, link), what)
+def make_statement(
+    key: SigningKey, by: Party, content: Message, link: Link = UNCHAINED
+) -> Statement:
+    """Sign a message, and keep it decoded beside the signature."""
+    return Statement(sign(key, by, content, link), content)
 
 
-def verified(public: bytes, by: Party, signed: Signed) -> Statement | None:
-    """The statement, if this party signed it; None otherwise."""
+def verify_statement(public: bytes, by: Party, signed: Signed) -> Statement | None:
+    """The statement, if this party signed it; otherwise None."""
+    # check: signature-first - a server would decode a large payload that nobody signed
     if signed.by != by or not verify(public, signed.signature, _signed_bytes(signed)):
         return None
     try:
@@ -122,26 +143,38 @@ def verified(public: bytes, by: Party, signed: Signed) -> Statement | None:
         return None
 
 
-def unwrap(public: bytes, by: Party, signed: Signed) -> Message | None:
-    """The message inside, if this party signed it; None otherwise."""
-    found = verified(public, by, signed)
-    return None if found is None else found.says
+def verify_message(public: bytes, by: Party, signed: Signed) -> Message | None:
+    """The message of a statement, if this party signed it; otherwise None."""
+    statement = verify_statement(public, by, signed)
+    return None if statement is None else statement.message
 
 
-def _signed_bytes(what: Signed) -> bytes:
-    place = what.by.to_bytes(4, "big") + what.number.to_bytes(4, "big") + what.previous
-    return LABEL + b"/statement\0" + place + what.payload
+def _signed_bytes(statement: Signed) -> bytes:
+    # The position in the chain is signed too: otherwise a server could renumber the other's words.
+    position = (
+        statement.by.to_bytes(4, "big") + statement.number.to_bytes(4, "big") + statement.previous
+    )
+    return LABEL + b"/statement\0" + position + statement.payload
 
 
-def request_bytes(method: str, path: str, body: bytes, milliseconds: int, nonce: bytes, key_id: str) -> bytes:
-    """What S1 signs for a request to S2; window and nonces are the service's to check."""
-    parts = [LABEL + b"/s1-s2\0"]
-    parts += [_prefixed(method.encode()), _prefixed(path.encode()), sha256(body).digest()]
-    parts += [milliseconds.to_bytes(8, "big"), nonce, _prefixed(key_id.encode())]
+def request_bytes(
+    method: str, path: str, body_hash: bytes, milliseconds: int, nonce: bytes, key_id: str
+) -> bytes:
+    """What the coordinator signs for a request to the aggregator.
+
+    It covers the hash of the body instead of the body, so that the aggregator can verify the
+    signature before it reads the body. The server checks time window and nonce.
+    """
+    if len(body_hash) != 32:
+        raise MalformedError("the hash of a body has 32 bytes")
     if len(nonce) != 16:
         raise MalformedError("a nonce has 16 bytes")
+    # Time and nonce refuse replays, method and path refuse the same body for another request.
+    parts = [LABEL + b"/s1-s2\0"]
+    parts += [_with_length(method.encode()), _with_length(path.encode()), body_hash]
+    parts += [milliseconds.to_bytes(8, "big"), nonce, _with_length(key_id.encode())]
     return b"".join(parts)
 
 
-def _prefixed(part: bytes) -> bytes:
+def _with_length(part: bytes) -> bytes:
     return len(part).to_bytes(4, "big") + part

@@ -1,11 +1,18 @@
-"""States as bytes: what a server or a device writes to its storage, and reads again after a crash or a restore.
+"""The encoding of states: what a server or a client stores, and reads after a crash or a restore.
 
-    state = name of its class | u32 version of its layout | fields in order
+    state = tag of its class | fields in order
 
-A state class says its layout with its annotations, as a message class does (`codec`): a new field needs a new
-`stored_version` and, if states of the version before are still read, a line of `older`. Bytes of any other version
-raise `MalformedError`. `roles.stored` adds the check, and
-the stores that are kept by row.
+A state class declares its layout with annotations, as a message class does (`codec`). Its bytes
+begin with its `stored_tag` instead of its name, so that renaming the class changes nothing that is
+stored. This module finds the codec of each annotation; `stored_codecs` has those that messages do
+not need.
+
+`roles.stored` makes files and database rows of it. What it writes is
+
+    "faircount state" 0x00 | u8 VERSION | state | SHA-256 over everything before
+
+The last 32 bytes detect corruption and are not a MAC: whoever can write to the store can also
+compute them. `VERSION` covers the layouts of all states.
 """
 
 from collections.abc import Mapping
@@ -19,169 +26,175 @@ import numpy as np
 from faircount.core.errors import FaircountError, MalformedError
 from faircount.protocol.wire import codec
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.field_kinds import LENGTH, FieldKind, ListOf, Record
-from faircount.protocol.wire.stored_kinds import (
+from faircount.protocol.wire.field_codecs import FieldCodec, ListOf, Record
+from faircount.protocol.wire.stored_codecs import (
     BYTES,
     DTYPES,
+    INT64,
     TEXT,
-    WHOLE,
     AnyMessage,
     Array,
-    Choice,
-    Flag,
+    Boolean,
+    EnumMember,
+    FixedTuple,
     MapOf,
-    OneOf,
-    RowStore,
     SetOf,
-    Several,
     StoredBytes,
+    TaggedUnion,
 )
+
+VERSION = 1
+"""Raised whenever the fields of any state, or their meaning, change; no other version is read."""
+
+_STATES: dict[str, "type[StoredState]"] = {}
 
 
 class StoredState:
-    """Base of what is stored. `stored_version` is raised whenever the fields of the class, or their meaning, change.
+    """Base class of what is stored.
 
-    older: versions that are still read, each with the fields whose form was another one
+    `stored_tag` names the class in the bytes; a class without one serves as a base class only.
     """
 
-    stored_version: ClassVar[int] = 1
-    older: ClassVar[Mapping[int, Mapping[str, FieldKind]]] = {}
+    stored_tag: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Register the tag, which must be new."""
+        super().__init_subclass__(**given)
+        # Also refuses a subclass that inherits its tag: it would be read back as its parent.
+        if cls.stored_tag and _STATES.setdefault(cls.stored_tag, cls) is not cls:
+            raise TypeError(
+                f"the stored tag {cls.stored_tag} belongs to {_STATES[cls.stored_tag].__qualname__}"
+            )
 
 
 class TopologyState(StoredState):
-    """What a server keeps of one topology alone; a topology that needs something subclasses it."""
-
-
-class Rows:
-    """Marks a field that is kept row by row: `roles.stored` writes it."""
+    """What a server keeps for one topology only; a topology that keeps something subclasses it."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnyState(FieldKind):
-    """A state of this class, or of one derived from it, with its name and version."""
+class AnyState(FieldCodec):
+    """A state of this class or of a subclass, after its tag."""
 
     base: type[StoredState]
 
     def __repr__(self) -> str:
-        return f"AnyState({self.base.__name__})"
+        return f"AnyState({self.base.stored_tag})"
 
     def write(self, value: Any, parts: list[bytes]) -> None:
-        """Name, version, fields."""
-        BYTES.write(type(value).__name__.encode(), parts)
-        LENGTH.write(type(value).stored_version, parts)
-        layout_of(type(value)).write(value, parts)
+        """Append the tag, then the fields."""
+        kind = type(value)
+        if _STATES.get(kind.stored_tag) is not kind:
+            raise TypeError(f"{kind.__name__} cannot be stored: give it a stored_tag")
+        TEXT.write(kind.stored_tag, parts)
+        layout_of(kind).write(value, parts)
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """A state of the version that this program writes, or of an older one that it still reads."""
-        name, at = BYTES.read(data, at)
-        version, at = LENGTH.read(data, at)
-        kind = next((each for each in _derived(self.base) if each.__name__.encode() == name), None)
-        if kind is None:
-            raise MalformedError(f"these are no bytes of a {self.base.__name__}: look whether it is the right file")
-        if version in kind.older:
-            return older_layout(kind, version).read(data, at)
-        if version != kind.stored_version:
+        """The state of the class with this tag."""
+        tag, at = TEXT.read(data, at)
+        kind = _STATES.get(tag)
+        # A valid state of another role must not be taken for this one: the bytes of a client's
+        # file, say, for those of a server.
+        if kind is None or not issubclass(kind, self.base):
             raise MalformedError(
-                f"this {kind.__name__} has version {version}, and this faircount reads {kind.stored_version}: "
-                "use the faircount that wrote it"
+                f"these bytes are not a {self.base.__name__}: check whether it is the right file"
             )
         return layout_of(kind).read(data, at)
 
 
-_OWN: dict[Any, FieldKind] = {}
+_REGISTERED: dict[Any, FieldCodec] = {}
 _LAYOUTS: dict[type[Any], Record] = {}
 
 
-def stored_as(kind: type[Any], form: FieldKind) -> None:
-    """Say how values of a class are stored wherever they stand."""
-    _OWN[kind] = form
+def register_codec(kind: type[Any], form: FieldCodec) -> None:
+    """Store values of a class with this codec, in whichever field they occur."""
+    _REGISTERED[kind] = form
 
 
 def layout_of(kind: type[Any]) -> Record:
-    """The layout of a dataclass, worked out once."""
+    """The layout of a dataclass, derived once."""
     if kind not in _LAYOUTS:
-        _LAYOUTS[kind] = Record.of(kind, stored_kind)
+        _LAYOUTS[kind] = Record.of(kind, stored_codec)
     return _LAYOUTS[kind]
 
 
-def older_layout(kind: type[StoredState], version: int) -> Record:
-    """The layout of a state in an older version."""
-    other = kind.older[version]
-    return Record(kind, tuple((name, other.get(name, form)) for name, form in layout_of(kind).parts))
+_PLAIN: Mapping[Any, FieldCodec] = {bytes: BYTES, str: TEXT, int: INT64, bool: Boolean()}
 
 
-def stored_kind(hint: Any) -> FieldKind:
-    """How a field of a state with this annotation is stored."""
-    plain: Mapping[Any, FieldKind] = {bytes: BYTES, str: TEXT, int: WHOLE, bool: Flag()}
+def stored_codec(hint: Any) -> FieldCodec:
+    """The codec of a state's field with this annotation."""
     if get_origin(hint) is not None:
-        return _built(get_origin(hint), get_args(hint), hint)
-    if hint in _OWN or hint in plain:
-        return _OWN.get(hint) or plain[hint]
+        return _generic_codec(get_origin(hint), get_args(hint), hint)
+    # Registered classes first: some of them are dataclasses that must not be stored field by field.
+    if hint in _REGISTERED:
+        return _REGISTERED[hint]
+    if hint in _PLAIN:
+        return _PLAIN[hint]
     if issubclass(hint, Enum):
-        return Choice(hint)
+        return EnumMember(hint)
     if issubclass(hint, Message):
         return AnyMessage((hint,))
     if issubclass(hint, StoredState):
         return AnyState(hint)
     if isinstance(hint, type) and is_dataclass(hint):
         return layout_of(hint)
-    raise TypeError(f"{hint} has no stored form: give it one with stored_as")
+    raise TypeError(f"{hint} has no stored form: give it one with register_codec")
 
 
-def _built(origin: Any, args: tuple[Any, ...], hint: Any) -> FieldKind:
-    """The kind of an annotation that has parts."""
+def _generic_codec(origin: Any, args: tuple[Any, ...], hint: Any) -> FieldCodec:
+    """The codec of an annotation with arguments, such as `tuple[int, ...]`."""
     if origin is Annotated:
-        return row_store(args[0]) if args[1] is Rows else codec.kind_of(hint)
+        return codec.codec_for(hint)
     if origin in (Union, UnionType):
-        return _union(args)
+        return _union_codec(args)
     if origin is np.ndarray:
-        return Array(_dtypes(get_args(args[1])[0]))
+        return Array(_allowed_dtypes(get_args(args[1])[0]))
     if origin is tuple and args[-1] is not Ellipsis:
-        return Several(tuple(stored_kind(each) for each in args))
-    if origin in (tuple, frozenset):
-        return (ListOf if origin is tuple else SetOf)(stored_kind(args[0]))
+        return FixedTuple(tuple(map(stored_codec, args)))
+    if origin is tuple:
+        return ListOf(stored_codec(args[0]))
+    if origin is frozenset:
+        return SetOf(stored_codec(args[0]))
     if issubclass(origin, Mapping):
-        return MapOf(*(stored_kind(each) for each in args))
+        return MapOf(*map(stored_codec, args))
     raise TypeError(f"{hint} has no stored form")
 
 
-def row_store(hint: Any) -> RowStore:
-    """The kind of a store: its key, and its value, which is a message if it is not said."""
-    origin, args = get_origin(hint), (*get_args(hint), Message)
-    return RowStore(dict if origin is Mapping else origin, stored_kind(args[0]), stored_kind(args[1]))
-
-
-def _union(args: tuple[Any, ...]) -> FieldKind:
-    classes = tuple(each for each in args if each is not NoneType)
-    if len(classes) == len(args) and all(issubclass(each, Message) for each in args):
+def _union_codec(args: tuple[Any, ...]) -> FieldCodec:
+    """The codec of a union: of message classes, or of one class and None, or of any classes."""
+    classes = tuple(kind for kind in args if kind is not NoneType)
+    # The order of the arguments is part of the layout: positions in the union are stored.
+    # Messages carry their own tag, so that a union of them needs no other.
+    if len(classes) == len(args) and all(issubclass(kind, Message) for kind in args):
         return AnyMessage(args)
     if NoneType in args and len(classes) > 1:
         raise TypeError("an optional value has one class")
-    kinds = tuple(None if each is NoneType else stored_kind(each) for each in args)
-    return OneOf(tuple(get_origin(each) or each for each in args), kinds)
+    codecs = tuple(None if kind is NoneType else stored_codec(kind) for kind in args)
+    return TaggedUnion(tuple(get_origin(kind) or kind for kind in args), codecs)
 
 
-def _dtypes(scalar: Any) -> tuple[str, ...]:
-    """The stored types of an array whose elements are annotated like this."""
-    return tuple(each for each in DTYPES if issubclass(np.dtype(each).type, get_origin(scalar) or scalar))
+def _allowed_dtypes(scalar: Any) -> tuple[str, ...]:
+    """The stored number types of an array whose elements are annotated like this."""
+    base = get_origin(scalar) or scalar
+    return tuple(code for code in DTYPES if issubclass(np.dtype(code).type, base))
 
 
-def _derived(base: type[Any]) -> list[type[Any]]:
-    """The states among the class and all classes derived from it."""
-    below = [each for child in base.__subclasses__() for each in _derived(child)]
-    return [base, *below] if is_dataclass(base) else below
+def decode_value(
+    form: FieldCodec, data: bytes | memoryview, injected: Mapping[type[Any], Any] | None = None
+) -> Any:
+    """The value that these bytes encode, all of them; `MalformedError` whatever is wrong.
 
-
-def read_all(kind: FieldKind, data: bytes | memoryview, live: Mapping[type[Any], Any] | None = None) -> Any:
-    """The value behind these bytes, all of them; `MalformedError` for any others, whatever is wrong with them."""
+    injected: objects, by class, for the fields that are not stored with the state
+    """
     source = StoredBytes(data)
-    source.live = live or {}
+    source.injected = injected or {}
     try:
-        found, end = kind.read(source, 0)
+        value, end = form.read(source, 0)
     except MalformedError:
         raise
-    except FaircountError as problem:  # a value refused its own fields
+    except FaircountError as problem:
+        # A class refused its own fields, for example parameters that do not fit together.
         raise MalformedError(f"these bytes are no state: {problem}") from None
+    # As for messages: one state has one encoding.
     if end != len(data):
         raise MalformedError(f"{len(data) - end} bytes too many")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""Run by alembic: the connection is given by `faircount.storage.migrate`."""
+"""Run by alembic. The connection comes from `faircount.storage.migrate`, with its transaction."""
 
 from alembic import context
 

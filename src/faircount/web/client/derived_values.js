@@ -1,46 +1,59 @@
-// Derived values of published parameters: computed here, and refused where the published ones are others.
+// Derived values of published parameters. They are computed here, and a survey that publishes other
+// values is refused: a wrong modulus or table would weaken the privacy that it promises.
 
 import { smallestPrimeAbove } from "./field.js";
 import { insist } from "./refusal.js";
 
-/** Settings of every mechanism; all are whole numbers. */
+/** Settings that every mechanism has; all are integers. */
 export const COMMON = ["dropouts", "insiders", "spare_bits"];
-/** Stands where there is no table, or no commitment. */
+/** Published where a mechanism has no table, or a server no commitment. */
 export const NO_DIGEST = "0".repeat(64);
-/** An item's sum leaves its range with this probability at most. */
+/** The largest probability with which the sum of one item may leave its range. */
 export const OVERFLOW = 2 ** -60;
 
-const SMALLEST_EPSILON = 0.001; // a smaller one has a noise table that no browser should compute
+const SMALLEST_EPSILON = 0.001; // a smaller one has a noise table too long to compute in a browser
 const LARGEST_EPSILON = 50;
 const MOST_COINS = 1e8;
 
-/** Stop unless these derived values are the published ones. */
-export function follow(params, values) {
+/** Refuse parameters whose derived values are not these. */
+export function checkDerived(params, values) {
   for (const [name, value] of Object.entries(values)) {
-    insist(params.derived[name] === value, "derived", `${name} does not follow from the other parameters`);
+    const matches = params.derived[name] === value;
+    insist(matches, "derived", `${name} does not follow from the other parameters`);
   }
 }
 
-/** Stop unless q is the smallest prime that holds sums over one of these ranges, and `least` elements. */
-export function modulusFollows(params, reaches, least = 2) {
+/**
+ * Refuse parameters unless q is the smallest prime that holds sums over one of these ranges and at
+ * least `least` elements.
+ */
+export function checkModulus(params, ranges, least = 2) {
   const spare = BigInt(params.settings.spare_bits);
-  const sizes = reaches.map((reach) => [(BigInt(reach) + 1n) << spare, BigInt(least)]);
-  const primes = sizes.map(([sums, elements]) => smallestPrimeAbove((sums > elements ? sums : elements) - 1n));
-  insist(primes.some((prime) => String(prime) === params.derived.q), "derived", "q does not follow from the rest");
+  const primes = ranges.map((range) => {
+    const sums = (BigInt(range) + 1n) << spare;
+    const elements = BigInt(least);
+    return String(smallestPrimeAbove((sums > elements ? sums : elements) - 1n));
+  });
+  const follows = primes.includes(params.derived.q);
+  insist(follows, "derived", "q does not follow from the other parameters");
 }
 
-/** An epsilon whose noise table can be computed here. */
-export function servable(epsilon) {
-  insist(epsilon >= SMALLEST_EPSILON && epsilon <= LARGEST_EPSILON, "malformed", "epsilon is out of range");
+/** The same epsilon, if its noise table can be computed here. */
+export function checkEpsilon(epsilon) {
+  const isInRange = epsilon >= SMALLEST_EPSILON && epsilon <= LARGEST_EPSILON;
+  insist(isInRange, "malformed", "epsilon is out of range");
   return epsilon;
 }
 
-/** D, the fair coins of an item: the number in the settings, or else the published one, judged by the promise alone. */
+/** D, the number of fair coins per item: from the settings, or else the published one. */
 export function coinsOf(params) {
+  // A published D needs no recomputation: the promise is checked for whatever number it is.
   const coins = params.settings.coins ?? params.derived.D;
-  insist(Number.isSafeInteger(coins) && coins >= 1 && coins <= MOST_COINS, "malformed", "coins out of range");
+  const isInRange = Number.isSafeInteger(coins) && coins >= 1 && coins <= MOST_COINS;
+  insist(isInRange, "malformed", "the number of coins is out of range");
   return coins;
 }
 
-/** The vector that is 1 at one item. */
-export const oneHot = (items, answer) => Array.from({ length: items }, (_, at) => (at === answer ? 1n : 0n));
+/** The vector with 1 at the chosen item and 0 elsewhere. */
+export const oneHot = (items, answer) =>
+  Array.from({ length: items }, (_, at) => (at === answer ? 1n : 0n));

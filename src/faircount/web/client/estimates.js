@@ -1,62 +1,69 @@
-// A published result as shares of the people counted, with 95% intervals: from the law of what was added, or of how many
-// were counted. They cover what the counted people said, not what others would have said.
+// A published result as shares of the accepted reports, with 95% intervals. The intervals come from
+// the exact distribution of the noise, or of the sampling, and cover that alone: they describe the
+// people who were counted, not people who were never asked.
 
 import { MECHANISMS } from "./mechanisms.js";
 import { binomial } from "./privacy.js";
 
 const TAIL = 0.025;
 
-/** [{item, estimate, low, high}] as fractions of the people counted. */
+/** [{item, estimate, low, high}] as fractions of the accepted reports. */
 export function estimates(params, published) {
   const size = published.included;
   const { p, noise } = MECHANISMS[params.mechanism].counted(params.drawn, size);
-  const of = noise ? noisy(noise, size) : sampled(p, size);
-  return params.items.map((item, at) => ({ item, ...of(Number(published.counts[at])) }));
+  const estimate = noise ? estimateNoisy(noise, size) : estimateSampled(p, size);
+  return params.items.map((item, at) => ({ item, ...estimate(Number(published.counts[at])) }));
 }
 
-function noisy([first, law], size) {
-  const mean = law.reduce((sum, each, at) => sum + each * (first + at), 0);
-  const [least, most] = [first + quantile(law, TAIL), first + quantile(law, 1 - TAIL)];
+/** For counts with added noise: subtract its mean, and its quantiles for the interval. */
+function estimateNoisy([first, law], size) {
+  const mean = law.reduce((sum, probability, at) => sum + probability * (first + at), 0);
+  const least = first + quantile(law, TAIL);
+  const most = first + quantile(law, 1 - TAIL);
   return (count) => ({
     estimate: (count - mean) / size,
-    low: between(count - most, size),
-    high: between(count - least, size),
+    low: clampedShare(count - most, size),
+    high: clampedShare(count - least, size),
   });
 }
 
-/** The first place at which the cumulative law reaches a probability. */
+/** The first position at which the cumulative distribution reaches a probability. */
 function quantile(law, probability) {
   let total = 0;
-  const at = law.findIndex((each) => (total += each) >= probability);
+  const at = law.findIndex((weight) => (total += weight) >= probability);
   return at < 0 ? law.length - 1 : at;
 }
 
-/** Numbers of holders of whom a count like this one is not surprising. */
-function sampled(p, size) {
-  const low = (count) => firstWhole(size, (holders) => 1 - below(count - 1, holders, p) > TAIL);
-  const high = (count) => firstWhole(size, (holders) => below(count, holders, p) <= TAIL) - 1;
+/**
+ * For sampled counts: the numbers of holders for which the count is not in a tail
+ * (Clopper-Pearson).
+ */
+function estimateSampled(p, size) {
+  const low = (count) => firstPassing(size, (holders) => 1 - below(count - 1, holders, p) > TAIL);
+  const high = (count) => firstPassing(size, (holders) => below(count, holders, p) <= TAIL) - 1;
   return (count) => ({
     estimate: count / p / size,
-    low: between(low(count), size),
-    high: between(high(count), size),
+    low: clampedShare(low(count), size),
+    high: clampedShare(high(count), size),
   });
 }
 
 /** P(Bin(n, p) <= count). */
 function below(count, n, p) {
   const [first, law] = binomial(n, p);
-  return law.slice(0, Math.max(0, count - first + 1)).reduce((sum, each) => sum + each, 0);
+  return law.slice(0, Math.max(0, count - first + 1)).reduce((sum, weight) => sum + weight, 0);
 }
 
-/** The first of 0..most + 1 that is enough, where enough stays enough. */
-function firstWhole(most, enough) {
-  let [low, high] = [0, most + 1];
+/** The first of 0..most + 1 that passes a test which every larger number passes too. */
+function firstPassing(most, passes) {
+  let low = 0;
+  let high = most + 1;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (enough(middle)) high = middle;
+    if (passes(middle)) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-const between = (count, size) => Math.min(1, Math.max(0, count / size));
+const clampedShare = (count, size) => Math.min(1, Math.max(0, count / size));

@@ -1,18 +1,24 @@
-// F_{q^k} for primes q below 2^32 and k: arrays of k residues, the coefficients of a polynomial in Y, the lowest first.
-// They multiply modulo Y^k + b with the smallest b that makes it irreducible where k divides q - 1, and elsewhere modulo
-// the first irreducible Y^k + a Y + b, ordered by (a, b), with a from 1. For a few tiny q and k there is none.
+// F_{q^k} for primes k and q below 2^32. An element is an array of k residues: the coefficients of
+// a polynomial in Y, lowest first. Where k divides q - 1 the modulus is Y^k + b with the smallest b
+// that makes it irreducible; elsewhere it is the first irreducible Y^k + a Y + b, ordered by (a,
+// b), a >= 1. A few tiny q and k have none.
 
 import { minus, plus, power, product, times } from "./small_field.js";
 
-/** {q, k, a, b} of the field that everybody finds; null where there is none of that form. */
+/**
+ * {q, k, a, b} of the field, the same for every implementation; null if no modulus has that form.
+ */
 export function extensionField(q, k) {
-  for (const ring of candidates(q, k)) if (isField(ring)) return ring;
+  for (const ring of candidates(q, k)) {
+    if (isField(ring)) return ring;
+  }
   return null;
 }
 
 function* candidates(q, k) {
-  const binomial = (q - 1) % k === 0;
-  for (let a = binomial ? 0 : 1; a < (binomial ? 1 : q); a += 1) {
+  const isBinomial = (q - 1) % k === 0;
+  const [first, end] = isBinomial ? [0, 1] : [1, q];
+  for (let a = first; a < end; a += 1) {
     for (let b = 1; b < q; b += 1) yield { q, k, a, b };
   }
 }
@@ -35,22 +41,22 @@ export function multiply(ring, x, y) {
 }
 
 /**
- * Whether the modulus is irreducible. For Y^k + b with k | q - 1: whether -b is no k-th power. For others: if
- * Y^(q^k) = Y, then the modulus has no factor twice, and all of them have degree 1 or k; if besides Y^q is not Y, then
- * not all have degree 1.
+ * Whether the modulus is irreducible. Y^k + b with k | q - 1 is, if -b is not a k-th power. For the
+ * others: Y^(q^k) = Y says that no factor occurs twice and that all have degree 1 or k (k is
+ * prime); Y^q != Y says that not all of them have degree 1.
  */
 function isField(ring) {
   const { q, k, a, b } = ring;
   if (a === 0) return power(q - b, (q - 1) / k, q) !== 1;
   const y = Array.from({ length: k }, (_, at) => Number(at === 1));
-  const first = raised(ring, y, q);
+  const first = raise(ring, y, q);
   if (equal(first, y)) return false;
   let found = first;
   for (let step = 1; step < k; step += 1) found = frobenius(ring, found, first);
   return equal(found, y);
 }
 
-/** x^q, which is x with Y^q in the place of Y. */
+/** x^q: x with Y^q (`first`) substituted for Y. */
 function frobenius(ring, x, first) {
   return x.reduceRight((sum, coefficient) => {
     const [lowest, ...others] = multiply(ring, sum, first);
@@ -58,7 +64,7 @@ function frobenius(ring, x, first) {
   }, new Array(ring.k).fill(0));
 }
 
-function raised(ring, x, exponent) {
+function raise(ring, x, exponent) {
   return Array.from(exponent.toString(2).slice(1)).reduce((found, bit) => {
     const square = multiply(ring, found, found);
     return bit === "1" ? multiply(ring, square, x) : square;

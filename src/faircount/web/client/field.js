@@ -1,25 +1,32 @@
-// Vectors over F_q as arrays of BigInt from 0 to q - 1: expanded from a key, packed to bytes.
+// Vectors over F_q as arrays of BigInt from 0 to q - 1: expanded from a key, and packed into bytes.
 
 import { bigEndian, littleEndian, same } from "./bytes.js";
+import { keyStream } from "./encryption.js";
 import { insist } from "./refusal.js";
-import { keyStream } from "./sealing.js";
 
 const SPARE_WORDS = 8;
 const LARGEST_GROUP = 1n << 53n;
-const WITNESSES = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n]; // they decide every number below 2^64
+// Miller-Rabin with these bases is exact for every number below 2^64.
+const WITNESSES = [2n, 3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n];
 
-/** `count` elements: the t-th accepted little-endian word of the key stream, modulo q, is element t. */
+/** `count` elements: the accepted little-endian words of the key stream, in order, modulo q. */
 export async function expand(key, q, count) {
-  const size = q < 1n << 16n ? 2 : q < 1n << 32n ? 4 : 8;
+  const size = wordSize(q);
+  // Words from the last incomplete run of q values are skipped: they would favour small residues.
   const limit = ((1n << BigInt(8 * size)) / q) * q;
   for (let words = count + SPARE_WORDS; ; words *= 2) {
     const stream = await keyStream(key, words * size);
-    const found = accepted(stream, size, limit).slice(0, count);
+    const found = acceptedWords(stream, size, limit).slice(0, count);
     if (found.length === count) return found.map((word) => word % q);
   }
 }
 
-function accepted(stream, size, limit) {
+function wordSize(q) {
+  if (q < 1n << 16n) return 2;
+  return q < 1n << 32n ? 4 : 8;
+}
+
+function acceptedWords(stream, size, limit) {
   const found = [];
   for (let at = 0; at < stream.length; at += size) {
     const word = littleEndian(stream.subarray(at, at + size));
@@ -34,32 +41,35 @@ export const subtract = (a, b, q) => a.map((value, at) => residue(value - b[at],
 /** A whole number of either sign modulo q. */
 export const residue = (value, q) => ((value % q) + q) % q;
 
-/** How many elements are one number in base q, and the bits that it takes. */
+/** How many elements are packed together as one number in base q, and how many bits it takes. */
 function groupOf(q) {
-  let [elements, limit] = [1, q];
+  let elements = 1;
+  let limit = q;
   for (; limit * q <= LARGEST_GROUP; limit *= q) elements += 1;
   return { elements, bits: BigInt(bitLength(limit - 1n)) };
 }
 
 const bitLength = (value) => (value === 0n ? 0 : value.toString(2).length);
 
-/** Bytes that `count` elements take; the last group takes the bits that its own elements need. */
+/** Bytes that `count` elements take; an incomplete last group takes only the bits that it needs. */
 export function packedSize(q, count) {
   const { elements, bits } = groupOf(q);
   const last = bitLength(q ** BigInt(count % elements) - 1n);
   return Math.ceil((Math.floor(count / elements) * Number(bits) + last) / 8);
 }
 
-/** The bytes of a vector: group t at bits [t b, (t+1) b), least significant first, zeros at the end. */
+/** The bytes of a vector: group t at bits [t b, (t+1) b), least significant first, zero padded. */
 export function pack(vector, q) {
   const { elements, bits } = groupOf(q);
-  const groups = Array.from({ length: Math.ceil(vector.length / elements) }, (_, at) =>
-    vector.slice(at * elements, (at + 1) * elements).reduceRight((sum, value) => sum * q + value, 0n));
+  const groups = Array.from({ length: Math.ceil(vector.length / elements) }, (_, at) => {
+    const group = vector.slice(at * elements, (at + 1) * elements);
+    return group.reduceRight((sum, value) => sum * q + value, 0n);
+  });
   const whole = groups.reduceRight((sum, value) => (sum << bits) | value, 0n);
   return littleEndianBytes(whole, packedSize(q, vector.length));
 }
 
-/** The vector of `count` elements behind packed bytes; refused unless it is their one packed form. */
+/** The vector of `count` elements behind packed bytes; any but the one packed form is refused. */
 export function unpack(bytes, q, count) {
   insist(bytes.length === packedSize(q, count), "malformed", "a packed vector has another length");
   const { elements, bits } = groupOf(q);
@@ -68,16 +78,20 @@ export function unpack(bytes, q, count) {
     const group = (whole >> (bits * BigInt(Math.floor(at / elements)))) & ((1n << bits) - 1n);
     return (group / q ** BigInt(at % elements)) % q;
   });
-  insist(same(pack(vector, q), bytes), "malformed", "an element of a packed vector is too large, or bytes were changed");
+  const isCanonical = same(pack(vector, q), bytes);
+  insist(isCanonical, "malformed", "an element is too large, or padding bits are set");
   return vector;
 }
 
 function littleEndianBytes(value, size) {
   const text = value.toString(16).padStart(2 * size, "0");
-  return Uint8Array.from({ length: size }, (_, at) => parseInt(text.substr(2 * (size - 1 - at), 2), 16));
+  return Uint8Array.from({ length: size }, (_, at) => {
+    const offset = 2 * (size - 1 - at);
+    return parseInt(text.slice(offset, offset + 2), 16);
+  });
 }
 
-/** `count` independent elements, each exactly uniform; for what nobody else must draw alike. */
+/** `count` independent, exactly uniform elements. */
 export function uniformElements(q, count, random) {
   const limit = ((1n << 64n) / q) * q;
   const found = [];
@@ -88,7 +102,7 @@ export function uniformElements(q, count, random) {
   return found;
 }
 
-/** So many uniform bits as a number. */
+/** A uniform number of this many bits. */
 export const uniformBits = (bits, random) => bigEndian(random(bits / 8));
 
 /** The smallest prime above a number below 2^63. */
@@ -101,12 +115,14 @@ export function smallestPrimeAbove(bound) {
 function isPrime(n) {
   if (n < 2n) return false;
   const small = WITNESSES.find((witness) => n % witness === 0n);
-  return small === undefined ? WITNESSES.every((witness) => passes(n, witness)) : n === small;
+  if (small !== undefined) return n === small;
+  return WITNESSES.every((witness) => passesMillerRabin(n, witness));
 }
 
-/** One round of Miller and Rabin. */
-function passes(n, base) {
-  let [odd, twos] = [n - 1n, 0];
+/** One round of the Miller-Rabin test. */
+function passesMillerRabin(n, base) {
+  let odd = n - 1n;
+  let twos = 0;
   for (; odd % 2n === 0n; odd /= 2n) twos += 1;
   let value = power(base, odd, n);
   if (value === 1n || value === n - 1n) return true;
@@ -118,7 +134,8 @@ function passes(n, base) {
 }
 
 function power(base, exponent, n) {
-  let [result, factor] = [1n, base % n];
+  let result = 1n;
+  let factor = base % n;
   for (let left = exponent; left; left >>= 1n) {
     if (left & 1n) result = (result * factor) % n;
     factor = (factor * factor) % n;

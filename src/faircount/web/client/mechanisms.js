@@ -1,16 +1,22 @@
-// What a device sends for an answer, for the mechanisms that this client can draw; and whether the published promise
-// follows from the published settings. One entry of MECHANISMS for each:
-//   settings          the names that published settings must have
-//   proven            whether what is sent proves to be one vote (proven_mechanisms.js); without it, it may be anything
-//   prepare(params)   what is drawn from: derived values are computed here and must be the published ones
-//   promiseHolds(params, drawn, size)    whether the promise holds with this many people in the sum
-//   vector(drawn, items, answer, random) what one person splits between the servers, as whole numbers
-//   counted(drawn, size)                 with which probability a holder is counted, and the law of what is added then
+// The mechanisms for which this client can draw a report and verify the published privacy promise.
+// The entries of MECHANISMS have:
+//   settings         names that the published settings must have
+//   proven           whether reports carry a proof that they are one vote (proven_mechanisms.js);
+//                    without one, a malicious client can send any numbers
+//   prepare(params)  what reports are drawn from; derived values are computed here, and parameters
+//                    that publish others are refused
+//   promiseHolds(params, drawn, size)     whether the promise holds with this many accepted reports
+//   vector(drawn, items, answer, random)  what a client splits between the servers, as integers
+//   counted(drawn, size)                  {p, noise}: the probability that a response is counted,
+//                                         and the distribution of the noise added to a count
 
-import { big, unscaled } from "./canonical_json.js";
-import { coinsOf, COMMON, follow, modulusFollows, NO_DIGEST, oneHot, OVERFLOW, servable } from "./derived_values.js";
+import { parseInteger, unscaled } from "./canonical_json.js";
 import {
-  binomial, decoysDelta, keeps, laplaceBound, laplaceEpsilon, laplaceLaw, samplingDelta, samplingDeltaTwoItems,
+  checkDerived, checkEpsilon, checkModulus, coinsOf, COMMON, NO_DIGEST, oneHot, OVERFLOW,
+} from "./derived_values.js";
+import {
+  binomial, decoysDelta, isWithin, laplaceBound, laplaceEpsilon, laplaceLaw, samplingDelta,
+  samplingDeltaTwoItems,
 } from "./privacy.js";
 import { PROVEN } from "./proven_mechanisms.js";
 import { insist } from "./refusal.js";
@@ -24,21 +30,24 @@ const laplace = {
 
   async prepare(params) {
     const { settings, n_max: users } = params;
-    const [epsilon, h] = [servable(unscaled(settings.epsilon)), users - settings.insiders - settings.dropouts];
-    insist(h >= 1, "malformed", "nobody is left whose noise counts");
-    const table = laplaceTable(big(settings.epsilon), epsilon, h);
-    follow(params, { h, D: null, p: null, tables: await tableDigest(table) });
+    const epsilon = checkEpsilon(unscaled(settings.epsilon));
+    const h = users - settings.insiders - settings.dropouts; // participants whose noise is secret
+    insist(h >= 1, "malformed", "no participant is left whose noise is secret");
+    const table = laplaceTable(parseInteger(settings.epsilon), epsilon, h);
+    checkDerived(params, { h, D: null, p: null, tables: await tableDigest(table) });
     const bound = laplaceBound(epsilon, users / h, OVERFLOW / params.items.length);
-    modulusFollows(params, [bound, bound - 1, bound + 1].map((each) => users + 2 * each)); // last digits may differ
+    // The bound is floating point: Python may round it to the next integer.
+    const bounds = [bound, bound - 1, bound + 1];
+    checkModulus(params, bounds.map((candidate) => users + 2 * candidate));
     return { epsilon, h, table };
   },
 
   promiseHolds(params, { epsilon, h, table }, size) {
-    const unknown = size - params.phi;
+    const unknown = size - params.phi; // accepted reports whose noise the adversary does not know
     if (unknown < 1) return false;
     const left = laplaceEpsilon(epsilon, unknown / h);
-    const delta = (1 + Math.exp(left)) * 2 * unknown * table.distance; // what the finite table costs
-    return keeps(left, unscaled(params.epsilon)) && keeps(delta, unscaled(params.delta));
+    const delta = (1 + Math.exp(left)) * 2 * unknown * table.distance; // cost of the finite table
+    return isWithin(left, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
   },
 
   vector: ({ table }, items, answer, random) =>
@@ -54,27 +63,29 @@ const decoys = {
   async prepare(params) {
     const { settings, n_max: users } = params;
     const coins = coinsOf(params);
-    insist(coins % users === 0, "derived", "people would flip unequal numbers of coins");
-    follow(params, { h: users - settings.insiders - settings.dropouts, D: coins, p: null, tables: NO_DIGEST });
-    modulusFollows(params, [users + coins]);
-    return { each: coins / users };
+    insist(coins % users === 0, "derived", "participants would flip unequal numbers of coins");
+    const h = users - settings.insiders - settings.dropouts;
+    checkDerived(params, { h, D: coins, p: null, tables: NO_DIGEST });
+    checkModulus(params, [users + coins]);
+    return { coinsPerUser: coins / users };
   },
 
-  promiseHolds(params, { each }, size) {
-    const delta = decoysDelta((size - params.phi) * each, unscaled(params.epsilon));
-    return keeps(delta, unscaled(params.delta));
+  promiseHolds(params, { coinsPerUser }, size) {
+    const unknownCoins = (size - params.phi) * coinsPerUser;
+    const delta = decoysDelta(unknownCoins, unscaled(params.epsilon));
+    return isWithin(delta, unscaled(params.delta));
   },
 
-  vector: ({ each }, items, answer, random) =>
-    oneHot(items, answer).map((count) => count + BigInt(heads(each, random))),
+  vector: ({ coinsPerUser }, items, answer, random) =>
+    oneHot(items, answer).map((count) => count + BigInt(countHeads(coinsPerUser, random))),
 
-  counted: ({ each }, size) => ({ p: 1, noise: binomial(size * each, 0.5) }),
+  counted: ({ coinsPerUser }, size) => ({ p: 1, noise: binomial(size * coinsPerUser, 0.5) }),
 };
 
-/** Heads among exactly so many fair coins. */
-function heads(coins, random) {
+/** Heads among this many fair coins. */
+function countHeads(coins, random) {
   const bytes = random(Math.ceil(coins / 8));
-  bytes[bytes.length - 1] &= 0xff >> (8 * bytes.length - coins);
+  bytes[bytes.length - 1] &= 0xff >> (8 * bytes.length - coins); // bits beyond the last coin
   return bytes.reduce((total, byte) => total + byte.toString(2).replaceAll("0", "").length, 0);
 }
 
@@ -84,21 +95,26 @@ const dpds = {
 
   async prepare(params) {
     const { settings, n_max: users } = params;
-    const heads = big(settings.p);
-    insist(heads > 0n && heads <= 1n << 128n && Number.isSafeInteger(settings.floor), "malformed", "p or floor");
-    follow(params, { h: null, D: null, p: settings.p, tables: NO_DIGEST });
-    modulusFollows(params, [users]);
+    const heads = parseInteger(settings.p);
+    const isProbability = heads > 0n && heads <= 1n << 128n;
+    insist(isProbability, "malformed", "p is not a probability");
+    insist(Number.isSafeInteger(settings.floor), "malformed", "floor is not an integer");
+    checkDerived(params, { h: null, D: null, p: settings.p, tables: NO_DIGEST });
+    checkModulus(params, [users]);
     return { coin: coinTable(heads), p: unscaled(settings.p) };
   },
 
   promiseHolds(params, { p }, size) {
-    const gone = params.n_max - size;
-    const crowd = Math.max(0, params.settings.floor - params.phi - gone);
+    const missing = params.n_max - size;
+    const crowd = Math.max(0, params.settings.floor - params.phi - missing);
     const users = size - params.phi;
     const epsilon = unscaled(params.epsilon);
-    const few = params.items.length === 2 && crowd && 2 * crowd < users && users <= TWO_ITEMS_LIMIT;
-    const delta = few ? samplingDeltaTwoItems(users, crowd, p, epsilon) : samplingDelta(crowd, p, epsilon);
-    return keeps(delta, unscaled(params.delta));
+    const isSmall = crowd && 2 * crowd < users && users <= TWO_ITEMS_LIMIT;
+    const delta =
+      params.items.length === 2 && isSmall
+        ? samplingDeltaTwoItems(users, crowd, p, epsilon)
+        : samplingDelta(crowd, p, epsilon);
+    return isWithin(delta, unscaled(params.delta));
   },
 
   vector({ coin }, items, answer, random) {

@@ -1,8 +1,8 @@
-// Published parameters: read, compared with the digest in the invitation, and judged. Every derived number that a person
-// depends on is computed here, not believed.
+// Published parameters: parsed, compared with the hash in the invitation, and checked. Every
+// derived number on which a participant's privacy depends is computed here, not taken on trust.
 
 import { same, unhex } from "./bytes.js";
-import { big, decode, unscaled } from "./canonical_json.js";
+import { decode, parseInteger, unscaled } from "./canonical_json.js";
 import { COMMON } from "./derived_values.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
@@ -19,75 +19,96 @@ const KEYS = ["box", "s1", "s1_commitment", "s2", "s2_commitment"];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
 
-/** The parameters that an invitation names: other bytes than those of its digest are refused. */
-export async function believed(published, digest) {
-  insist(same(await paramsDigest(published), digest), "digest", "the parameters are not those of the invitation");
+/** The parameters of an invitation; bytes with another hash than the invitation's are refused. */
+export async function parseInvited(published, digest) {
+  // A server that shows one participant other parameters could ask for a report with less noise.
+  const isInvited = same(await paramsDigest(published), digest);
+  insist(isInvited, "digest", "the parameters are not those of the invitation");
   return parse(published);
 }
 
-/** Parameters that this client can take part with, and whose promise holds as far as it computes; others are refused. */
+/**
+ * Parameters with which this client can take part and whose privacy promise it has verified; others
+ * are refused.
+ */
 export async function parse(published) {
   const plain = decode(published);
-  insist(exactly(plain, NAMES), "malformed", "parameters are missing, or unknown ones are there");
+  insist(hasExactly(plain, NAMES), "malformed", "parameters are missing or unknown");
   checkKinds(plain);
-  const mechanism = supported(plain);
-  insist(plain.phi === plain.settings.insiders, "derived", "phi does not follow from the other parameters");
+  const mechanism = supportedMechanism(plain);
+  const phiFollows = plain.phi === plain.settings.insiders;
+  insist(phiFollows, "derived", "phi does not follow from the other parameters");
   const drawn = await mechanism.prepare(plain);
   checkPromise(plain, mechanism, drawn);
-  const keys = Object.fromEntries(KEYS.map((name) => [name, key(plain.keys[name])]));
-  const bytes = { survey: unhex(plain.survey), digest: await paramsDigest(published), published };
-  const width = drawn.form?.width ?? plain.items.length; // elements that a person splits between the servers
-  const { proven } = mechanism;
-  return { ...plain, ...bytes, keys, q: big(plain.derived.q), real: reals(plain), drawn, width, proven };
+  return {
+    ...plain,
+    survey: unhex(plain.survey),
+    digest: await paramsDigest(published),
+    published,
+    keys: Object.fromEntries(KEYS.map((name) => [name, parseKey(plain.keys[name])])),
+    q: parseInteger(plain.derived.q),
+    real: { epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) },
+    drawn,
+    width: drawn.form?.width ?? plain.items.length, // elements that are split between the servers
+    proven: mechanism.proven,
+  };
 }
 
-/** The vector of one person who chose the item at this position. */
-export const respond = (params, answer, random) =>
+/** The vector of a participant who chose the item at this position, noise included. */
+export const drawVector = (params, answer, random) =>
   MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
 
 function checkKinds(plain) {
-  insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "text is expected");
-  insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "whole numbers are expected");
+  const { items, minimum, n_max: users, phases } = plain;
+  insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "expected text");
+  insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "expected integers");
   insist(plain.version === VERSION, "version", "these parameters are of another version");
   insist(/^[0-9a-f]{32}$/.test(plain.survey), "malformed", "a survey id has 16 bytes");
-  insist(Array.isArray(plain.phases) && plain.phases.every(isCount), "malformed", "phases are seconds");
-  insist(plain.minimum >= 2 && plain.minimum <= plain.n_max, "malformed", "the minimum lies between 2 and n_max");
-  insist(Array.isArray(plain.items) && plain.items.length >= 2 && plain.items.every(isLabel), "malformed", "items");
-  insist(new Set(plain.items).size === plain.items.length, "malformed", "items must be distinct");
-  insist(exactly(plain.keys, KEYS), "malformed", "a key of a server is missing, or an unknown one is there");
+  insist(Array.isArray(phases) && phases.every(isCount), "malformed", "phases are seconds");
+  // A single accepted report would be published as it is, hidden by nobody else's.
+  insist(minimum >= 2 && minimum <= users, "malformed", "the minimum lies between 2 and n_max");
+  const areLabels = Array.isArray(items) && items.length >= 2 && items.every(isLabel);
+  insist(areLabels, "malformed", "a survey has at least two items, which are text or integers");
+  insist(new Set(items).size === items.length, "malformed", "items must be distinct");
+  insist(hasExactly(plain.keys, KEYS), "malformed", "a server's key is missing or unknown");
 }
 
-/** The mechanism, if this client can draw it. */
-function supported(plain) {
-  insist(plain.topology === "servers", "topology", "surveys with several visits need the installed client");
+/** The mechanism, if this client can draw its noise. */
+function supportedMechanism(plain) {
+  const { derived, settings } = plain;
+  const isOneVisit = plain.topology === "servers";
+  insist(isOneVisit, "topology", "surveys with several visits need the installed client");
   insist(plain.relation === "replace-one", "malformed", "the relation is unknown");
-  const mechanism = Object.hasOwn(MECHANISMS, plain.mechanism) ? MECHANISMS[plain.mechanism] : null;
-  insist(mechanism !== null, "mechanism", `this page cannot draw ${plain.mechanism}`);
-  insist(exactly(plain.settings, mechanism.settings), "malformed", "the settings are not complete, or unknown");
-  const derived = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
-  insist(exactly(plain.derived, derived), "malformed", "the derived values are not complete, or unknown");
-  insist(COMMON.every((name) => isCount(plain.settings[name])), "malformed", "settings are whole numbers");
-  insist(plain.derived.scale === 1 && plain.derived.allocation === "alike", "derived", "scale or allocation");
-  insist(big(plain.derived.q) >= 2n && big(plain.derived.q) < LARGEST_MODULUS, "derived", "q is out of range");
+  const isKnown = Object.hasOwn(MECHANISMS, plain.mechanism);
+  insist(isKnown, "mechanism", `this page does not support ${plain.mechanism}`);
+  const mechanism = MECHANISMS[plain.mechanism];
+  const names = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
+  insist(hasExactly(settings, mechanism.settings), "malformed", "settings are missing or unknown");
+  insist(hasExactly(derived, names), "malformed", "derived values are missing or unknown");
+  insist(COMMON.every((name) => isCount(settings[name])), "malformed", "settings are integers");
+  const isPlain = derived.scale === 1 && derived.allocation === "alike";
+  insist(isPlain, "derived", "scale or allocation does not follow from the other parameters");
+  const q = parseInteger(derived.q);
+  insist(q >= 2n && q < LARGEST_MODULUS, "derived", "q is out of range");
   return mechanism;
 }
 
-/** With the fewest people that may be counted, and with all. */
+/** Verify the promise for the smallest and for the largest number of accepted reports. */
 function checkPromise(plain, mechanism, drawn) {
-  const holds = [plain.minimum, plain.n_max].every((size) => mechanism.promiseHolds(plain, drawn, size));
+  const sizes = [plain.minimum, plain.n_max];
+  const holds = sizes.every((size) => mechanism.promiseHolds(plain, drawn, size));
   insist(holds, "promise", "the promised privacy does not follow from the parameters");
 }
 
-const reals = (plain) => ({ epsilon: unscaled(plain.epsilon), delta: unscaled(plain.delta) });
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 const isLabel = (value) => typeof value === "string" || Number.isSafeInteger(value);
 
-function exactly(value, names) {
-  const plain = value !== null && typeof value === "object" && !Array.isArray(value);
-  return plain && Object.keys(value).sort().join() === names.slice().sort().join();
+function hasExactly(value, names) {
+  const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
+  return isObject && Object.keys(value).sort().join() === names.slice().sort().join();
 }
 
-function key(text) {
+function parseKey(text) {
   const bytes = unhex(text);
   insist(bytes.length === 32, "malformed", "a key has 32 bytes");
   return bytes;

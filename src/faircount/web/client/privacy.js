@@ -1,40 +1,49 @@
-// The exact privacy of a result, computed here from the parameters: what the page checks a promise against.
+// The exact privacy of a result, computed from the parameters. The page checks the promise against
+// it.
 //
-// Neighbours differ in one person's item: one count goes up by one, another one goes down. Every delta is
-//   sum over outcomes of max(0, P - e^epsilon Q)
-// of the two laws. Floating point leaves about twelve digits; comparisons allow for one part in 10^9.
+// Neighbouring inputs differ in one participant's item: one count rises by one, another falls. A
+// delta is the sum of max(0, P - e^epsilon Q) over all outcomes of the two distributions. Floating
+// point leaves about twelve digits; comparisons allow for one part in 10^9.
 
-const TAIL = 745; // natural logarithm: what is less likely than e^-745 is left out
+const TAIL = 745; // e^-745 is the smallest double: less likely outcomes would be rounded to 0
 const SLACK = 1e-9;
 
-/** Whether a computed value keeps a promised one, up to rounding. */
-export const keeps = (value, promised) => value <= promised * (1 + SLACK);
+/** Whether a computed value is at most the promised one, up to rounding. */
+export const isWithin = (value, promised) => value <= promised * (1 + SLACK);
 
-/** [first point, probabilities] of Bin(n, p), wherever a double can hold them. */
+/** [first point, probabilities] of Bin(n, p), as far as doubles represent them. */
 export function binomial(n, p) {
-  const [mean, spread] = [n * p, n * p * (1 - p)];
-  const half = TAIL / 3 + Math.sqrt((TAIL / 3) ** 2 + 2 * TAIL * spread) + 1;
-  const [low, high] = [Math.max(0, Math.floor(mean - half)), Math.min(n, Math.ceil(mean + half))];
+  const mean = n * p;
+  const variance = n * p * (1 - p);
+  // Bernstein's inequality: beyond this distance from the mean the tail is below e^-TAIL.
+  const half = TAIL / 3 + Math.sqrt((TAIL / 3) ** 2 + 2 * TAIL * variance) + 1;
+  const low = Math.max(0, Math.floor(mean - half));
+  const high = Math.min(n, Math.ceil(mean + half));
   const logs = new Float64Array(high - low + 1);
   const mode = Math.min(Math.max(Math.floor((n + 1) * p), low), high) - low;
+  // Outward from the mode, so that rounding errors add up where the weights are small.
   const step = (x) => Math.log(((n - x) * (p / (1 - p))) / (x + 1));
   for (let at = mode; at < logs.length - 1; at += 1) logs[at + 1] = logs[at] + step(low + at);
   for (let at = mode; at > 0; at -= 1) logs[at - 1] = logs[at] - step(low + at - 1);
   const law = logs.map(Math.exp);
-  const whole = law.reduce((total, each) => total + each, 0);
-  return [low, law.map((each) => each / whole)];
+  const whole = law.reduce((total, weight) => total + weight, 0);
+  return [low, law.map((weight) => weight / whole)];
 }
 
 /**
- * Delta of two independent counts. Each has a pair of laws {p, q} on common points, with p / q rising; the first count
- * moves from q to p, the second from p to q.
+ * Delta of two independent counts. Each has a pair of distributions {p, q} on common points, with
+ * p / q rising; the first count moves from q to p, the second from p to q.
  */
 export function replaceOneDelta(up, down, epsilon) {
   const factor = Math.exp(epsilon);
-  let [at, belowP, belowQ, delta] = [0, 0, 0, 0];
+  let at = 0;
+  let belowP = 0;
+  let belowQ = 0;
+  let delta = 0;
   for (let x = 0; x < up.p.length; x += 1) {
     if (up.p[x] === 0) continue;
-    // outcomes y of the second count where P = up.p[x] down.q[y] is not below e^epsilon Q = e^epsilon up.q[x] down.p[y]
+    // Outcomes y of the second count with P = up.p[x] down.q[y] >= e^epsilon Q, where
+    // Q = up.q[x] down.p[y]. Both ratios are monotone, so that `at` never has to go back.
     while (at < down.p.length && up.p[x] * down.q[at] >= factor * up.q[x] * down.p[at]) {
       belowP += down.p[at];
       belowQ += down.q[at];
@@ -45,7 +54,7 @@ export function replaceOneDelta(up, down, epsilon) {
   return Math.min(1, delta);
 }
 
-/** Delta of counts that are hidden by so many fair coins each. */
+/** Delta of counts to which this many fair coins each are added. */
 export function decoysDelta(coins, epsilon) {
   if (coins < 1) return 1;
   const [, law] = binomial(coins, 0.5);
@@ -53,23 +62,30 @@ export function decoysDelta(coins, epsilon) {
   return replaceOneDelta(pair, pair, epsilon);
 }
 
-/** Delta of sampled counts when every item has at least `crowd` other holders, for any number of items. */
+/**
+ * Delta of sampled counts when every item has at least `crowd` other holders, for any number of
+ * items.
+ */
 export function samplingDelta(crowd, p, epsilon) {
   if (crowd < 1 || p === 1) return p;
   const pair = samplingPair(crowd, p);
   return replaceOneDelta(pair, pair, epsilon);
 }
 
-/** The same for two items alone, whose holders add up to `users`: the worst way to split them. */
+/** The same for exactly two items, whose holders add up to `users`: the worst split of them. */
 export function samplingDeltaTwoItems(users, crowd, p, epsilon) {
   const splits = Array.from({ length: users - 2 * crowd }, (_, at) => crowd + at);
-  const deltas = splits.map((a) => replaceOneDelta(samplingPair(a, p), samplingPair(users - 1 - a, p), epsilon));
+  const deltas = splits.map((holders) => {
+    const others = users - 1 - holders;
+    return replaceOneDelta(samplingPair(holders, p), samplingPair(others, p), epsilon);
+  });
   return Math.max(...deltas);
 }
 
-/** Sampled counts of one more holder, and of the others alone. */
+/** Distributions of a sampled count with one more holder, and with the others alone. */
 function samplingPair(others, p) {
-  return { p: spread(binomial(others + 1, p), others + 2), q: spread(binomial(others, p), others + 2) };
+  const size = others + 2;
+  return { p: spread(binomial(others + 1, p), size), q: spread(binomial(others, p), size) };
 }
 
 function spread([low, law], size) {
@@ -78,17 +94,21 @@ function spread([low, law], size) {
   return out;
 }
 
-/** Pure epsilon left when a share of the Laplace noise meant for `epsilon` is unknown to the adversary. */
+/** The pure epsilon if the adversary does not know this share of the noise made for `epsilon`. */
 export function laplaceEpsilon(epsilon, share) {
   return share >= 1 ? epsilon : -2 * Math.log(laplaceRatios(epsilon, share, 1)[0]);
 }
 
-/** Delta at `epsilon` of the whole Laplace noise meant for `made`: two counts move, each a randomized response. */
+/** Delta at `epsilon` of the whole Laplace noise made for `made`. */
 export function laplaceDelta(made, epsilon) {
   return epsilon >= made ? 0 : -Math.expm1(epsilon - made) / (1 + Math.exp(-made / 2)) ** 2;
 }
 
-/** g[z+1] / g[z] for z = 0..reach-1, g the law of a share of the noise: downward from where the start is forgotten. */
+/**
+ * g[z+1] / g[z] for z = 0..reach-1, where g is the distribution of a share of the noise. The
+ * recurrence runs downward, where it is stable, from a point so far out that its starting value
+ * does not matter.
+ */
 function laplaceRatios(epsilon, share, reach) {
   const a = Math.exp(-epsilon / 2);
   const ratios = new Array(reach);
@@ -100,16 +120,16 @@ function laplaceRatios(epsilon, share, reach) {
   return ratios;
 }
 
-/** [first point, probabilities] of a share of the Laplace noise meant for `epsilon`. */
+/** [first point, probabilities] of a share of the Laplace noise made for `epsilon`. */
 export function laplaceLaw(epsilon, share) {
   const reach = laplaceBound(epsilon, share, 1e-12);
-  const side = [];
-  laplaceRatios(epsilon, share, reach).reduce((weight, ratio) => (side.push(weight * ratio), weight * ratio), 1);
-  const whole = 1 + 2 * side.reduce((total, each) => total + each, 0);
-  return [-reach, [...side.slice().reverse(), 1, ...side].map((each) => each / whole)];
+  let weight = 1;
+  const side = laplaceRatios(epsilon, share, reach).map((ratio) => (weight *= ratio));
+  const whole = 1 + 2 * side.reduce((total, point) => total + point, 0);
+  return [-reach, [...side.slice().reverse(), 1, ...side].map((point) => point / whole)];
 }
 
-/** A bound of the noise of all users in one entry, but for a probability of `tail`: Chernoff over a grid. */
+/** A bound that the noise of all users in one entry exceeds with probability `tail`: Chernoff. */
 export function laplaceBound(epsilon, share, tail) {
   const a = Math.exp(-epsilon / 2);
   const top = 2 * Math.log(-Math.expm1(-epsilon / 2));

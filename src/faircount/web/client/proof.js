@@ -1,47 +1,66 @@
-// That a report is exactly one vote, proven to both servers together and shown to neither. A report is M = N + m bits w: a
-// one-hot answer and m coins. With Z = X (X - 1) ... (X - M + 1):
+// Proves to both servers together that a report is exactly one vote, and reveals it to neither. A
+// report is M = N + m bits w: a one-hot response and m coins. With Z = X (X - 1) ... (X - M + 1):
 //
-//   s uniform of degree < k;  f = the polynomial with f(i) = w_i and degree < M, plus Z s;  h = f (f - 1) / Z
+//   s uniform of degree < k
+//   f = the polynomial of degree < M with f(i) = w_i, plus Z s
+//   h = f (f - 1) / Z, which is a polynomial exactly if all w_i are bits
 //   row = (w, s, h), 2M + 3k - 1 elements of F_q, split between the servers like any vector
 //
-// The servers ask at a point that nobody knows before all shares are fixed. Not reviewed outside.
+// The servers query it at one random point that nobody knows before all shares are fixed. No
+// independent security review yet.
 
 import { extensionField, modulus } from "./extension_field.js";
 import { insist } from "./refusal.js";
-import { interpolation, LARGEST_FACTOR, minus, plus, product, quotient, vanishing } from "./small_field.js";
+import {
+  interpolation, LARGEST_FACTOR, minus, plus, product, quotient, vanishing,
+} from "./small_field.js";
 
 const FAILURE_BITS = 40;
 const MOST_BITS = 2600;
 
-/** What a proven report of such a survey consists of: {q, items, coins, degree, width, proof}. */
+/** The form of a proven report: {q, items, coins, degree, width, proof}. */
 export function reportForm(q, items, coins, users) {
   const bits = items + coins;
-  insist(bits <= MOST_BITS && q >= BigInt(bits), "derived", "these are more bits than a proof here can hold");
+  // f is defined by its values at M different points of F_q.
+  const isPossible = bits <= MOST_BITS && q >= BigInt(bits);
+  insist(isPossible, "derived", "a report has more bits than a proof can cover");
   insist(q < BigInt(LARGEST_FACTOR), "derived", "a proof needs a modulus below 2^32");
   const field = smallestField(Number(q), 2 * (bits - 1), BigInt(users) << BigInt(FAILURE_BITS));
-  const noise = coins ? "users" : "servers";
-  const proof = { coins, degree: field.k, failure_bits: FAILURE_BITS, modulus: modulus(field), noise };
-  return { q: Number(q), items, coins, degree: field.k, width: 2 * bits + 3 * field.k - 1, proof };
+  const degree = field.k;
+  const proof = {
+    coins,
+    degree,
+    failure_bits: FAILURE_BITS,
+    modulus: modulus(field),
+    noise: coins ? "users" : "servers",
+  };
+  return { q: Number(q), items, coins, degree, width: 2 * bits + 3 * degree - 1, proof };
 }
 
 /**
- * The field with the smallest prime k for which (roots + 2k) / (q^k - q) is at most 1 / failures: in it a polynomial of
- * degree `roots` + 2k vanishes at so few points outside F_q.
+ * The field with the smallest prime k for which (roots + 2k) / (q^k - q) is at most 1 / failures. A
+ * dishonest proof passes only if a polynomial of degree `roots` + 2k vanishes at the random point,
+ * which is uniform outside F_q.
  */
 function smallestField(q, roots, failures) {
   for (let k = 2; ; k += 1) {
-    const enough = BigInt(q) ** BigInt(k) - BigInt(q) >= BigInt(roots + 2 * k) * failures;
-    const field = enough && isSmallPrime(k) ? extensionField(q, k) : null;
+    const isLarge = BigInt(q) ** BigInt(k) - BigInt(q) >= BigInt(roots + 2 * k) * failures;
+    const field = isLarge && isSmallPrime(k) ? extensionField(q, k) : null;
     if (field) return field;
   }
 }
 
 function isSmallPrime(k) {
-  for (let factor = 2; factor * factor <= k; factor += 1) if (k % factor === 0) return false;
+  for (let factor = 2; factor * factor <= k; factor += 1) {
+    if (k % factor === 0) return false;
+  }
   return k > 1;
 }
 
-/** The row of a report: the bits, the blind of k uniform elements, and h. Draw the blind apart from S2's seed. */
+/**
+ * The row of a report: the bits, the blind of k uniform elements, and h. The blind must not come
+ * from the seed of the aggregator's share: the aggregator knows that seed.
+ */
 export function prove(form, bits, blind) {
   const { q } = form;
   const z = vanishing(bits.length, q);

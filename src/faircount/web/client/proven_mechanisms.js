@@ -1,28 +1,37 @@
-// The mechanisms whose reports are proven to be one vote: what a person sends is a vote, perhaps a few coins, and a proof.
-// What hides the votes is added by both servers, each the whole noise of one release, or made of the coins of all people
-// after values that nobody knew before have turned them over and placed them. The entries are those of mechanisms.js.
+// The mechanisms whose reports are proven to be one vote: a report is a vote, perhaps a few coins,
+// and a proof. The noise comes from both servers, each adding the whole noise of a release, or from
+// the coins of all participants, flipped and placed by values that nobody knew in advance. The
+// entries have the form described in mechanisms.js.
 
 import { same } from "./bytes.js";
-import { big, encode, unscaled } from "./canonical_json.js";
-import { coinsOf, COMMON, follow, modulusFollows, NO_DIGEST, oneHot, OVERFLOW, servable } from "./derived_values.js";
+import { encode, parseInteger, unscaled } from "./canonical_json.js";
+import {
+  checkDerived, checkEpsilon, checkModulus, coinsOf, COMMON, NO_DIGEST, oneHot, OVERFLOW,
+} from "./derived_values.js";
 import { uniformElements } from "./field.js";
-import { binomial, decoysDelta, keeps, laplaceBound, laplaceDelta, laplaceLaw } from "./privacy.js";
+import {
+  binomial, decoysDelta, isWithin, laplaceBound, laplaceDelta, laplaceLaw,
+} from "./privacy.js";
 import { prove, reportForm } from "./proof.js";
 import { insist } from "./refusal.js";
 import { laplaceTable, tableDigest } from "./tables.js";
 
-/** The form of a report of so many coins; what the parameters say about the proof must follow. */
-function provenForm(params, coins) {
+/**
+ * The form of a report with this many coins; the published proof parameters must follow from it.
+ */
+function checkForm(params, coins) {
   const { keys, items, n_max: users } = params;
-  const form = reportForm(big(params.derived.q), items.length, coins, users);
-  insist(same(encode(params.derived.proof), encode(form.proof)), "derived", "the proof does not follow from the rest");
+  const form = reportForm(parseInteger(params.derived.q), items.length, coins, users);
+  const proofFollows = same(encode(params.derived.proof), encode(form.proof));
+  insist(proofFollows, "derived", "the proof does not follow from the other parameters");
+  // Equal commitments would let one server copy the other's, and then choose the query alone.
   const commitments = new Set([keys.s1_commitment, keys.s2_commitment, NO_DIGEST]);
   insist(commitments.size === 3, "derived", "each server must commit to a value of its own");
   return form;
 }
 
-/** A person's report: its vote, fair coins, and the proof. */
-function report({ form }, items, answer, random) {
+/** A participant's report: the vote, fair coins, and the proof. */
+function drawReport({ form }, items, answer, random) {
   const bits = [...oneHot(items, answer).map(Number), ...fairBits(form.coins, random)];
   const blind = uniformElements(BigInt(form.q), form.degree, random);
   return prove(form, bits, blind.map(Number)).map(BigInt);
@@ -33,28 +42,29 @@ function fairBits(count, random) {
   return Array.from({ length: count }, (_, at) => (bytes[at >> 3] >> (7 - (at & 7))) & 1);
 }
 
-/** What a server adds hides everybody, however many people are counted. */
+/** Either server's noise alone protects everybody, however many reports are accepted. */
 const serverLaplace = {
   settings: [...COMMON, "epsilon"],
   proven: true,
 
   async prepare(params) {
-    const epsilon = servable(unscaled(params.settings.epsilon));
-    const table = laplaceTable(big(params.settings.epsilon), epsilon, 1);
-    follow(params, { h: null, D: null, p: null, tables: await tableDigest(table) });
+    const epsilon = checkEpsilon(unscaled(params.settings.epsilon));
+    const table = laplaceTable(parseInteger(params.settings.epsilon), epsilon, 1);
+    checkDerived(params, { h: null, D: null, p: null, tables: await tableDigest(table) });
     const bound = laplaceBound(epsilon, 2, OVERFLOW / params.items.length);
-    const reaches = [bound, bound - 1, bound + 1].map((each) => params.n_max + 2 * each); // last digits may differ
-    modulusFollows(params, reaches, params.items.length);
-    return { epsilon, table, form: provenForm(params, 0) };
+    // The bound is floating point: Python may round it to the next integer.
+    const ranges = [bound, bound - 1, bound + 1].map((candidate) => params.n_max + 2 * candidate);
+    checkModulus(params, ranges, params.items.length);
+    return { epsilon, table, form: checkForm(params, 0) };
   },
 
   promiseHolds(params, { epsilon, table }) {
     const promised = unscaled(params.epsilon);
-    const lost = (1 + Math.exp(Math.min(promised, epsilon))) * 2 * table.distance; // what the finite table costs
-    return keeps(laplaceDelta(epsilon, promised) + lost, unscaled(params.delta));
+    const tableCost = (1 + Math.exp(Math.min(promised, epsilon))) * 2 * table.distance;
+    return isWithin(laplaceDelta(epsilon, promised) + tableCost, unscaled(params.delta));
   },
 
-  vector: report,
+  vector: drawReport,
   counted: ({ epsilon }) => ({ p: 1, noise: laplaceLaw(epsilon, 2) }),
 };
 
@@ -64,13 +74,14 @@ const serverCoins = {
 
   async prepare(params) {
     const coins = coinsOf(params);
-    follow(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
-    modulusFollows(params, [params.n_max + 2 * coins], params.items.length);
-    return { coins, form: provenForm(params, 0) };
+    checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
+    checkModulus(params, [params.n_max + 2 * coins], params.items.length);
+    return { coins, form: checkForm(params, 0) };
   },
 
-  promiseHolds: (params, { coins }) => keeps(decoysDelta(coins, unscaled(params.epsilon)), unscaled(params.delta)),
-  vector: report,
+  promiseHolds: (params, { coins }) =>
+    isWithin(decoysDelta(coins, unscaled(params.epsilon)), unscaled(params.delta)),
+  vector: drawReport,
   counted: ({ coins }) => ({ p: 1, noise: binomial(2 * coins, 0.5) }),
 };
 
@@ -80,22 +91,28 @@ const placedCoins = {
 
   async prepare(params) {
     const { settings, items, n_max: users } = params;
-    const [coins, fewest] = [coinsOf(params), users - settings.dropouts];
-    insist(fewest >= coins, "derived", "the coins of an item come from different people, and too few may be left");
-    const each = Math.ceil((coins * items.length) / fewest);
-    follow(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
-    modulusFollows(params, [users + coins], items.length + each);
-    return { coins, each, form: provenForm(params, each) };
+    const coins = coinsOf(params);
+    const fewest = users - settings.dropouts;
+    // The coins of one item come from different participants: one of them knows only one coin.
+    insist(fewest >= coins, "derived", "an item needs more coins than participants may be left");
+    const coinsPerUser = Math.ceil((coins * items.length) / fewest);
+    checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
+    checkModulus(params, [users + coins], items.length + coinsPerUser);
+    return { coins, coinsPerUser, form: checkForm(params, coinsPerUser) };
   },
 
-  promiseHolds(params, { coins, each }, size) {
-    const enough = size >= coins && size * each >= coins * params.items.length;
+  promiseHolds(params, { coins, coinsPerUser }, size) {
+    const isEnough = size >= coins && size * coinsPerUser >= coins * params.items.length;
     const delta = decoysDelta(coins - params.phi, unscaled(params.epsilon));
-    return enough && keeps(delta, unscaled(params.delta));
+    return isEnough && isWithin(delta, unscaled(params.delta));
   },
 
-  vector: report,
+  vector: drawReport,
   counted: ({ coins }) => ({ p: 1, noise: binomial(coins, 0.5) }),
 };
 
-export const PROVEN = { "server-laplace": serverLaplace, "server-coins": serverCoins, "placed-coins": placedCoins };
+export const PROVEN = {
+  "server-laplace": serverLaplace,
+  "server-coins": serverCoins,
+  "placed-coins": placedCoins,
+};

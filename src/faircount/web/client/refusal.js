@@ -1,4 +1,5 @@
-// Why the client does not go on. `code` names the sentence that the page shows (strings.js), `message` says more.
+// Why the client does not go on. `code` names the sentence that the page shows (refusal_<code> in
+// strings.js); `message` has the details for developers.
 
 export class Refusal extends Error {
   constructor(code, message) {
@@ -8,7 +9,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Stop with a reason unless something holds. */
-export function insist(holds, code, message) {
-  if (!holds) throw new Refusal(code, message);
+/** Throw a `Refusal` unless the condition holds. */
+export function insist(condition, code, message) {
+  if (!condition) throw new Refusal(code, message);
 }

@@ -1,25 +1,27 @@
-// Exact drawing from a finite law: 128 uniform bits are compared with whole numbers, and no rounding takes part.
-// The Laplace table is computed here from epsilon and h; its digest must be the published one.
+// Exact sampling from a finite distribution: 128 uniform bits are compared with integers, without
+// any rounding. The Laplace table is computed here from epsilon and h; its hash must be the
+// published one.
 
 import { hex, textBytes } from "./bytes.js";
-import { labelled } from "./digests.js";
+import { taggedHash } from "./digests.js";
 import { uniformBits } from "./field.js";
 
 const BITS = 128n;
 const ONE = 1n << BITS;
-const FIXED = 256n; // fractional bits of the numbers that stand for probabilities while a table is made
+const FIXED = 256n; // fractional bits of probabilities while a table is made
 const WORKING = 384n; // fractional bits of e^(-epsilon/2) and of the recurrence
-const TABLE_BITS = 136; // the table ends where the ratio's power falls below 2^-136
+const TABLE_BITS = 136; // the table ends where e^(-epsilon z / 2) falls below 2^-136
 
 /** 1 with probability heads / 2^128, else 0. */
 export const coinTable = (heads) => ({ values: [1, 0], cumulative: [heads, ONE] });
 
-/** An outcome: the first whose cumulative probability is above 128 uniform bits. */
+/** A random outcome: the first whose cumulative probability exceeds 128 uniform bits. */
 export const draw = (table, random) => lookup(table, uniformBits(128, random));
 
-/** The outcome that given bits mean. */
+/** The outcome for these bits, by binary search. */
 export function lookup(table, bits) {
-  let [low, high] = [0, table.cumulative.length - 1];
+  let low = 0;
+  let high = table.cumulative.length - 1;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (bits < table.cumulative[middle]) high = middle;
@@ -28,18 +30,20 @@ export function lookup(table, bits) {
   return table.values[low];
 }
 
-/** Digest of a table, as published parameters name it. */
+/** The hash of a table, as in published parameters. */
 export async function tableDigest(table) {
   const rows = table.values.map((value, at) => `${value} ${table.cumulative[at]}\n`);
-  return hex(await labelled("table", textBytes(rows.join(""))));
+  return hex(await taggedHash("table", textBytes(rows.join(""))));
 }
 
-/** The table of one user's noise in one entry, and its total variation distance from the ideal law. */
+/** The table of one user's noise in one entry, with its total variation distance from the ideal. */
 export function laplaceTable(epsilonUnits, epsilon, h) {
   const length = Math.ceil((TABLE_BITS * Math.log(2)) / (epsilon / 2));
-  const ideal = halfLaw(epsilonUnits, h, length);
-  const [half, step] = [1n << (FIXED - BITS - 1n), 1n << (FIXED - BITS)];
-  const sides = ideal.slice(1).map((each) => (each + half) / step);
+  const ideal = upperHalf(epsilonUnits, h, length);
+  const step = 1n << (FIXED - BITS);
+  const half = step >> 1n;
+  // Rounded to 128 bits; the middle takes the rest, so that all probabilities add up to exactly 1.
+  const sides = ideal.slice(1).map((weight) => (weight + half) / step);
   const middle = ONE - 2n * sum(sides);
   const moved = [middle, ...sides].map((weight, at) => magnitude(weight * step - ideal[at]));
   const cut = (1n << FIXED) - ideal[0] - 2n * sum(ideal.slice(1));
@@ -55,10 +59,11 @@ function symmetric(sides, middle) {
 }
 
 /**
- * P(X - X' = z) times 2^256 for z = 0..length, X and X' negative binomial with shape 1/h and ratio a = e^(-epsilon/2).
- * From ((z-1) h + 1) g[z-1] = (a + 1/a) z h g[z] - ((z+1) h - 1) g[z+1], downward from twice the length.
+ * P(X - X' = z) times 2^256 for z = 0..length, where X and X' are negative binomial with shape 1/h
+ * and ratio a = e^(-epsilon/2). Computed downward from twice the length by
+ *   ((z-1) h + 1) g[z-1] = (a + 1/a) z h g[z] - ((z+1) h - 1) g[z+1].
  */
-function halfLaw(epsilonUnits, h, length) {
+function upperHalf(epsilonUnits, h, length) {
   const a = exponentialOfMinus((epsilonUnits << (WORKING - BITS)) / 2n);
   const both = a + (1n << (2n * WORKING)) / a;
   const users = BigInt(h);
@@ -70,7 +75,7 @@ function halfLaw(epsilonUnits, h, length) {
   }
   law.reverse();
   const whole = law[0] + 2n * sum(law.slice(1));
-  return law.slice(0, length + 1).map((each) => (each << FIXED) / whole);
+  return law.slice(0, length + 1).map((weight) => (weight << FIXED) / whole);
 }
 
 /** e^-x for x >= 0, both with WORKING fractional bits: the series at x / 2^k, squared k times. */
@@ -79,12 +84,15 @@ function exponentialOfMinus(x) {
   const one = 1n << (WORKING + extra);
   const halvings = BigInt(Math.max(0, (x >> WORKING).toString(2).length + 8));
   const small = (x << extra) >> halvings;
-  let [total, term] = [0n, one];
+  let total = 0n;
+  let term = one;
   for (let n = 1n; term !== 0n; n += 1n) {
     total += term;
     term = -((term * small) >> (WORKING + extra)) / n;
   }
-  for (let left = halvings; left > 0n; left -= 1n) total = (total * total) >> (WORKING + extra);
+  for (let left = halvings; left > 0n; left -= 1n) {
+    total = (total * total) >> (WORKING + extra);
+  }
   return total >> extra;
 }
 

@@ -1,10 +1,14 @@
-// A bar with an error bar; the numbers stand beside it, so a screen reader passes it over.
+// A bar with an error bar. The numbers are text beside it, so screen readers skip the drawing.
 
-import { drawn, element } from "./dom.js";
+import { element, svgElement } from "./dom.js";
 
-/** A row with a drawing as wide as the table; what it shows stands in the row above. */
+/** A table row with a drawing as wide as the table; the row above has the numbers. */
 export const drawingRow = (columns, svg) =>
-  element("tr", { class: "drawing", "aria-hidden": "true" }, element("td", { colspan: columns }, svg));
+  element(
+    "tr",
+    { class: "drawing", "aria-hidden": "true" },
+    element("td", { colspan: columns }, svg),
+  );
 
 /** [least, most] of the axis that all rows of {estimate, high} share. */
 export function axisOf(rows) {
@@ -12,20 +16,24 @@ export function axisOf(rows) {
   return [Math.min(0, ...ends), Math.max(0, ...ends)];
 }
 
-/** A bar to the estimate, a line over the interval, and a stroke at the consistent share where there is one. */
+/**
+ * A bar to the estimate, a line over the interval, and a tall mark at the consistent share, if any.
+ */
 export function chart({ estimate, low, high, consistent }, [least, most]) {
-  const at = (value) => (100 * (value - least)) / (most - least || 1);
-  const [zero, end] = [at(0), at(estimate)];
-  const bar = { class: "bar", x: Math.min(zero, end), width: Math.abs(end - zero), y: 2, height: 8 };
-  const upright = (x, kind = "range", [y1, y2] = [3, 9]) => drawn("line", { class: kind, x1: x, x2: x, y1, y2 });
-  return drawn(
+  const position = (value) => (100 * (value - least)) / (most - least || 1);
+  const zero = position(0);
+  const end = position(estimate);
+  const bar = { x: Math.min(zero, end), width: Math.abs(end - zero), y: 2, height: 8 };
+  const mark = (x, kind = "range", y1 = 3, y2 = 9) =>
+    svgElement("line", { class: kind, x1: x, x2: x, y1, y2 });
+  return svgElement(
     "svg",
     { class: "chart", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
-    drawn("rect", bar),
-    upright(zero, "zero", [0, 12]),
-    drawn("line", { class: "range", x1: at(low), x2: at(high), y1: 6, y2: 6 }),
-    upright(at(low)),
-    upright(at(high)),
-    consistent === undefined ? null : upright(at(consistent), "consistent", [0, 12]),
+    svgElement("rect", { class: "bar", ...bar }),
+    mark(zero, "zero", 0, 12),
+    svgElement("line", { class: "range", x1: position(low), x2: position(high), y1: 6, y2: 6 }),
+    mark(position(low)),
+    mark(position(high)),
+    consistent === undefined ? null : mark(position(consistent), "consistent", 0, 12),
   );
 }

@@ -1,35 +1,41 @@
-// Elements from plain values. Text is only ever set as text: nothing that a survey says is read as HTML.
+// Elements from plain values. Text is only ever set as text: nothing in a survey is parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
+const MILLISECONDS_TO_ANNOUNCE = 2000;
 
-/** An element. `settings`: attributes, and functions as listeners under the name of their event. */
-export const element = (tag, settings = {}, ...children) => filled(document.createElement(tag), settings, children);
+/**
+ * An element. `settings` has attributes, and functions as listeners under the name of their event.
+ */
+export const element = (tag, settings = {}, ...children) =>
+  build(document.createElement(tag), settings, children);
 
 /** The same for drawings. */
-export const drawn = (tag, settings = {}, ...children) => filled(document.createElementNS(SVG, tag), settings, children);
+export const svgElement = (tag, settings = {}, ...children) =>
+  build(document.createElementNS(SVG, tag), settings, children);
 
-function filled(made, settings, children) {
+function build(made, settings, children) {
   for (const [name, value] of Object.entries(settings)) {
+    const isAbsent = value === false || value === null || value === undefined;
     if (typeof value === "function") made.addEventListener(name, value);
-    else if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+    else if (!isAbsent) made.setAttribute(name, value === true ? "" : value);
   }
   made.append(...present(children));
   return made;
 }
 
-/** Children in one list, without those that are not there. */
-const present = (children) => children.flat().filter((child) => child !== null && child !== undefined);
+/** Children in one list, without null and undefined. */
+const present = (children) =>
+  children.flat().filter((child) => child !== null && child !== undefined);
 
-/** Words of a survey's owner: in whatever language and direction they are. */
-export const foreign = (tag, text, settings = {}) => element(tag, { dir: "auto", ...settings }, String(text));
+/** Text that the survey's owner may have written, in any language and direction. */
+export const ownerText = (tag, text, settings = {}) =>
+  element(tag, { dir: "auto", ...settings }, String(text));
 
-/** Words of a program or a server, which are in English, and are marked so for whoever has them read aloud. */
-export const quoted = (words, settings = {}) => element("p", { lang: "en", dir: "auto", ...settings }, words);
+/** Text of a program or a server, which is in English; the mark tells screen readers so. */
+export const englishText = (text, settings = {}) =>
+  element("p", { lang: "en", dir: "auto", ...settings }, text);
 
-const MILLISECONDS_TO_HEAR = 2000;
-
-/** Put a new content on the page, and the reader's place at its heading. */
+/** Replace the content of the page, and move the focus to the new heading. */
 export function show(...content) {
   const main = document.querySelector("main");
   main.replaceChildren(...present(content));
@@ -42,11 +48,15 @@ export function show(...content) {
   window.scrollTo(0, 0);
 }
 
-/** Have a screen reader say something: some say nothing about a heading that takes the place of a button with the focus. */
-function announce(words) {
+/**
+ * Have a screen reader say something. Some readers are silent when a heading gets the focus in
+ * place of a button that is gone.
+ */
+function announce(text) {
   const region = document.getElementById("announced");
-  region.textContent = words;
-  setTimeout(() => region.textContent === words && region.replaceChildren(), MILLISECONDS_TO_HEAR);
+  region.textContent = text;
+  const clear = () => region.textContent === text && region.replaceChildren();
+  setTimeout(clear, MILLISECONDS_TO_ANNOUNCE);
 }
 
 /** Let the browser save something as a file. */

@@ -1,22 +1,34 @@
-// Why a survey ended without a result: what both servers sign is English; a page has a sentence for what they say often.
+// Why a survey ended without a result: both servers sign a code with numbers, and the pages have a
+// sentence for every code.
 
-/** What S1 is told where the owner ends a survey on the dashboard. */
-export const OWNER_ENDED = "its owner has ended it";
-
-const NEEDED = /^(\d+) (?:users answered|users are left|users enrolled|users indicated|users can be added up|reporters are left|seeds open), (\d+) are needed$/;
-const SENTENCES = {
-  "over budget": "ending_budget",
-  "too few blobs open": "ending_unreadable",
-  "S2 was restored from a backup": "ending_restored",
+/** By number on the wire: the code, then the names of its numbers in order, as in endings.py. */
+export const ENDINGS = {
+  1: ["owner"],
+  2: ["too_few_responses", "responses", "minimum"],
+  3: ["too_few_enrolled", "enrolled", "minimum"],
+  4: ["too_few_left", "left", "minimum"],
+  5: ["too_few_readable", "readable", "minimum"],
+  6: ["over_budget"],
+  7: ["s2_restored"],
+  8: ["s1_restored"],
+  9: ["reports_lost"],
+  10: ["attempts_used", "attempts"],
+  11: ["key_lost"],
+  12: ["no_substitute"],
+  13: ["not_invited"],
+  14: ["corrupt_sum"],
+  15: ["s2_refused", "reason"],
+  16: ["s2_contradiction"],
+  17: ["s1_contradiction"],
+  18: ["s2_secret_lost"],
 };
 
-/** {name, values} of the sentence for a reason, or {words, english} where there is none: an owner may write any language. */
-export function ending(reason) {
-  const text = reason.replace(/^S1: /, "");
-  if (text.startsWith("owner: ")) return byOwner(text.slice("owner: ".length));
-  const few = NEEDED.exec(text);
-  if (few) return { name: "ending_tooFew", values: { users: few[1], minimum: few[2] } };
-  return Object.hasOwn(SENTENCES, text) ? { name: SENTENCES[text], values: {} } : { words: text, english: true };
+/** {code, values} of a signed `Aborted`; "unknown" for a code that this page does not know. */
+export function describeEnding({ code: number, numbers }) {
+  const [code, ...names] = Object.hasOwn(ENDINGS, number) ? ENDINGS[number] : [];
+  if (code === undefined || names.length !== numbers.length) return { code: "unknown", values: {} };
+  return { code, values: Object.fromEntries(names.map((name, at) => [name, numbers[at]])) };
 }
 
-const byOwner = (words) => (["", OWNER_ENDED].includes(words) ? { name: "ending_owner", values: {} } : { words, english: false });
+/** Whether the detail with a code is English; the owner of a survey may write in any language. */
+export const isEnglish = (code) => code !== "owner";

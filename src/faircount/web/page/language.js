@@ -1,69 +1,85 @@
-// The language of a page: which one is spoken, and how its sentences, numbers, times and directions are written.
-// The sentences themselves are in one file for each page (strings.js).
+// The language of a page: which one is selected, and how sentences, numbers and times are written
+// in it. The sentences themselves are in one file per page (strings.js).
 
 import { element } from "./dom.js";
 
 let known = {};
 let current = "en";
 
-/** Give the page its sentences: {code: {language, direction, name of a sentence: sentence}}; speak the browser's language. */
-export function learn(sentences) {
+/**
+ * Give the page its sentences, {code: {language, direction, name of a sentence: sentence}}, and
+ * select the browser's language.
+ */
+export function setLanguages(sentences) {
   known = sentences;
-  speak(navigator.languages ?? [navigator.language]);
+  selectLanguage(navigator.languages ?? [navigator.language]);
 }
 
-/** Speak the first of these languages that the page knows. */
-function speak(wanted) {
-  current = wanted.map((each) => each.slice(0, 2)).find((each) => Object.hasOwn(known, each)) ?? "en";
+/** Select the first of these languages that the page has; English if it has none of them. */
+function selectLanguage(wanted) {
+  const codes = wanted.map((tag) => tag.slice(0, 2));
+  current = codes.find((code) => Object.hasOwn(known, code)) ?? "en";
   document.documentElement.lang = current;
   document.documentElement.dir = known[current].direction;
 }
 
-/** The language that is spoken, and {code: its own name} of all. */
-export const spoken = () => current;
-export const languages = () => Object.fromEntries(Object.entries(known).map(([code, { language }]) => [code, language]));
+/** The code of the selected language. */
+export const currentLanguage = () => current;
+
+/** {code: name in that language} of all languages. */
+export const languages = () =>
+  Object.fromEntries(Object.entries(known).map(([code, { language }]) => [code, language]));
 
 /** Whether there is a sentence of this name. */
-export const hasSentence = (name) => Object.hasOwn(known[current], name);
+export const hasText = (name) => Object.hasOwn(known[current], name);
 
-/** A sentence in the current language; a number and its % stay on one line. */
-export function say(name, values = {}) {
+/** The sentence of this name in the selected language, with its {values} filled in. */
+export function translate(name, values = {}) {
   const filled = known[current][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
-  return filled.replaceAll(" %", "\u00a0%");
+  return filled.replaceAll(" %", "\u00a0%"); // a number and its percent sign stay on one line
 }
 
-/** A number as the current language writes it. */
-export const written = (value, options = {}) => new Intl.NumberFormat(current, options).format(value);
+/** A number in the notation of the selected language. */
+export const formatNumber = (value, options = {}) =>
+  new Intl.NumberFormat(current, options).format(value);
 
-/** A share as a percentage, without the sign. */
-export const percent = (share) => written(100 * share, { maximumFractionDigits: 1, signDisplay: "negative" });
+/** A fraction as a percentage, without the percent sign. */
+export const formatPercent = (share) =>
+  formatNumber(100 * share, { maximumFractionDigits: 1, signDisplay: "negative" });
 
-const SMALLEST_STATED = 1e-30; // the generator of all noise is not known to be good to more digits than these
+// The random generator behind all noise is not known to be good to a smaller probability than this.
+const SMALLEST_STATED = 1e-30;
 
-/** A small number with two digits, never rounded down. */
-export function small(value) {
+/** A small probability with two digits, rounded up: a promise is never shown better than it is. */
+export function formatSmall(value) {
   if (value === 0) return "0";
   const [digits, power] = Math.max(value, SMALLEST_STATED).toExponential(12).split("e");
-  return `${written(Math.ceil(Number(digits) * 10 - 1e-9) / 10)}e${power}`;
+  return `${formatNumber(Math.ceil(Number(digits) * 10 - 1e-9) / 10)}e${power}`;
 }
 
-/** A day and time, from its standard form. */
-export const moment = (text, dateStyle = "long") =>
+/** Date and time, from ISO 8601. */
+export const formatTime = (text, dateStyle = "long") =>
   new Intl.DateTimeFormat(current, { dateStyle, timeStyle: "short" }).format(new Date(text));
 
-/** Put the title on the page, and a choice of languages above it; `render` shows the same again in another one. */
-export function headPage(render) {
-  const head = () => {
-    document.title = say("title");
-    document.querySelector("header").replaceChildren(choice((code) => (speak([code]), head(), render())));
+/** Set the title and the choice of languages; `render` shows the page again after a change. */
+export function setUpHeader(render) {
+  const update = () => {
+    document.title = translate("title");
+    document.querySelector("header").replaceChildren(languageChoice(change));
   };
-  head();
+  const change = (code) => {
+    selectLanguage([code]);
+    update();
+    render();
+  };
+  update();
 }
 
-function choice(change) {
+function languageChoice(change) {
   const options = Object.entries(languages()).map(([code, name]) =>
     element("option", { value: code, lang: code, selected: code === current }, name),
   );
-  const select = element("select", { id: "language", change: (event) => change(event.target.value) }, options);
-  return element("label", {}, `${say("chooseLanguage")} `, select);
+  const listen = (event) => change(event.target.value);
+  const select = element("select", { id: "language", change: listen }, options);
+  return element("label", {}, `${translate("chooseLanguage")} `, select);
 }

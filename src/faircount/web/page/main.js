@@ -1,31 +1,33 @@
-// The participant's page: from an invitation to an answer, and to the result. Nothing is sent before a person has chosen
-// and confirmed: until then only parameters and status are read, which say nothing about the person.
+// The participant's page: from an invitation to a response, and to the result. Nothing is sent
+// before the participant has chosen and confirmed; until then the page only fetches parameters and
+// status, which say nothing about the participant.
 
 import { readCode } from "../client/code.js";
 import { systemRandom } from "../client/random.js";
 import { Refusal } from "../client/refusal.js";
-import { submission } from "../client/submission.js";
+import { createReport } from "../client/report.js";
 import { checkBrowser } from "./browser_check.js";
-import { element, foreign, quoted, show } from "./dom.js";
-import { hasSentence, headPage, learn, say } from "./language.js";
-import { lastWordOf, statusOf, Unreachable } from "./network.js";
+import { element, englishText, ownerText, show } from "./dom.js";
+import { hasText, setLanguages, setUpHeader, translate } from "./language.js";
+import { fetchFinalStatement, fetchStatus, Unreachable } from "./network.js";
 import {
-  believedEnd, invitedParameters, isOver, keep, parametersOfRecord, recordId, visit, withdraw,
+  invitedParameters, isOver, parametersOfRecord, recordId, storeReport, verifyOutcome, visit,
+  withdraw,
 } from "./participation.js";
+import { showParticipationStatus } from "./participation_status_view.js";
 import { resultSection } from "./result_view.js";
-import { showStanding } from "./standing_view.js";
 import { load, loadAll, remove } from "./store.js";
 import { LANGUAGES } from "./strings.js";
 import { showConfirmation, showQuestion } from "./survey_view.js";
 
-const OPEN = ["draft", "submitting"];
-const SECONDS_BETWEEN_LOOKS = 5;
+const OPEN_STATES = ["draft", "submitting"];
+const SECONDS_BETWEEN_VISITS = 5;
 const LONGEST_PAUSE = 60;
 
-let render = () => {}; // shows the same again, in another language
-let turn = 0; // grows with every new page, so that what was begun for another one stops
+let render = () => {}; // shows the current view again, for example in another language
+let turn = 0; // grows with every new view, so that work started for an earlier one stops
 
-/** Do something; what refuses it is shown. */
+/** Run an action; an error is shown in place of the view. */
 async function attempt(action) {
   try {
     await action();
@@ -34,25 +36,34 @@ async function attempt(action) {
   }
 }
 
+function refusalCode(problem) {
+  if (problem instanceof Unreachable) return "unreachable";
+  return problem instanceof Refusal ? problem.code : "other";
+}
+
 function showRefusal(problem) {
-  const code = problem instanceof Unreachable ? "unreachable" : problem instanceof Refusal ? problem.code : "other";
-  const other = !hasSentence(`refusal_${code}`);
+  const code = refusalCode(problem);
+  const isExplained = code !== "other" && hasText(`refusal_${code}`);
   render = () =>
     show(
-      element("h1", {}, say("refusalTitle")),
+      element("h1", {}, translate("refusalTitle")),
       element(
         "div",
         { class: "warning", role: "alert", "data-refusal": code },
-        element("p", {}, say(other ? "refusal_other" : `refusal_${code}`)),
-        other || code === "other" ? quoted(problem.message) : null,
+        element("p", {}, translate(isExplained ? `refusal_${code}` : "refusal_other")),
+        isExplained ? null : englishText(problem.message),
       ),
-      element("p", {}, say("refusalNothing")),
-      element("div", { class: "buttons" }, element("button", { type: "button", click: () => begin() }, say("again"))),
+      element("p", {}, translate("refusalNothing")),
+      element(
+        "div",
+        { class: "buttons" },
+        element("button", { type: "button", click: () => begin() }, translate("again")),
+      ),
     );
   render();
 }
 
-/** Begin with the address of the page. */
+/** Start with the address of the page: the invitation's code follows the #. */
 function begin() {
   const mine = (turn += 1);
   return attempt(async () => {
@@ -63,117 +74,149 @@ function begin() {
   });
 }
 
-/** Without an invitation: a field for the code, and what was answered here. */
+/** Without an invitation: a field for the code, and the surveys answered on this device. */
 async function showEntry() {
   const mine = turn;
-  const parts = await Promise.all((await loadAll()).map(async (record) => [record, await parametersOfRecord(record)]));
+  const records = await loadAll();
+  const surveys = await Promise.all(records.map(parametersOfRecord));
   if (turn !== mine) return;
   render = () => {
-    const field = element("textarea", { id: "code", rows: "4", autocomplete: "off", spellcheck: "false", dir: "ltr" });
-    const open = (event) => (event.preventDefault(), attempt(() => openInvitation(field.value)));
-    const earlier = parts.map(([record, params]) =>
-      foreign("button", say("earlierButton", { question: params.question }), { type: "button", click: () => attempt(() => follow(record.id)) }),
-    );
+    const settings = { rows: "4", autocomplete: "off", spellcheck: "false", dir: "ltr" };
+    const field = element("textarea", { id: "code", ...settings });
+    const open = (event) => {
+      event.preventDefault();
+      attempt(() => openInvitation(field.value));
+    };
     show(
-      element("h1", {}, say("pasteTitle")),
-      element("p", {}, say("pasteWords")),
+      element("h1", {}, translate("pasteTitle")),
+      element("p", {}, translate("pasteText")),
       element(
         "form",
         { submit: open },
-        element("label", { for: "code" }, say("pasteLabel")),
+        element("label", { for: "code" }, translate("pasteLabel")),
         field,
-        element("button", { class: "main", type: "submit" }, say("pasteButton")),
+        element("button", { class: "main", type: "submit" }, translate("pasteButton")),
       ),
-      ...(earlier.length ? [element("h2", {}, say("earlierTitle")), element("div", { class: "buttons" }, earlier)] : []),
+      ...earlierSurveys(records, surveys),
     );
   };
   render();
 }
 
+function earlierSurveys(records, surveys) {
+  if (!records.length) return [];
+  const buttons = records.map((record, at) => {
+    const label = translate("earlierButton", { question: surveys[at].question });
+    const click = () => attempt(() => follow(record.id));
+    return ownerText("button", label, { type: "button", click });
+  });
+  return [
+    element("h2", {}, translate("earlierTitle")),
+    element("div", { class: "buttons" }, buttons),
+  ];
+}
+
 async function openInvitation(text) {
   const mine = (turn += 1);
   const code = await readCode(text);
+  // A survey answered here before is never asked again: a second report would be a second draw.
   const record = await load(recordId(code.survey, code.invitation.user));
   if (record) return follow(record.id);
-  render = () => show(element("h1", {}, say("loading")));
+  render = () => show(element("h1", {}, translate("loading")));
   render();
   const params = await invitedParameters(new URL(".", document.baseURI).href, code);
-  const status = await statusOf(params);
+  const status = await fetchStatus(params);
   if (turn !== mine) return;
-  if (status && !OPEN.includes(status.state)) return showClosed(params);
+  if (status && !OPEN_STATES.includes(status.state)) return showClosed(params);
   askQuestion(params, code.invitation);
 }
 
-/** Somebody who comes too late may still read the result. */
+/** Participants who come too late may still read the result. */
 async function showClosed(params) {
-  const signed = await lastWordOf(params);
-  const said = signed?.name === "Signed" ? await believedEnd(params, signed) : null;
+  const signed = await fetchFinalStatement(params);
+  const outcome = signed?.name === "Signed" ? await verifyOutcome(params, signed) : null;
   render = () =>
     show(
-      element("h1", {}, say("closedTitle")),
-      foreign("p", params.question, { class: "quiet" }),
-      element("p", {}, say("closedWords")),
-      said?.name === "Published" ? resultSection(params, said) : null,
+      element("h1", {}, translate("closedTitle")),
+      ownerText("p", params.question, { class: "quiet" }),
+      element("p", {}, translate("closedText")),
+      outcome?.name === "Published" ? resultSection(params, outcome) : null,
     );
   render();
 }
 
 function askQuestion(params, invitation) {
   let chosen = null;
-  render = () => showQuestion(params, chosen, (at) => (chosen = at), (at) => attempt(() => confirm(at)));
+  const choose = (position) => (chosen = position);
+  render = () => showQuestion(params, chosen, choose, (at) => attempt(() => confirm(at)));
   render();
 
   async function confirm(answer) {
-    const made = await submission(params, invitation, answer, systemRandom);
-    render = () => showConfirmation(params, answer, made, () => attempt(() => send(made)), back);
+    const report = await createReport(params, invitation, answer, systemRandom);
+    const back = () => askQuestion(params, invitation);
+    const sendReport = () => attempt(() => send(report));
+    render = () => showConfirmation(params, answer, report, sendReport, back);
     render();
   }
 
-  function back() {
-    askQuestion(params, invitation);
-  }
-
-  async function send(made) {
-    const record = await written(() => keep(params, invitation, made));
-    history.replaceState(null, "", location.pathname); // the token has done its work
+  async function send(report) {
+    let record;
+    try {
+      record = await storeReport(params, invitation, report);
+    } catch (problem) {
+      // Not stored means not sent: a reload would draw the noise a second time.
+      throw new Refusal("storage", problem.message);
+    }
+    history.replaceState(null, "", location.pathname); // the token is not needed any more
     await follow(record.id);
   }
 }
 
-async function written(action) {
-  try {
-    return await action();
-  } catch (problem) {
-    throw new Refusal("storage", problem.message);
-  }
-}
-
-/** Follow a record until its survey is over: send what waits, look how things stand, again and again. */
+/** Follow a participation until its survey is over: send what waits, and ask for the outcome. */
 async function follow(id) {
   const mine = (turn += 1);
   let record = await load(id);
   const params = await parametersOfRecord(record);
   let news = { status: null, unreachable: false, early: false };
-  let [bring, shown, pause, timer] = [() => {}, "", 1, null];
-  let again = ["sent", "withdrawn"].includes(record.stage); // on an earlier visit
+  let updateProgress = () => {};
+  let shown = "";
+  let pause = 1;
+  let timer = null;
+  // What was acknowledged on an earlier visit is sent once more, in case the server was restored.
+  let resend = ["sent", "withdrawn"].includes(record.stage);
 
   const actions = {
-    check: async () => (await look(), isOver(record)),
-    withdraw: () => attempt(async () => ((record = await reached(() => withdraw(id)) ?? (await load(id))), display())),
-    forget: () => attempt(async () => (await remove(id), (turn += 1), showEntry())),
+    check: async () => {
+      await look();
+      return isOver(record);
+    },
+    withdraw: () =>
+      attempt(async () => {
+        record = (await reach(() => withdraw(id))) ?? (await load(id));
+        await display();
+      }),
+    forget: () =>
+      attempt(async () => {
+        await remove(id);
+        turn += 1;
+        await showEntry();
+      }),
   };
-  render = async () => (bring = await showStanding(record, params, news, actions));
+  render = async () => {
+    updateProgress = await showParticipationStatus(record, params, news, actions);
+  };
 
+  /** Show the view again only if it has changed, so that nobody loses the place on the page. */
   async function display() {
-    const now = JSON.stringify([record.stage, record.disbelieved, record.tooLate, news.unreachable, news.early]);
-    if (now !== shown) {
-      shown = now;
-      await render();
-    } else bring(news.status);
+    const { stage, unverified, tooLate } = record;
+    const now = JSON.stringify([stage, unverified, tooLate, news.unreachable, news.early]);
+    if (now === shown) return updateProgress(news.status);
+    shown = now;
+    await render();
   }
 
-  /** The outcome of a call, or null where S1 cannot be reached. */
-  async function reached(action) {
+  /** The result of an action, or null if the coordinator cannot be reached. */
+  async function reach(action) {
     try {
       const found = await action();
       news = { ...news, unreachable: false };
@@ -187,25 +230,32 @@ async function follow(id) {
 
   async function look() {
     clearTimeout(timer);
-    record = (await reached(() => visit(id, again))) ?? (await load(id));
-    again = news.unreachable && again;
-    const status = (await statusOf(params).catch(() => null)) ?? news.status; // told for interest alone
+    record = (await reach(() => visit(id, resend))) ?? (await load(id));
+    resend = news.unreachable && resend;
+    // The status is for information only: nothing depends on it, so an error is ignored.
+    const status = (await fetchStatus(params).catch(() => null)) ?? news.status;
     news = { ...news, status, early: record.stage === "waiting" && status?.state === "draft" };
     if (turn !== mine) return;
     await display();
-    pause = record.stage === "sent" ? SECONDS_BETWEEN_LOOKS : Math.min(2 * pause, LONGEST_PAUSE);
-    if (!isOver(record)) timer = setTimeout(wake, 1000 * pause * (1 + systemRandom(1)[0] / 256));
+    if (isOver(record)) return;
+    const isSent = record.stage === "sent";
+    pause = isSent ? SECONDS_BETWEEN_VISITS : Math.min(2 * pause, LONGEST_PAUSE);
+    // Random, so that thousands of pages do not come back at the same moment after an outage.
+    timer = setTimeout(wake, 1000 * pause * (1 + systemRandom(1)[0] / 256));
   }
 
   const wake = () => (turn === mine ? attempt(look) : null);
-  const hurry = () => ((pause = 1), document.visibilityState === "visible" && !isOver(record) ? wake() : null);
+  const hurry = () => {
+    pause = 1;
+    if (document.visibilityState === "visible" && !isOver(record)) wake();
+  };
   addEventListener("online", hurry);
   document.addEventListener("visibilitychange", hurry);
   await display();
   await look();
 }
 
-learn(LANGUAGES);
-headPage(() => render());
+setLanguages(LANGUAGES);
+setUpHeader(() => render());
 addEventListener("hashchange", () => begin());
 begin();

@@ -1,53 +1,65 @@
-// Calls to S1, and to nobody else. Asking again with the same bytes is always safe. What is called for is told by
-// {server, survey}: S1's address, and the id of the survey; parameters that were fetched have both.
+// Requests to the coordinator (S1), the only server that this page contacts. Repeating a request
+// with the same bytes is always safe. `target` is {server, survey}: the coordinator's address and
+// the id of the survey; parameters of an invitation have both.
 
 import { hex } from "../client/bytes.js";
-import { ANSWERS, decode } from "../client/codec.js";
+import { decode, REPLIES } from "../client/codec.js";
 import { Refusal } from "../client/refusal.js";
 
 const BYTES = "application/octet-stream";
-const ANSWER_MILLISECONDS = 30_000;
+const TIMEOUT_MILLISECONDS = 30_000;
 
-/** No answer, or none that means anything: the same may be tried again later. */
+/** No usable response from the server: the same request may be tried again later. */
 export class Unreachable extends Error {}
 
 /** The published parameters. */
-export async function publishedOf(at) {
-  const answer = await call(at, "params");
-  if (!answer.ok) throw new Refusal(answer.status === 404 ? "unknown" : "unreachable", "no parameters");
-  return new Uint8Array(await answer.arrayBuffer());
+export async function fetchParameters(target) {
+  const response = await request(target, "params");
+  if (!response.ok) {
+    throw new Refusal(response.status === 404 ? "unknown" : "unreachable", "no parameters");
+  }
+  return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Where the survey stands, as S1 says; null where it does not say. */
-export async function statusOf(at) {
-  const answer = await call(at, "status");
-  return answer.ok ? answer.json() : null;
+/** The status of the survey according to the coordinator; null if it tells none. */
+export async function fetchStatus(target) {
+  const response = await request(target, "status");
+  return response.ok ? response.json() : null;
 }
 
-/** What S2 signed at the end, as S1 relays it; null if there is nothing yet. */
-export async function lastWordOf(at) {
-  const answer = await call(at, "result", { headers: { Accept: BYTES } });
-  return answer.ok ? decode(new Uint8Array(await answer.arrayBuffer()), ["Signed"]) : null;
+/** The aggregator's final statement, relayed by the coordinator; null if there is none yet. */
+export async function fetchFinalStatement(target) {
+  const response = await request(target, "result", { headers: { Accept: BYTES } });
+  return response.ok ? decode(new Uint8Array(await response.arrayBuffer()), ["Signed"]) : null;
 }
 
-/** S1's answer to a message; a refusal is an answer too: {name: "Rejected", reason, words}. */
-export async function tell(at, body) {
-  const answer = await call(at, "messages", { method: "POST", body, headers: { "Content-Type": BYTES } });
-  if (answer.ok) return decode(new Uint8Array(await answer.arrayBuffer()), ANSWERS);
-  const problem = await answer.json().catch(() => ({}));
-  if (!Number.isInteger(problem.reason)) throw new Unreachable(`status ${answer.status}`);
-  return { name: "Rejected", reason: problem.reason, words: String(problem.detail ?? "").slice(0, 500) };
+/** The coordinator's reply to a message; a rejection is {name: "Rejection", reason, detail}. */
+export async function sendMessage(target, message) {
+  const headers = { "Content-Type": BYTES };
+  const response = await request(target, "messages", { method: "POST", body: message, headers });
+  if (response.ok) return decode(new Uint8Array(await response.arrayBuffer()), REPLIES);
+  const problem = await response.json().catch(() => ({}));
+  // An error without a reason comes from a proxy or a broken server, and decides nothing.
+  if (!Number.isInteger(problem.reason)) throw new Unreachable(`status ${response.status}`);
+  const detail = String(problem.detail ?? "").slice(0, 500);
+  return { name: "Rejection", reason: problem.reason, detail };
 }
 
-async function call({ server, survey }, what, more = {}) {
-  const signal = AbortSignal.timeout(ANSWER_MILLISECONDS);
-  const always = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
-  let answer;
+async function request({ server, survey }, path, more = {}) {
+  const options = {
+    credentials: "omit",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+    signal: AbortSignal.timeout(TIMEOUT_MILLISECONDS),
+    ...more,
+  };
+  let response;
   try {
-    answer = await fetch(new URL(`v1/surveys/${hex(survey)}/${what}`, server), { ...always, ...more });
+    response = await fetch(new URL(`v1/surveys/${hex(survey)}/${path}`, server), options);
   } catch {
     throw new Unreachable("no connection");
   }
-  if (answer.status === 429 || answer.status >= 500) throw new Unreachable(`status ${answer.status}`);
-  return answer;
+  const isTemporary = response.status === 429 || response.status >= 500;
+  if (isTemporary) throw new Unreachable(`status ${response.status}`);
+  return response;
 }

@@ -1,157 +1,185 @@
-// One person's part in one survey, as this device keeps it. Every change is written before what follows from it is sent.
+// One participation in one survey, as this device stores it. Every change is stored before the
+// message that follows from it is sent, so that a crash never leads to a second draw of noise.
 //
-//   stage: waiting   written on this device, not acknowledged by S1
-//          sent      acknowledged; the survey goes on
-//          refused   S1 did not take it; `reason` and `words` say why
-//          leaving   the withdrawal is written here, not acknowledged
-//          withdrawn S1 has acknowledged the withdrawal
-//          counted, uncounted, ended   how it ended, as S2 signed it; `forgotten`: counted after a signed withdrawal
+//   stage: waiting      stored on this device, not acknowledged by the coordinator
+//          sent         acknowledged; the survey goes on
+//          refused      rejected by the coordinator; `reason` and `detail` say why
+//          withdrawing  the withdrawal is stored here, not acknowledged
+//          withdrawn    the coordinator has acknowledged the withdrawal
+//          counted, uncounted, ended
+//                       how the survey ended, as the aggregator signed it;
+//                       `withdrawalLost`: the report was counted after an acknowledged withdrawal
 
 import { bytesText, hex, same, textBytes, unhex } from "../client/bytes.js";
 import { decode, encode } from "../client/codec.js";
-import { believed, parse } from "../client/parameters.js";
+import { parse, parseInvited } from "../client/parameters.js";
 import { insist, Refusal } from "../client/refusal.js";
-import { acknowledges, countsIn, statementOf } from "../client/signing.js";
-import { publishedOf, tell } from "./network.js";
-import { addFirst, alone, load, save } from "./store.js";
+import { isCounted, verifyAcknowledgement, verifyStatement } from "../client/signatures.js";
+import { fetchParameters, sendMessage } from "./network.js";
+import { addFirst, load, save, withLock } from "./store.js";
 
-const EARLY = 6;
+const EARLY = 6; // the protocol's number of the reason "the phase has not begun"
+const FINAL_STAGES = ["refused", "withdrawn", "counted", "uncounted", "ended"];
 
-/** How a record is found again. */
+/** The key under which a participation is stored. */
 export const recordId = (survey, user) => `${hex(survey)} ${hex(user)}`;
 
-/** Write an answer that was drawn, before it is sent. If there was one already, that one stands. */
-export function keep(params, invitation, made) {
-  const id = recordId(params.survey, invitation.user);
+/** Store a report before it is sent. If this device has one already, that one stays. */
+export function storeReport(params, invitation, report) {
   return addFirst({
-    id,
+    id: recordId(params.survey, invitation.user),
     stage: "waiting",
     server: params.server,
     published: bytesText(params.published),
     access: hex(invitation.access),
     user: hex(invitation.user),
-    publicKey: hex(made.publicKey),
-    body: hex(made.body),
+    publicKey: hex(report.publicKey),
+    report: hex(report.message),
     acknowledgements: [],
-    disbelieved: 0,
+    unverified: 0,
   });
 }
 
-/** The parameters of a record, as they were when it was answered. */
+/** The parameters of a record, as they were when the participant answered. */
 export async function parametersOfRecord(record) {
   return { ...(await parse(textBytes(record.published))), server: record.server };
 }
 
-/** The parameters of an invitation, fetched from S1 and compared with the digest in it. */
+/** The parameters of an invitation, fetched and compared with the hash in the invitation. */
 export async function invitedParameters(server, { survey, invitation }) {
-  const params = await believed(await publishedOf({ server, survey }), invitation.params);
+  const published = await fetchParameters({ server, survey });
+  const params = await parseInvited(published, invitation.params);
   insist(same(params.survey, survey), "digest", "the code names another survey");
   return { ...params, server };
 }
 
-/** Whether nothing more will come of it. */
-export const isOver = (record) => ["refused", "withdrawn", "counted", "uncounted", "ended"].includes(record.stage);
+/** Whether nothing more will happen. */
+export const isOver = (record) => FINAL_STAGES.includes(record.stage);
 
 /**
- * Say what there is to say, and hear how things stand; the record afterwards. Throws where S1 cannot be reached.
- * `again`: what was acknowledged on an earlier visit is said once more, because a restored S1 may have lost it.
+ * Send what is waiting and ask for the outcome; returns the record afterwards. Throws `Unreachable`
+ * if the coordinator does not respond. With `resend`, messages acknowledged on an earlier visit are
+ * sent again, because a coordinator restored from a backup may have lost them.
  */
-export function visit(id, again = false) {
-  return alone(id, async () => {
+export function visit(id, resend = false) {
+  return withLock(id, async () => {
     let record = await load(id);
     const params = await parametersOfRecord(record);
-    if (again && record.stage === "sent" && !record.tooLate) await heard(params, unhex(record.body));
-    if (again && record.stage === "withdrawn") record = await takeBackAgain(params, record);
-    if (record.stage === "waiting") record = await send(params, record, unhex(record.body), "sent");
-    if (record.stage === "leaving") record = await send(params, record, await withdrawal(params, record), "withdrawn");
-    return record.stage === "sent" ? inquire(params, record) : record;
+    const report = unhex(record.report);
+    if (resend && record.stage === "sent" && !record.tooLate) await exchange(params, report);
+    if (resend && record.stage === "withdrawn") record = await resendWithdrawal(params, record);
+    if (record.stage === "waiting") record = await send(params, record, report, "sent");
+    if (record.stage === "withdrawing") {
+      record = await send(params, record, await encodeWithdrawal(params, record), "withdrawn");
+    }
+    return record.stage === "sent" ? requestOutcome(params, record) : record;
   });
 }
 
-/** Take the answer back, for good; S1 says whether it was in time. */
+/** Withdraw the response for good; the coordinator decides whether it was in time. */
 export async function withdraw(id) {
-  await alone(id, async () => {
+  await withLock(id, async () => {
     const record = await load(id);
-    if (!isOver(record)) await save({ ...record, stage: "leaving" });
+    if (!isOver(record)) await save({ ...record, stage: "withdrawing" });
   });
   return visit(id);
 }
 
-/** A restored S1 may have forgotten a withdrawal that it signed; where it is too late, the result tells what became of it. */
-async function takeBackAgain(params, record) {
-  const answer = await heard(params, await withdrawal(params, record));
-  return answer.name === "Rejected" && answer.reason !== EARLY ? inquire(params, record) : record;
+/**
+ * A restored coordinator may have lost a withdrawal; if it is too late now, ask for the outcome.
+ */
+async function resendWithdrawal(params, record) {
+  const reply = await exchange(params, await encodeWithdrawal(params, record));
+  const isTooLate = reply.name === "Rejection" && reply.reason !== EARLY;
+  return isTooLate ? requestOutcome(params, record) : record;
 }
 
-const withdrawal = (params, record) => encode("Withdraw", { survey: params.survey, access: unhex(record.access) });
+const encodeWithdrawal = (params, record) =>
+  encode("Withdrawal", { survey: params.survey, access: unhex(record.access) });
 
-async function send(params, record, body, done) {
-  const answer = await heard(params, body);
-  if (answer.name === "Accepted" && (await acknowledges(params.keys, params.survey, answer, body))) {
-    const acknowledgements = [...record.acknowledgements, await acknowledgement(answer)];
-    return save({ ...record, stage: done, acknowledgements });
+async function send(params, record, message, nextStage) {
+  const reply = await exchange(params, message);
+  if (reply.name === "Acknowledgement") {
+    // Without a valid signature the coordinator could forget the message and deny it later.
+    const isValid = await verifyAcknowledgement(params.keys, params.survey, reply, message);
+    if (!isValid) return save({ ...record, unverified: record.unverified + 1 });
+    const { name, ...fields } = reply;
+    const acknowledgements = [...record.acknowledgements, hex(await encode(name, fields))];
+    return save({ ...record, stage: nextStage, acknowledgements });
   }
-  if (answer.name === "Rejected") return answer.reason === EARLY ? record : save(refusedWith(record, answer));
-  if (answer.name === "Inclusion" || answer.name === "Concluded") return conclude(params, record, answer);
-  return save({ ...record, disbelieved: record.disbelieved + 1 });
+  if (reply.name === "Rejection") {
+    return reply.reason === EARLY ? record : save(withRejection(record, reply));
+  }
+  if (isOutcome(reply)) return conclude(params, record, reply);
+  return save({ ...record, unverified: record.unverified + 1 });
 }
 
-/** A withdrawal that comes too late leaves the answer where it was. */
-function refusedWith(record, { reason, words }) {
-  const late = record.stage === "leaving" && record.acknowledgements.length;
-  return { ...record, stage: late ? "sent" : "refused", tooLate: Boolean(late), reason, words };
+const isOutcome = (reply) => ["InclusionProof", "FinalStatement"].includes(reply.name);
+
+/**
+ * The record after a rejection. A withdrawal that comes too late leaves the report where it was.
+ */
+function withRejection(record, { reason, detail }) {
+  const tooLate = record.stage === "withdrawing" && record.acknowledgements.length > 0;
+  return { ...record, stage: tooLate ? "sent" : "refused", tooLate, reason, detail };
 }
 
-async function acknowledgement({ name, ...fields }) {
-  return hex(await encode(name, fields));
+async function requestOutcome(params, record) {
+  const fields = { survey: params.survey, access: unhex(record.access) };
+  const reply = await exchange(params, await encode("OutcomeRequest", fields));
+  return isOutcome(reply) ? conclude(params, record, reply) : record;
 }
 
-async function inquire(params, record) {
-  const answer = await heard(params, await encode("Inquiry", { survey: params.survey, access: unhex(record.access) }));
-  if (answer.name === "Inclusion" || answer.name === "Concluded") return conclude(params, record, answer);
-  return record;
-}
-
-/** S1's answer; what cannot be read is not believed. */
-async function heard(params, body) {
+/** The coordinator's reply; one that cannot be read has the name "unreadable". */
+async function exchange(params, message) {
   try {
-    return await tell(params, body);
+    return await sendMessage(params, message);
   } catch (problem) {
     if (problem instanceof Refusal) return { name: "unreadable" };
     throw problem;
   }
 }
 
-/** How it ended, if S2 signed it. Two endings of one survey are not believed. */
-async function conclude(params, record, answer) {
-  const signed = answer.published ?? answer.statement;
-  const said = await believedEnd(params, signed);
+/** Store how the survey ended, if the aggregator signed it. */
+async function conclude(params, record, reply) {
+  const signed = reply.published ?? reply.statement;
+  const statement = await verifyOutcome(params, signed);
   const outcome = hex(await encode("Signed", signed));
-  if (said === null || (record.outcome && record.outcome !== outcome)) {
-    return save({ ...record, disbelieved: record.disbelieved + 1 });
+  // The first outcome stays: a second one would mean that a server tells two stories.
+  const isSecond = record.outcome && record.outcome !== outcome;
+  if (statement === null || isSecond) {
+    return save({ ...record, unverified: record.unverified + 1 });
   }
-  const forgotten = record.stage === "withdrawn";
-  if (said.name === "Aborted") return forgotten ? record : save({ ...record, stage: "ended", outcome });
+  const isWithdrawn = record.stage === "withdrawn";
+  if (statement.name === "Aborted") {
+    return isWithdrawn ? record : save({ ...record, stage: "ended", outcome });
+  }
   const mine = [unhex(record.user), unhex(record.publicKey)];
-  const counted = answer.name === "Inclusion" && (await countsIn(said, answer, ...mine));
-  const inclusion = counted ? { index: answer.index, size: answer.size, path: answer.path.map(hex) } : null;
-  if (forgotten && !counted) return record; // not forgotten at all
-  return save({ ...record, stage: counted ? "counted" : "uncounted", outcome, inclusion, forgotten });
+  const counted = reply.name === "InclusionProof" && (await isCounted(statement, reply, ...mine));
+  if (isWithdrawn && !counted) return record; // the withdrawal was kept
+  const { index, size, path } = reply;
+  const inclusion = counted ? { index, size, path: path.map(hex) } : null;
+  const stage = counted ? "counted" : "uncounted";
+  return save({ ...record, stage, outcome, inclusion, withdrawalLost: isWithdrawn });
 }
 
-/** What S2 signed about the end of this very survey; null if it is nothing of that. */
-export async function believedEnd(params, signed) {
-  const said = await statementOf(params.keys.s2, signed);
-  if (said === null || !["Published", "Aborted"].includes(said.name) || !same(said.survey, params.survey)) return null;
-  return said.name === "Published" && !same(said.digest, params.digest) ? null : said;
+/** The aggregator's signed outcome of this survey with these parameters; null if it is not that. */
+export async function verifyOutcome(params, signed) {
+  const statement = await verifyStatement(params.keys.s2, signed);
+  if (statement === null || !["Published", "Aborted"].includes(statement.name)) return null;
+  if (!same(statement.survey, params.survey)) return null;
+  const isOther = statement.name === "Published" && !same(statement.digest, params.digest);
+  return isOther ? null : statement;
 }
 
-/** What S2 signed, from a record. */
+/** The aggregator's signed outcome in a record; null if there is none yet. */
 export async function outcomeOf(record, params) {
-  return record.outcome ? believedEnd(params, await decode(unhex(record.outcome))) : null;
+  return record.outcome ? verifyOutcome(params, await decode(unhex(record.outcome))) : null;
 }
 
-/** What a person can keep and show to others: proof of what S1 wrote, and of what S2 counted. */
+/**
+ * The receipt: signatures that prove what the coordinator stored and what the aggregator counted.
+ */
 export function receiptOf(record, params) {
   return {
     survey: hex(params.survey),

@@ -1,48 +1,56 @@
-// The published result: a table of estimates with intervals, and a bar for each.
+// The published result: a table of estimates with intervals, and a bar for each estimate.
 
 import { bytesText } from "../client/bytes.js";
 import { unscaled } from "../client/canonical_json.js";
 import { estimates } from "../client/estimates.js";
 import { axisOf, chart, drawingRow } from "./chart.js";
-import { element, foreign } from "./dom.js";
-import { percent, say, small, written } from "./language.js";
+import { element, ownerText } from "./dom.js";
+import { formatNumber, formatPercent, formatSmall, translate } from "./language.js";
 
 /** The section with the result. */
 export function resultSection(params, published) {
   const rows = estimates(params, published);
-  const kept = {
-    epsilon: written(unscaled(bytesText(published.realized_epsilon)), { maximumSignificantDigits: 4 }),
-    delta: small(unscaled(bytesText(published.realized_delta))),
+  const epsilon = unscaled(bytesText(published.realized_epsilon));
+  const privacy = {
+    epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
+    delta: formatSmall(unscaled(bytesText(published.realized_delta))),
   };
-  const votes = { included: written(published.included), refused: written(published.refused) };
+  const votes = {
+    included: formatNumber(published.included),
+    refused: formatNumber(published.refused),
+  };
+  const validity = params.proven ? "resultProven" : "resultUnproven";
   return element(
     "section",
     { class: "result" },
-    element("h2", {}, say("resultTitle")),
+    element("h2", {}, translate("resultTitle")),
     table(rows, axisOf(rows), published.included),
-    element("p", { class: "quiet" }, say("resultWords")),
-    element("p", { class: "quiet" }, say(params.proven ? "resultProven" : "resultUnproven", votes)),
-    element("p", { class: "quiet" }, say("resultRealized", kept)),
+    element("p", { class: "quiet" }, translate("resultText")),
+    element("p", { class: "quiet" }, translate(validity, votes)),
+    element("p", { class: "quiet" }, translate("resultRealized", privacy)),
   );
 }
 
 function table(rows, axis, included) {
-  const heads = ["resultItem", "resultShare", "resultRange"].map((each) => element("th", { scope: "col" }, say(each)));
+  const heads = ["resultItem", "resultShare", "resultRange"].map((name) =>
+    element("th", { scope: "col" }, translate(name)),
+  );
   return element(
     "table",
     {},
-    element("caption", {}, say("resultCaption", { included: written(included) })),
+    element("caption", {}, translate("resultCaption", { included: formatNumber(included) })),
     element("thead", {}, element("tr", {}, heads)),
-    element("tbody", {}, rows.flatMap((row) => [line(row), drawingRow(3, chart(row, axis))])),
+    element("tbody", {}, rows.flatMap((row) => [textRow(row), drawingRow(3, chart(row, axis))])),
   );
 }
 
-function line(row) {
+function textRow(row) {
+  const range = { low: formatPercent(row.low), high: formatPercent(row.high) };
   return element(
     "tr",
     {},
-    element("th", { scope: "row" }, foreign("span", row.item)),
-    element("td", {}, say("percent", { value: percent(row.estimate) })),
-    element("td", {}, say("range", { low: percent(row.low), high: percent(row.high) })),
+    element("th", { scope: "row" }, ownerText("span", row.item)),
+    element("td", {}, translate("percent", { value: formatPercent(row.estimate) })),
+    element("td", {}, translate("range", range)),
   );
 }

@@ -1,15 +1,17 @@
-// Every word of the page, in every language. {name} is filled in. Write whole sentences: order of words differs.
+// Every text of the participant's page, in every language. {name} is filled in. Write whole
+// sentences: the order of words differs between languages. Participants know the servers by their
+// operators' names.
 
 const en = {
   language: "English",
   direction: "ltr",
-  title: "A survey that nobody can read",
-  loading: "Reading your invitation …",
+  title: "A survey that keeps your answer private",
+  loading: "Opening your invitation …",
   chooseLanguage: "Language",
 
   // without an invitation
   pasteTitle: "Your invitation",
-  pasteWords: "Open the link from your invitation, or paste the code that stands in it.",
+  pasteText: "Open the link in your invitation, or paste the code from it here.",
   pasteLabel: "Invitation code or link",
   pasteButton: "Open",
   earlierTitle: "Answered on this device",
@@ -19,135 +21,239 @@ const en = {
   asks: "{owner} asks",
   purpose: "Why: {purpose}",
   contact: "Questions? {contact}",
-  noName: "(no name given)",
-  organizations: "Two organizations count together: {s1} and {s2}. Neither can read your answer alone.",
-  sameOrganization: "Both servers are run by {s1}. Nobody else keeps watch: answer only if you trust it not to read your answer.",
-  invited: "At most {n} people are invited. Nothing is published unless at least {minimum} of them are counted.",
+  noName: "Somebody (no name given)",
+  noOperator: "an unnamed operator",
+  organizations:
+    "Two organizations count the answers together: {s1} and {s2}. Neither of them can read your " +
+    "answer on its own.",
+  sameOrganization:
+    "Both servers are run by {s1}, with nobody to check on them. Answer only if you trust {s1} " +
+    "not to read your answer.",
+  invited:
+    "Up to {n} people are invited. A result is published only if at least {minimum} of them are " +
+    "counted.",
   choose: "Choose one answer",
   continue: "Continue",
-  chooseFirst: "Choose one answer first.",
+  chooseFirst: "Please choose an answer first.",
 
   // promise
-  promiseTitle: "What is promised",
-  promise: "Suppose that somebody thinks two answers are equally likely to be yours. After seeing the result this person can be at most {sure} % sure which one it is.",
-  promiseWeak: "That is hardly any protection: answer only what anybody may know.",
-  promiseServers: "This also holds for each of the two organizations, and even if other participants, up to {phi}, tell all they know.",
-  promiseServerNoise: "This also holds for each of the two organizations, however many participants tell it all they know, as long as the other organization adds its noise and keeps it secret: {s2} protects you from {s1}, and {s1} from {s2}. For everybody else it is enough that one of them does.",
-  promiseOneServer: "This also holds if any number of participants tell all they know, but not for {s1}, which runs both servers and knows all the noise.",
-  promiseDelta: "In at most {delta} of all cases more could be seen.",
-  promiseFloor: "This holds only if, besides you, at least {floor} people give each of the answers. The owner says so; nobody can check it here.",
-  promiseNumbers: "In numbers: differential privacy, epsilon = {epsilon}, delta = {delta}, when one person's answer is replaced.",
-  promiseTwice: "Every further survey among the same people adds to what can be seen.",
+  promiseTitle: "How your answer is protected",
+  promise:
+    "Imagine somebody who thinks that two answers are equally likely to be yours. Even after " +
+    "seeing the result, this person can be at most {sure} % sure which one you chose.",
+  promiseWeak: "That is hardly any protection. Answer only if anybody may know your answer.",
+  promiseServers:
+    "This also holds against each of the two organizations, even if up to {phi} other " +
+    "participants tell everything they know.",
+  promiseServerNoise:
+    "This also holds against each of the two organizations, even if other participants tell it " +
+    "everything they know, as long as the other organization adds its random noise and keeps it " +
+    "secret: {s2} protects you from {s1}, and {s1} protects you from {s2}. Against everybody " +
+    "else it is enough that one of them does.",
+  promiseOneServer:
+    "This holds even if other participants tell everything they know. It does not hold against " +
+    "{s1}, which runs both servers and knows all of the noise.",
+  promiseDelta: "With a probability of at most 1 in {delta}, more than that could be learned.",
+  promiseFloor:
+    "This holds only if at least {floor} other people give each of the answers. The owner of the " +
+    "survey expects that; nobody can check it here.",
+  promiseNumbers:
+    "For experts: differential privacy with epsilon = {epsilon} and delta = {delta}, replacing " +
+    "one person's answer.",
+  promiseTwice: "Every further survey among the same people can reveal a little more.",
 
   // checked
   checkedTitle: "What this page has checked",
-  checkedDigest: "What you read here is exactly what your invitation was made for.",
-  checkedTable: "The noise that hides your answer is computed on your device, and it is the published one.",
-  checkedServerTable: "The noise that both organizations promise to add is computed on your device, and it is the published one. That they add it cannot be seen from here.",
-  checkedCoins: "The number of fair coins that hide your answer is enough for the promise: computed here. That the coins are added correctly cannot be seen from here.",
-  checkedProof: "Your answer is sent with a proof that it is exactly one vote. Both organizations together check the proof, and neither sees the vote.",
-  checkedPromise: "The promise follows from the published numbers: computed here, for {minimum} and for {n} people.",
-  checkedNot: "Not checked, because no page can: that the owner invites real people, that the two organizations do not work together, and that they count correctly.",
+  checkedDigest: "This is exactly the survey that your invitation was made for.",
+  checkedTable:
+    "The random noise that hides your answer is drawn on your device, as the survey promises.",
+  checkedServerTable:
+    "The random noise that both organizations promise to add gives this protection. Whether they " +
+    "really add it cannot be checked from here.",
+  checkedCoins:
+    "The number of random coins that hide your answer is large enough for this protection. " +
+    "Whether they are added correctly cannot be checked from here.",
+  checkedProof:
+    "Your answer is sent with a proof that it is exactly one vote. The two organizations check " +
+    "the proof together, and neither sees your vote.",
+  checkedPromise:
+    "The survey's numbers really give the protection that it promises, whether {minimum} or {n} " +
+    "people are counted.",
+  checkedNot:
+    "No page can check that real people are invited, that the two organizations do not work " +
+    "together, and that they count correctly.",
 
   // not covered
-  uncoveredTitle: "What is not covered",
-  uncoveredBoth: "The two organizations together could read your answer.",
-  uncoveredPage: "This page comes from {s1}. If it sent you another program, that program could read your answer. Whoever wants to be sure compares the published hash of the page, or uses the installed program.",
-  uncoveredPart: "{s1} sees that you take part and when, not what you answer.",
-  uncoveredCounts: "A server, or participants, could make the result wrong without anybody noticing.",
-  uncoveredServers: "A server could make the result wrong, or leave people out, without anybody noticing. Participants cannot: a vote that is not exactly one is refused.",
-  uncoveredDevice: "Whoever watches your screen sees your answer.",
+  uncoveredTitle: "What is not protected",
+  uncoveredBoth: "If both organizations worked together, they could read your answer.",
+  uncoveredPage:
+    "This page comes from {s1}. If it sent you a different program, that program could read your " +
+    "answer. To be sure, compare the published hash of the page or use the installed program.",
+  uncoveredPart: "{s1} sees that you take part and when, but not what you answer.",
+  uncoveredCounts:
+    "A dishonest server or dishonest participants could falsify the result without being noticed.",
+  uncoveredServers:
+    "A dishonest server could falsify the result or leave people out without being noticed. " +
+    "Participants cannot: anything but exactly one vote is rejected.",
+  uncoveredDevice: "Anybody who can see your screen can see your answer.",
 
   // confirm
   confirmTitle: "This is what will leave your device",
-  confirmAnswer: "Your answer, which stays here:",
+  confirmAnswer: "Your answer, which stays on this device:",
   confirmShare: "For {s1}: random-looking numbers ({bytes} bytes)",
-  confirmBlob: "For {s2}: a sealed message that {s1} passes on and cannot open ({bytes} bytes)",
-  confirmWords: "Noise was drawn and your answer was split in two. Each part alone is pure chance: it would look the same for every answer.",
-  confirmProven: "Your answer got a proof that it is exactly one vote, and both were split in two. Each part alone is pure chance: it would look the same for every answer.",
-  confirmOnce: "You can answer once. You can take it back until the survey closes.",
+  confirmEncryptedShare:
+    "For {s2}: an encrypted message, which {s1} passes on but cannot read ({bytes} bytes)",
+  confirmText:
+    "Random noise was added to your answer, and the sum was split into two shares. Neither share " +
+    "alone reveals your answer.",
+  confirmProven:
+    "A proof that your answer is exactly one vote was added, and everything was split into two " +
+    "shares. Neither share alone reveals your answer.",
+  confirmOnce: "You can answer only once. You can withdraw your answer until the survey closes.",
   send: "Send",
   back: "Back",
 
-  // standing
-  waitingTitle: "Kept on this device, not sent yet",
-  waitingWords: "The server cannot be reached now. This page tries again by itself, with exactly the same bytes. You can also close it and come back later.",
-  earlyWords: "The survey is not open yet. This page tries again by itself; you can also come back later.",
+  // participation status
+  waitingTitle: "Saved on this device, not sent yet",
+  waitingText:
+    "The server cannot be reached right now. This page keeps trying. You can also close it and " +
+    "come back later; your answer stays saved.",
+  earlyText: "The survey is not open yet. This page keeps trying; you can also come back later.",
   sendingTitle: "Sending …",
-  sentTitle: "Thank you. Your answer has arrived",
-  sentWords: "The server has signed that it wrote what you sent; your device has checked the signature.",
-  tooLateWords: "It was too late to take your answer back: it is being counted.",
-  refusedTitle: "The server did not take this answer",
-  refusedConflict: "With this invitation something else was sent before, perhaps from another device. The first answer stands.",
+  sentTitle: "Thank you! Your answer has arrived",
+  sentText:
+    "The server confirmed that it saved your response, and your device has verified the " +
+    "confirmation.",
+  tooLateText: "It was too late to withdraw your answer: it is already being counted.",
+  refusedTitle: "The server did not accept your answer",
+  refusedConflict:
+    "This invitation has already been used, perhaps on another device. The first answer counts.",
   refusedLate: "The survey is closed.",
   refusedUnknown: "The server does not know this invitation.",
+  refusedMalformed: "The server could not read what was sent.",
+  refusedUnsigned: "What was sent does not match this invitation.",
+  refusedFull: "The survey already has as many answers as it can take.",
+  refusedDigest: "What was sent belongs to another version of this survey.",
   refusedOther: "The server says:",
-  leavingTitle: "Taking your answer back …",
-  leavingWords: "The server cannot be reached now. This page tries again by itself.",
-  withdrawnTitle: "Your answer is taken back",
-  withdrawnWords: "The server has signed it: your answer will not be counted. This cannot be undone.",
-  countedTitle: "You were counted",
-  countedWords: "The result is published, and your device has checked the proof that your answer is in it.",
-  uncountedTitle: "You were not counted",
-  uncountedWords: "The result is published without your answer. If you have a receipt, it proves that the server had accepted it.",
-  forgottenWords: "You had taken your answer back in time, and the server had signed that. It was counted all the same: the server has lost what it signed. The receipt proves it; tell the contact of the survey.",
+  withdrawingTitle: "Withdrawing your answer …",
+  withdrawingText: "The server cannot be reached right now. This page keeps trying.",
+  withdrawnTitle: "Your answer is withdrawn",
+  withdrawnText:
+    "The server confirmed that your answer will not be counted. This cannot be undone.",
+  countedTitle: "Your answer was counted",
+  countedText:
+    "The result is published, and your device has verified the proof that your answer is part of " +
+    "it.",
+  uncountedTitle: "Your answer was not counted",
+  uncountedText:
+    "The result was published without your answer. If you have a receipt, it proves that the " +
+    "server had accepted your answer.",
+  withdrawalLost:
+    "You withdrew your answer in time, and the server confirmed it. Your answer was counted all " +
+    "the same, because the server lost your withdrawal. The receipt proves this: please tell the " +
+    "contact of the survey.",
   endedTitle: "The survey ended without a result",
-  endedWords: "The reason:",
-  ending_owner: "Its owner has ended it.",
-  ending_tooFew: "Too few people took part: {users}, and {minimum} are needed.",
-  ending_budget: "The budget of these people is not enough for it.",
-  ending_unreadable: "A server could open the answers of too few people.",
-  ending_restored: "A server was restored from a backup while the survey ran.",
-  disbelieved: "The server said something that it could not prove ({times} times). It was not believed. If this goes on, tell the contact of the survey.",
+  endedText: "The reason:",
+  ending_owner: "The owner of the survey ended it.",
+  ending_too_few_responses: "Too few people answered: {responses} did, and {minimum} are needed.",
+  ending_too_few_enrolled: "Too few people signed up: {enrolled} did, and {minimum} are needed.",
+  ending_too_few_left: "Too few people stayed until the end: {left} did, and {minimum} are needed.",
+  ending_too_few_readable:
+    "Too few answers could be decrypted and added up: {readable} could, and {minimum} are needed.",
+  ending_over_budget: "These people have used up their privacy budget in earlier surveys.",
+  ending_s2_restored: "{s2} had to restore its server from a backup while the survey was running.",
+  ending_s1_restored:
+    "{s1} had to restore its server from a backup while the survey was running, and could not " +
+    "continue.",
+  ending_reports_lost:
+    "Answers were damaged or lost after it had been decided which ones are counted.",
+  ending_attempts_used: "People were missing in every one of {attempts} attempts to count.",
+  ending_key_lost: "The key of a participant who dropped out could not be recovered.",
+  ending_no_substitute: "Nobody was left to replace a participant who dropped out.",
+  ending_not_invited: "None of the people who signed up had been invited.",
+  ending_corrupt_sum: "The sum was outside the range that honest answers can give.",
+  ending_s2_refused: "{s2} refused the list of answers (reason {reason}).",
+  ending_s2_contradiction: "{s1} reports that {s2} contradicted itself.",
+  ending_s1_contradiction: "{s2} found that {s1} contradicted itself.",
+  ending_s2_secret_lost: "{s2} has lost a secret value to which it had committed.",
+  ending_unknown: "The servers gave a reason that this page does not know.",
+  unverified:
+    "The server sent something that it could not prove (number of times: {times}). This page " +
+    "ignored it. If it happens again, please tell the contact of the survey.",
   progressTitle: "Progress",
   progress: "{users} of {people} people have answered.",
   progressClosed: "The answers are being counted.",
   closes: "The survey closes on {when}.",
   receiptButton: "Save receipt",
-  receiptWords: "The receipt proves what the server has signed. It does not say what you answered.",
-  checkButton: "Was I counted?",
+  receiptText: "The receipt proves what the server confirmed. It does not contain your answer.",
+  checkButton: "Was my answer counted?",
   checkedNothing: "There is no result yet.",
-  withdrawButton: "Take my answer back",
-  withdrawSure: "Take your answer back for good? You cannot answer again.",
-  withdrawYes: "Yes, take it back",
+  withdrawButton: "Withdraw my answer",
+  withdrawSure: "Withdraw your answer for good? You cannot answer again.",
+  withdrawYes: "Yes, withdraw it",
   withdrawNo: "No, keep it",
-  forgetButton: "Forget this survey on this device",
-  forgetWords: "When it has forgotten, this device can no longer take the answer back or check whether it was counted.",
-  kept: "This device keeps what was sent, so that it can be sent again, not what you answered.",
+  forgetButton: "Remove this survey from this device",
+  forgetText:
+    "If you remove the survey from this device, you can no longer withdraw your answer here or " +
+    "check whether it was counted.",
+  kept:
+    "This device keeps what was sent, so that it can be sent again. It does not keep your answer.",
 
   // result
   closedTitle: "This survey is closed",
-  closedWords: "You have not answered on this device, and no answers are taken any more.",
+  closedText: "You have not answered on this device, and answers are no longer accepted.",
   resultTitle: "Result",
-  resultCaption: "Estimated shares of the {included} people who were counted",
+  resultCaption: "Estimated shares among the {included} people who were counted",
   resultItem: "Answer",
   resultShare: "Estimate",
   resultRange: "95 % interval",
-  resultWords: "Noise protects everybody, so these are estimates. In 95 of 100 such surveys the true share of an answer among the people counted lies in its interval. An estimate can be below 0.",
-  resultProven: "Answers counted: {included}, each proven to be exactly one vote. Refused: {refused}.",
-  resultUnproven: "Answers were counted without a proof that each is one vote: somebody who changed the program could have counted more.",
-  resultRealized: "Privacy kept: epsilon = {epsilon}, delta = {delta}.",
+  resultText:
+    "These are estimates, because random noise protects everybody. In 95 of 100 such surveys, " +
+    "the true share among the people counted lies in its interval. An estimate can be below 0.",
+  resultProven:
+    "Answers counted: {included}, each proven to be exactly one vote. Rejected: {refused}.",
+  resultUnproven:
+    "The answers carry no proof that each is exactly one vote: a manipulated program could have " +
+    "counted for more.",
+  resultRealized: "Privacy achieved: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} to {high} %",
 
   // refusals
-  refusalTitle: "Do not answer here",
+  refusalTitle: "You cannot answer here",
   refusalNothing: "Nothing was sent.",
-  refusal_digest: "The server shows another survey than the one that your invitation was made for. Ask whoever invited you.",
-  refusal_derived: "Numbers of this survey do not follow from each other. Ask whoever invited you.",
-  refusal_promise: "The promised privacy does not follow from the numbers of this survey. Ask whoever invited you.",
-  refusal_malformed: "The server's words cannot be read. Ask whoever invited you.",
-  refusal_version: "This survey is of another version than this page. Ask whoever invited you.",
-  refusal_key: "A key of the second server cannot be used. Ask whoever invited you.",
-  refusal_topology: "This survey needs several visits, in which your device helps others. A page that may be closed at any time cannot promise that: use the installed program.",
-  refusal_mechanism: "This page cannot draw the noise of this survey: use the installed program.",
-  refusal_code: "This is no invitation code. Copy it again from your invitation.",
-  refusal_mistyped: "This code has a mistake in it. Copy it again from your invitation.",
-  refusal_unknown: "The server does not know this survey. Is this the address from your invitation?",
-  refusal_unreachable: "The server cannot be reached. Try again later.",
-  refusal_browser: "This browser is too old, or does not allow what keeps your answer secret. Chrome and Edge from 137, Firefox from 130 and Safari from 17 can do it.",
-  refusal_insecure: "This address is not protected (it begins with http:). Without protection a browser cannot keep your answer secret: ask for a link that begins with https:.",
-  refusal_storage: "This browser does not let the page keep anything. In a private window or with blocked storage you cannot answer safely.",
+  refusal_digest:
+    "The server shows a different survey from the one that your invitation was made for. Please " +
+    "ask the person who invited you.",
+  refusal_derived:
+    "The numbers of this survey contradict each other. Please ask the person who invited you.",
+  refusal_promise:
+    "This survey does not protect your answer as well as it promises. Please ask the person who " +
+    "invited you.",
+  refusal_malformed:
+    "This page cannot read the server's response. Please ask the person who invited you.",
+  refusal_version:
+    "This survey was made for another version of this page. Please ask the person who invited " +
+    "you.",
+  refusal_key: "A key of the second server cannot be used. Please ask the person who invited you.",
+  refusal_topology:
+    "In this survey your device has to come back several times to help others. A web page may be " +
+    "closed at any time, so please use the installed program.",
+  refusal_mechanism:
+    "This page does not support this kind of survey. Please use the installed program.",
+  refusal_code: "This is not an invitation code. Please copy it again from your invitation.",
+  refusal_mistyped: "This code has a typing mistake. Please copy it again from your invitation.",
+  refusal_unknown: "The server does not know this survey. Is this the address in your invitation?",
+  refusal_unreachable: "The server cannot be reached. Please try again later.",
+  refusal_browser:
+    "This browser is too old or blocks the encryption that keeps your answer private. Chrome and " +
+    "Edge from version 137, Firefox from 130 and Safari from 17 work.",
+  refusal_insecure:
+    "This address is not encrypted (it begins with http:), so your answer could be read on the " +
+    "way. Ask for a link that begins with https:.",
+  refusal_storage:
+    "This browser does not let the page save anything. Answering is not safe in a private window " +
+    "or with blocked storage.",
   refusal_other: "Something went wrong:",
   again: "Try again",
 };
@@ -155,12 +261,12 @@ const en = {
 const de = {
   language: "Deutsch",
   direction: "ltr",
-  title: "Eine Umfrage, die niemand lesen kann",
-  loading: "Ihre Einladung wird gelesen …",
+  title: "Eine Umfrage, bei der Ihre Antwort geheim bleibt",
+  loading: "Ihre Einladung wird geöffnet …",
   chooseLanguage: "Sprache",
 
   pasteTitle: "Ihre Einladung",
-  pasteWords: "Öffnen Sie den Link aus Ihrer Einladung, oder fügen Sie den Code ein, der darin steht.",
+  pasteText: "Öffnen Sie den Link in Ihrer Einladung oder fügen Sie hier den Code daraus ein.",
   pasteLabel: "Einladungscode oder Link",
   pasteButton: "Öffnen",
   earlierTitle: "Auf diesem Gerät beantwortet",
@@ -169,128 +275,263 @@ const de = {
   asks: "{owner} fragt",
   purpose: "Wozu: {purpose}",
   contact: "Fragen? {contact}",
-  noName: "(kein Name angegeben)",
-  organizations: "Zwei Organisationen zählen gemeinsam: {s1} und {s2}. Keine kann Ihre Antwort allein lesen.",
-  sameOrganization: "Beide Server betreibt {s1}. Niemand sonst passt auf: Antworten Sie nur, wenn Sie darauf vertrauen, dass Ihre Antwort nicht gelesen wird.",
-  invited: "Höchstens {n} Personen sind eingeladen. Nichts wird veröffentlicht, wenn nicht mindestens {minimum} von ihnen gezählt werden.",
+  noName: "Jemand (kein Name angegeben)",
+  noOperator: "ein ungenannter Betreiber",
+  organizations:
+    "Zwei Organisationen zählen die Antworten gemeinsam: {s1} und {s2}. Keine von beiden kann " +
+    "Ihre Antwort allein lesen.",
+  sameOrganization:
+    "Beide Server werden von {s1} betrieben, und niemand kontrolliert das. Antworten Sie nur, " +
+    "wenn Sie darauf vertrauen, dass {s1} Ihre Antwort nicht liest.",
+  invited:
+    "Bis zu {n} Personen sind eingeladen. Ein Ergebnis wird nur veröffentlicht, wenn mindestens " +
+    "{minimum} von ihnen gezählt werden.",
   choose: "Wählen Sie eine Antwort",
   continue: "Weiter",
-  chooseFirst: "Wählen Sie zuerst eine Antwort.",
+  chooseFirst: "Bitte wählen Sie zuerst eine Antwort.",
 
-  promiseTitle: "Was versprochen wird",
-  promise: "Angenommen, jemand hält zwei Antworten für gleich wahrscheinlich die Ihre. Nach dem Ergebnis kann diese Person höchstens zu {sure} % sicher sein, welche es ist.",
-  promiseWeak: "Das ist kaum ein Schutz: Antworten Sie nur, was jeder wissen darf.",
-  promiseServers: "Das gilt auch für jede der beiden Organisationen, und selbst wenn andere Teilnehmende, bis zu {phi}, alles verraten, was sie wissen.",
-  promiseServerNoise: "Das gilt auch für jede der beiden Organisationen, wie viele Teilnehmende ihr auch alles verraten, was sie wissen, solange die andere Organisation ihr Rauschen hinzufügt und geheim hält: {s2} schützt Sie vor {s1}, und {s1} vor {s2}. Für alle anderen genügt es, dass eine von beiden das tut.",
-  promiseOneServer: "Das gilt auch, wenn beliebig viele Teilnehmende alles verraten, was sie wissen, aber nicht für {s1}: Dort laufen beide Server, und alles Rauschen ist dort bekannt.",
-  promiseDelta: "In höchstens {delta} aller Fälle könnte mehr zu sehen sein.",
-  promiseFloor: "Das gilt nur, wenn außer Ihnen mindestens {floor} Personen jede der Antworten geben. Das sagt, wer fragt; hier kann es niemand prüfen.",
-  promiseNumbers: "In Zahlen: Differential Privacy, epsilon = {epsilon}, delta = {delta}, wenn die Antwort einer Person ersetzt wird.",
-  promiseTwice: "Jede weitere Umfrage unter denselben Personen vergrößert, was zu sehen ist.",
+  promiseTitle: "Wie Ihre Antwort geschützt ist",
+  promise:
+    "Angenommen, jemand hält zwei Antworten bei Ihnen für gleich wahrscheinlich. Selbst wer das " +
+    "Ergebnis kennt, kann dann höchstens zu {sure} % sicher sein, welche der beiden Sie gewählt " +
+    "haben.",
+  promiseWeak: "Das ist kaum ein Schutz. Antworten Sie nur, wenn jeder Ihre Antwort wissen darf.",
+  promiseServers:
+    "Das gilt auch gegenüber jeder der beiden Organisationen, selbst wenn bis zu {phi} andere " +
+    "Teilnehmende alles verraten, was sie wissen.",
+  promiseServerNoise:
+    "Das gilt auch gegenüber jeder der beiden Organisationen, selbst wenn andere Teilnehmende " +
+    "ihr alles verraten, was sie wissen. Voraussetzung ist, dass die jeweils andere Organisation " +
+    "ihr Zufallsrauschen hinzufügt und geheim hält: {s2} schützt Sie vor {s1}, und {s1} schützt " +
+    "Sie vor {s2}. Gegenüber allen anderen genügt es, dass eine von beiden das tut.",
+  promiseOneServer:
+    "Das gilt, selbst wenn andere Teilnehmende alles verraten, was sie wissen. Es gilt nicht " +
+    "gegenüber {s1}: Dort laufen beide Server, und dort ist das ganze Rauschen bekannt.",
+  promiseDelta:
+    "Mit einer Wahrscheinlichkeit von höchstens 1 zu {delta} könnte mehr zu erfahren sein.",
+  promiseFloor:
+    "Das gilt nur, wenn jede Antwort von mindestens {floor} anderen Personen gegeben wird. Davon " +
+    "geht aus, wer die Umfrage macht; prüfen lässt es sich hier nicht.",
+  promiseNumbers:
+    "Für Fachleute: Differential Privacy mit epsilon = {epsilon} und delta = {delta}, wenn die " +
+    "Antwort einer Person ersetzt wird.",
+  promiseTwice: "Jede weitere Umfrage unter denselben Personen kann ein wenig mehr verraten.",
 
   checkedTitle: "Was diese Seite geprüft hat",
-  checkedDigest: "Was Sie hier lesen, ist genau das, wofür Ihre Einladung gemacht wurde.",
-  checkedTable: "Das Rauschen, das Ihre Antwort verbirgt, wird auf Ihrem Gerät berechnet und ist das veröffentlichte.",
-  checkedServerTable: "Das Rauschen, das beide Organisationen hinzuzufügen versprechen, wird auf Ihrem Gerät berechnet und ist das veröffentlichte. Dass sie es hinzufügen, lässt sich von hier nicht sehen.",
-  checkedCoins: "Die Zahl der fairen Münzen, die Ihre Antwort verbergen, genügt für das Versprechen: hier berechnet. Dass die Münzen richtig hinzukommen, lässt sich von hier nicht sehen.",
-  checkedProof: "Ihre Antwort wird mit einem Beweis gesendet, dass sie genau eine Stimme ist. Beide Organisationen prüfen den Beweis gemeinsam, und keine sieht die Stimme.",
-  checkedPromise: "Das Versprechen folgt aus den veröffentlichten Zahlen: hier berechnet, für {minimum} und für {n} Personen.",
-  checkedNot: "Nicht geprüft, weil es keine Seite kann: dass echte Personen eingeladen sind, dass die beiden Organisationen nicht zusammenarbeiten, und dass sie richtig zählen.",
+  checkedDigest: "Das ist genau die Umfrage, für die Ihre Einladung gemacht wurde.",
+  checkedTable:
+    "Das Zufallsrauschen, das Ihre Antwort verbirgt, wird auf Ihrem Gerät gezogen, wie die " +
+    "Umfrage es verspricht.",
+  checkedServerTable:
+    "Das Zufallsrauschen, das beide Organisationen hinzufügen wollen, ergibt diesen Schutz. Ob " +
+    "sie es wirklich hinzufügen, lässt sich von hier aus nicht prüfen.",
+  checkedCoins:
+    "Die Zahl der Zufallsmünzen, die Ihre Antwort verbergen, ist groß genug für diesen Schutz. " +
+    "Ob sie richtig hinzugefügt werden, lässt sich von hier aus nicht prüfen.",
+  checkedProof:
+    "Ihre Antwort wird mit einem Beweis gesendet, dass sie genau eine Stimme ist. Die beiden " +
+    "Organisationen prüfen ihn gemeinsam, und keine sieht Ihre Stimme.",
+  checkedPromise:
+    "Die Zahlen der Umfrage ergeben wirklich den Schutz, den sie verspricht, ob nun {minimum} " +
+    "oder {n} Personen gezählt werden.",
+  checkedNot:
+    "Keine Seite kann prüfen, dass echte Personen eingeladen sind, dass die beiden " +
+    "Organisationen nicht zusammenarbeiten und dass sie richtig zählen.",
 
   uncoveredTitle: "Was nicht geschützt ist",
-  uncoveredBoth: "Beide Organisationen gemeinsam könnten Ihre Antwort lesen.",
-  uncoveredPage: "Diese Seite kommt von {s1}. Käme von dort ein anderes Programm, so könnte es Ihre Antwort lesen. Wer sicher sein will, vergleicht den veröffentlichten Hash der Seite oder nimmt das installierte Programm.",
-  uncoveredPart: "{s1} sieht, dass und wann Sie teilnehmen, nicht was Sie antworten.",
-  uncoveredCounts: "Ein Server oder Teilnehmende könnten das Ergebnis verfälschen, ohne dass es jemand merkt.",
-  uncoveredServers: "Ein Server könnte das Ergebnis verfälschen oder Personen auslassen, ohne dass es jemand merkt. Teilnehmende können das nicht: Was nicht genau eine Stimme ist, wird abgewiesen.",
-  uncoveredDevice: "Wer auf Ihren Bildschirm sieht, sieht Ihre Antwort.",
+  uncoveredBoth: "Würden beide Organisationen zusammenarbeiten, könnten sie Ihre Antwort lesen.",
+  uncoveredPage:
+    "Diese Seite kommt von {s1}. Käme von dort ein anderes Programm, könnte es Ihre Antwort " +
+    "lesen. Wer sichergehen will, vergleicht den veröffentlichten Hash der Seite oder nimmt das " +
+    "installierte Programm.",
+  uncoveredPart: "{s1} sieht, dass und wann Sie teilnehmen, aber nicht, was Sie antworten.",
+  uncoveredCounts:
+    "Ein unehrlicher Server oder unehrliche Teilnehmende könnten das Ergebnis unbemerkt " +
+    "verfälschen.",
+  uncoveredServers:
+    "Ein unehrlicher Server könnte das Ergebnis unbemerkt verfälschen oder Personen auslassen. " +
+    "Teilnehmende können das nicht: Was nicht genau eine Stimme ist, wird abgewiesen.",
+  uncoveredDevice: "Wer Ihren Bildschirm sieht, sieht auch Ihre Antwort.",
 
   confirmTitle: "Das wird Ihr Gerät verlassen",
-  confirmAnswer: "Ihre Antwort, die hier bleibt:",
+  confirmAnswer: "Ihre Antwort, die auf diesem Gerät bleibt:",
   confirmShare: "Für {s1}: zufällig aussehende Zahlen ({bytes} Bytes)",
-  confirmBlob: "Für {s2}: eine versiegelte Nachricht, die {s1} weitergibt und nicht öffnen kann ({bytes} Bytes)",
-  confirmWords: "Rauschen wurde gezogen und Ihre Antwort in zwei Teile zerlegt. Jeder Teil allein ist reiner Zufall: Er sähe bei jeder Antwort genauso aus.",
-  confirmProven: "Ihre Antwort bekam einen Beweis, dass sie genau eine Stimme ist, und beides wurde in zwei Teile zerlegt. Jeder Teil allein ist reiner Zufall: Er sähe bei jeder Antwort genauso aus.",
-  confirmOnce: "Sie können einmal antworten. Bis zum Ende der Umfrage können Sie die Antwort zurücknehmen.",
+  confirmEncryptedShare:
+    "Für {s2}: eine verschlüsselte Nachricht, die {s1} weiterleitet, aber nicht lesen kann " +
+    "({bytes} Bytes)",
+  confirmText:
+    "Zu Ihrer Antwort kam Zufallsrauschen hinzu, und die Summe wurde in zwei Teile zerlegt. " +
+    "Keiner der beiden Teile verrät allein Ihre Antwort.",
+  confirmProven:
+    "Dazu kam ein Beweis, dass Ihre Antwort genau eine Stimme ist, und alles wurde in zwei Teile " +
+    "zerlegt. Keiner der beiden Teile verrät allein Ihre Antwort.",
+  confirmOnce:
+    "Sie können nur einmal antworten. Bis zum Ende der Umfrage können Sie Ihre Antwort " +
+    "zurückziehen.",
   send: "Absenden",
   back: "Zurück",
 
-  waitingTitle: "Auf diesem Gerät aufbewahrt, noch nicht gesendet",
-  waitingWords: "Der Server ist gerade nicht erreichbar. Diese Seite versucht es von selbst noch einmal, mit genau denselben Bytes. Sie können sie auch schließen und später wiederkommen.",
-  earlyWords: "Die Umfrage ist noch nicht offen. Diese Seite versucht es von selbst noch einmal; Sie können auch später wiederkommen.",
+  waitingTitle: "Auf diesem Gerät gespeichert, noch nicht gesendet",
+  waitingText:
+    "Der Server ist gerade nicht erreichbar. Diese Seite versucht es weiter. Sie können sie auch " +
+    "schließen und später wiederkommen; Ihre Antwort bleibt gespeichert.",
+  earlyText:
+    "Die Umfrage ist noch nicht geöffnet. Diese Seite versucht es weiter; Sie können auch später " +
+    "wiederkommen.",
   sendingTitle: "Wird gesendet …",
-  sentTitle: "Danke. Ihre Antwort ist angekommen",
-  sentWords: "Der Server hat unterschrieben, dass er aufgeschrieben hat, was Sie gesendet haben; Ihr Gerät hat die Unterschrift geprüft.",
-  tooLateWords: "Zum Zurücknehmen war es zu spät: Ihre Antwort wird gezählt.",
-  refusedTitle: "Der Server hat diese Antwort nicht angenommen",
-  refusedConflict: "Mit dieser Einladung wurde vorher etwas anderes gesendet, vielleicht von einem anderen Gerät. Die erste Antwort gilt.",
+  sentTitle: "Danke! Ihre Antwort ist angekommen",
+  sentText:
+    "Der Server hat bestätigt, dass er Ihre Antwort gespeichert hat, und Ihr Gerät hat die " +
+    "Bestätigung geprüft.",
+  tooLateText: "Zum Zurückziehen war es zu spät: Ihre Antwort wird schon gezählt.",
+  refusedTitle: "Der Server hat Ihre Antwort nicht angenommen",
+  refusedConflict:
+    "Diese Einladung wurde schon verwendet, vielleicht auf einem anderen Gerät. Die erste " +
+    "Antwort zählt.",
   refusedLate: "Die Umfrage ist beendet.",
   refusedUnknown: "Der Server kennt diese Einladung nicht.",
+  refusedMalformed: "Der Server konnte nicht lesen, was gesendet wurde.",
+  refusedUnsigned: "Was gesendet wurde, passt nicht zu dieser Einladung.",
+  refusedFull: "Die Umfrage hat schon so viele Antworten, wie sie annehmen kann.",
+  refusedDigest: "Was gesendet wurde, gehört zu einer anderen Fassung dieser Umfrage.",
   refusedOther: "Der Server sagt (englisch):",
-  leavingTitle: "Ihre Antwort wird zurückgenommen …",
-  leavingWords: "Der Server ist gerade nicht erreichbar. Diese Seite versucht es von selbst noch einmal.",
-  withdrawnTitle: "Ihre Antwort ist zurückgenommen",
-  withdrawnWords: "Der Server hat es unterschrieben: Ihre Antwort wird nicht gezählt. Das lässt sich nicht rückgängig machen.",
-  countedTitle: "Sie wurden gezählt",
-  countedWords: "Das Ergebnis ist veröffentlicht, und Ihr Gerät hat den Beweis geprüft, dass Ihre Antwort darin ist.",
-  uncountedTitle: "Sie wurden nicht gezählt",
-  uncountedWords: "Das Ergebnis ist ohne Ihre Antwort veröffentlicht. Eine Quittung beweist, dass der Server sie angenommen hatte.",
-  forgottenWords: "Sie hatten Ihre Antwort rechtzeitig zurückgenommen, und der Server hatte das unterschrieben. Sie wurde trotzdem gezählt: Der Server hat verloren, was er unterschrieben hat. Die Quittung beweist es; sagen Sie es der Kontaktstelle der Umfrage.",
+  withdrawingTitle: "Ihre Antwort wird zurückgezogen …",
+  withdrawingText: "Der Server ist gerade nicht erreichbar. Diese Seite versucht es weiter.",
+  withdrawnTitle: "Ihre Antwort ist zurückgezogen",
+  withdrawnText:
+    "Der Server hat bestätigt, dass Ihre Antwort nicht gezählt wird. Das lässt sich nicht " +
+    "rückgängig machen.",
+  countedTitle: "Ihre Antwort wurde gezählt",
+  countedText:
+    "Das Ergebnis ist veröffentlicht, und Ihr Gerät hat den Beweis geprüft, dass Ihre Antwort " +
+    "darin enthalten ist.",
+  uncountedTitle: "Ihre Antwort wurde nicht gezählt",
+  uncountedText:
+    "Das Ergebnis wurde ohne Ihre Antwort veröffentlicht. Wenn Sie eine Quittung haben, beweist " +
+    "sie, dass der Server Ihre Antwort angenommen hatte.",
+  withdrawalLost:
+    "Sie hatten Ihre Antwort rechtzeitig zurückgezogen, und der Server hatte das bestätigt. " +
+    "Trotzdem wurde sie gezählt, weil der Server den Widerruf verloren hat. Die Quittung beweist " +
+    "das: Bitte sagen Sie es der Kontaktstelle der Umfrage.",
   endedTitle: "Die Umfrage endete ohne Ergebnis",
-  endedWords: "Der Grund:",
-  ending_owner: "Wer fragt, hat sie beendet.",
-  ending_tooFew: "Zu wenige haben teilgenommen: {users}, und {minimum} sind nötig.",
-  ending_budget: "Das Budget dieser Personen reicht dafür nicht.",
-  ending_unreadable: "Ein Server konnte die Antworten von zu wenigen Personen öffnen.",
-  ending_restored: "Ein Server wurde aus einer Sicherung wiederhergestellt, während die Umfrage lief.",
-  disbelieved: "Der Server hat etwas gesagt, das er nicht beweisen konnte ({times}-mal). Es wurde nicht geglaubt. Wenn das so bleibt, sagen Sie es der Kontaktstelle der Umfrage.",
+  endedText: "Der Grund:",
+  ending_owner: "Wer die Umfrage macht, hat sie beendet.",
+  ending_too_few_responses:
+    "Zu wenige haben geantwortet: {responses} Personen, und {minimum} sind nötig.",
+  ending_too_few_enrolled:
+    "Zu wenige haben sich angemeldet: {enrolled} Personen, und {minimum} sind nötig.",
+  ending_too_few_left:
+    "Zu wenige sind bis zum Ende geblieben: {left} Personen, und {minimum} sind nötig.",
+  ending_too_few_readable:
+    "Zu wenige Antworten ließen sich entschlüsseln und zusammenzählen: {readable}, und {minimum} " +
+    "sind nötig.",
+  ending_over_budget:
+    "Das Privatheitsbudget dieser Personen ist durch frühere Umfragen aufgebraucht.",
+  ending_s2_restored:
+    "{s2} musste den eigenen Server während der Umfrage aus einer Sicherung wiederherstellen.",
+  ending_s1_restored:
+    "{s1} musste den eigenen Server während der Umfrage aus einer Sicherung wiederherstellen und " +
+    "konnte nicht fortfahren.",
+  ending_reports_lost:
+    "Antworten wurden beschädigt oder gingen verloren, nachdem feststand, welche gezählt werden.",
+  ending_attempts_used: "Bei allen {attempts} Versuchen zu zählen fehlten Teilnehmende.",
+  ending_key_lost: "Der Schlüssel einer ausgeschiedenen Person ließ sich nicht wiederherstellen.",
+  ending_no_substitute: "Niemand war übrig, um für eine ausgeschiedene Person einzuspringen.",
+  ending_not_invited: "Von den Angemeldeten war niemand eingeladen.",
+  ending_corrupt_sum: "Die Summe lag außerhalb dessen, was ehrliche Antworten ergeben können.",
+  ending_s2_refused: "{s2} hat die Liste der Antworten abgelehnt (Grund {reason}).",
+  ending_s2_contradiction: "{s1} meldet einen Widerspruch in den Angaben von {s2}.",
+  ending_s1_contradiction: "{s2} hat einen Widerspruch in den Angaben von {s1} gefunden.",
+  ending_s2_secret_lost: "{s2} hat einen geheimen Wert verloren, auf den es sich festgelegt hatte.",
+  ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
+  unverified:
+    "Der Server hat etwas gesendet, das er nicht beweisen konnte (so oft: {times}). Diese Seite " +
+    "hat es nicht beachtet. Wenn es wieder vorkommt, sagen Sie es bitte der Kontaktstelle der " +
+    "Umfrage.",
   progressTitle: "Stand",
   progress: "{users} von {people} Personen haben geantwortet.",
   progressClosed: "Die Antworten werden gezählt.",
   closes: "Die Umfrage endet am {when}.",
   receiptButton: "Quittung speichern",
-  receiptWords: "Die Quittung beweist, was der Server unterschrieben hat. Sie sagt nicht, was Sie geantwortet haben.",
-  checkButton: "Wurde ich gezählt?",
+  receiptText:
+    "Die Quittung beweist, was der Server bestätigt hat. Ihre Antwort steht nicht darin.",
+  checkButton: "Wurde meine Antwort gezählt?",
   checkedNothing: "Es gibt noch kein Ergebnis.",
-  withdrawButton: "Meine Antwort zurücknehmen",
-  withdrawSure: "Die Antwort endgültig zurücknehmen? Sie können nicht noch einmal antworten.",
-  withdrawYes: "Ja, zurücknehmen",
+  withdrawButton: "Meine Antwort zurückziehen",
+  withdrawSure: "Die Antwort endgültig zurückziehen? Sie können nicht noch einmal antworten.",
+  withdrawYes: "Ja, zurückziehen",
   withdrawNo: "Nein, behalten",
-  forgetButton: "Diese Umfrage auf diesem Gerät vergessen",
-  forgetWords: "Nach dem Vergessen kann dieses Gerät die Antwort nicht mehr zurücknehmen und nicht mehr prüfen, ob sie gezählt wurde.",
-  kept: "Dieses Gerät bewahrt auf, was gesendet wurde, um es noch einmal senden zu können, nicht was Sie geantwortet haben.",
+  forgetButton: "Diese Umfrage von diesem Gerät entfernen",
+  forgetText:
+    "Wenn Sie die Umfrage entfernen, können Sie Ihre Antwort hier nicht mehr zurückziehen und " +
+    "nicht mehr prüfen, ob sie gezählt wurde.",
+  kept:
+    "Dieses Gerät bewahrt auf, was gesendet wurde, um es noch einmal senden zu können. Ihre " +
+    "Antwort selbst bewahrt es nicht auf.",
 
   closedTitle: "Diese Umfrage ist beendet",
-  closedWords: "Auf diesem Gerät haben Sie nicht geantwortet, und Antworten werden nicht mehr angenommen.",
+  closedText:
+    "Auf diesem Gerät haben Sie nicht geantwortet, und Antworten werden nicht mehr angenommen.",
   resultTitle: "Ergebnis",
-  resultCaption: "Geschätzte Anteile der {included} Personen, die gezählt wurden",
+  resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",
   resultItem: "Antwort",
   resultShare: "Schätzung",
   resultRange: "95-%-Intervall",
-  resultWords: "Rauschen schützt alle, darum sind das Schätzungen. In 95 von 100 solchen Umfragen liegt der wahre Anteil einer Antwort unter den gezählten Personen in seinem Intervall. Eine Schätzung kann unter 0 liegen.",
-  resultProven: "Gezählte Antworten: {included}, jede bewiesen genau eine Stimme. Abgewiesen: {refused}.",
-  resultUnproven: "Die Antworten wurden ohne Beweis gezählt, dass jede eine Stimme ist: Wer das Programm geändert hat, könnte mehr gezählt haben.",
-  resultRealized: "Eingehaltener Schutz: epsilon = {epsilon}, delta = {delta}.",
+  resultText:
+    "Das sind Schätzungen, denn Zufallsrauschen schützt alle. In 95 von 100 solchen Umfragen " +
+    "liegt der wahre Anteil unter den gezählten Personen im Intervall. Eine Schätzung kann unter " +
+    "0 liegen.",
+  resultProven:
+    "Gezählte Antworten: {included}, jede nachweislich genau eine Stimme. Abgewiesen: {refused}.",
+  resultUnproven:
+    "Bei diesen Antworten ist nicht bewiesen, dass jede genau eine Stimme ist: Ein manipuliertes " +
+    "Programm könnte mehrfach gezählt haben.",
+  resultRealized: "Erreichter Schutz: epsilon = {epsilon}, delta = {delta}.",
   percent: "{value} %",
   range: "{low} bis {high} %",
 
-  refusalTitle: "Antworten Sie hier nicht",
+  refusalTitle: "Sie können hier nicht antworten",
   refusalNothing: "Es wurde nichts gesendet.",
-  refusal_digest: "Der Server zeigt eine andere Umfrage als die, für die Ihre Einladung gemacht wurde. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_derived: "Zahlen dieser Umfrage folgen nicht auseinander. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_promise: "Der versprochene Schutz folgt nicht aus den Zahlen dieser Umfrage. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_malformed: "Was der Server sagt, ist nicht lesbar. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_version: "Diese Umfrage hat eine andere Version als diese Seite. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_key: "Ein Schlüssel des zweiten Servers ist nicht brauchbar. Fragen Sie, wer Sie eingeladen hat.",
-  refusal_topology: "Diese Umfrage braucht mehrere Besuche, bei denen Ihr Gerät anderen hilft. Eine Seite, die jederzeit geschlossen werden kann, kann das nicht versprechen: Nehmen Sie das installierte Programm.",
-  refusal_mechanism: "Diese Seite kann das Rauschen dieser Umfrage nicht ziehen: Nehmen Sie das installierte Programm.",
-  refusal_code: "Das ist kein Einladungscode. Kopieren Sie ihn noch einmal aus Ihrer Einladung.",
-  refusal_mistyped: "In diesem Code ist ein Fehler. Kopieren Sie ihn noch einmal aus Ihrer Einladung.",
+  refusal_digest:
+    "Der Server zeigt eine andere Umfrage als die, für die Ihre Einladung gemacht wurde. Bitte " +
+    "fragen Sie nach, wo Sie die Einladung bekommen haben.",
+  refusal_derived:
+    "Die Zahlen dieser Umfrage widersprechen einander. Bitte fragen Sie nach, wo Sie die " +
+    "Einladung bekommen haben.",
+  refusal_promise:
+    "Diese Umfrage schützt Ihre Antwort schlechter, als sie verspricht. Bitte fragen Sie nach, " +
+    "wo Sie die Einladung bekommen haben.",
+  refusal_malformed:
+    "Diese Seite kann die Antwort des Servers nicht lesen. Bitte fragen Sie nach, wo Sie die " +
+    "Einladung bekommen haben.",
+  refusal_version:
+    "Diese Umfrage wurde für eine andere Version dieser Seite gemacht. Bitte fragen Sie nach, wo " +
+    "Sie die Einladung bekommen haben.",
+  refusal_key:
+    "Ein Schlüssel des zweiten Servers ist nicht brauchbar. Bitte fragen Sie nach, wo Sie die " +
+    "Einladung bekommen haben.",
+  refusal_topology:
+    "Bei dieser Umfrage muss Ihr Gerät mehrmals wiederkommen, um anderen zu helfen. Eine " +
+    "Webseite kann jederzeit geschlossen werden; bitte nehmen Sie das installierte Programm.",
+  refusal_mechanism:
+    "Diese Seite unterstützt diese Art von Umfrage nicht. Bitte nehmen Sie das installierte " +
+    "Programm.",
+  refusal_code:
+    "Das ist kein Einladungscode. Bitte kopieren Sie ihn noch einmal aus Ihrer Einladung.",
+  refusal_mistyped:
+    "In diesem Code ist ein Tippfehler. Bitte kopieren Sie ihn noch einmal aus Ihrer Einladung.",
   refusal_unknown: "Der Server kennt diese Umfrage nicht. Ist das die Adresse aus Ihrer Einladung?",
-  refusal_unreachable: "Der Server ist nicht erreichbar. Versuchen Sie es später noch einmal.",
-  refusal_browser: "Dieser Browser ist zu alt oder erlaubt nicht, was Ihre Antwort geheim hält. Chrome und Edge ab 137, Firefox ab 130 und Safari ab 17 können es.",
-  refusal_insecure: "Diese Adresse ist nicht geschützt (sie beginnt mit http:). Ohne Schutz kann ein Browser Ihre Antwort nicht geheim halten: Bitten Sie um einen Link, der mit https: beginnt.",
-  refusal_storage: "Dieser Browser lässt die Seite nichts aufbewahren. In einem privaten Fenster oder mit gesperrtem Speicher können Sie nicht sicher antworten.",
+  refusal_unreachable:
+    "Der Server ist nicht erreichbar. Bitte versuchen Sie es später noch einmal.",
+  refusal_browser:
+    "Dieser Browser ist zu alt oder blockiert die Verschlüsselung, die Ihre Antwort geheim hält. " +
+    "Es funktionieren Chrome und Edge ab Version 137, Firefox ab 130 und Safari ab 17.",
+  refusal_insecure:
+    "Diese Adresse ist nicht verschlüsselt (sie beginnt mit http:), so dass Ihre Antwort " +
+    "unterwegs gelesen werden könnte. Bitten Sie um einen Link, der mit https: beginnt.",
+  refusal_storage:
+    "Dieser Browser lässt die Seite nichts speichern. In einem privaten Fenster oder bei " +
+    "blockiertem Speicher können Sie nicht sicher antworten.",
   refusal_other: "Etwas ist schiefgegangen (englisch):",
   again: "Noch einmal versuchen",
 };

@@ -1,136 +1,171 @@
-// Before a person answers: who asks, what is asked, what is promised, what is not; and what would leave the device.
+// Before a participant answers: who asks, the question, what is promised and what is not, and the
+// bytes that would leave the device.
 
 import { hex } from "../client/bytes.js";
-import { element, foreign, show } from "./dom.js";
-import { say, small, written } from "./language.js";
-import { sureness } from "./sureness.js";
+import { attackerCertainty } from "./certainty.js";
+import { element, ownerText, show } from "./dom.js";
+import { formatNumber, formatSmall, translate } from "./language.js";
+import { hasOneOperator, operatorNames } from "./operators.js";
 
-const WEAK = 95; // percent: whoever may be surer than this of an answer is told it
-const NEGLIGIBLE = 1e-12;
+const WEAK_CERTAINTY = 95; // percent: above this the page warns that the promise is weak
+const NEGLIGIBLE_DELTA = 1e-12;
 
-const name = (text) => text || say("noName");
-
-/** The survey, with the answers to choose from. `chosen` is a position or null; `onContinue(position)`. */
+/** The survey with its items. `chosen` is a position or null; `onContinue(position)`. */
 export function showQuestion(params, chosen, onChoose, onContinue) {
   const problem = element("p", { role: "alert", class: "warning", hidden: true });
   const form = element(
     "form",
-    { novalidate: true, submit: (event) => submitted(event, problem, onContinue) },
+    { novalidate: true, submit: (event) => submit(event, problem, onContinue) },
     choices(params, chosen, onChoose),
     problem,
-    element("div", { class: "buttons" }, element("button", { class: "main", type: "submit" }, say("continue"))),
+    element(
+      "div",
+      { class: "buttons" },
+      element("button", { class: "main", type: "submit" }, translate("continue")),
+    ),
   );
   show(introduction(params), form, promise(params), checked(params), uncovered(params));
 }
 
 function introduction(params) {
-  const alone = params.s1_operator === params.s2_operator;
-  const operators = { s1: name(params.s1_operator), s2: name(params.s2_operator) };
+  const isAlone = hasOneOperator(params);
+  const organizations = translate(
+    isAlone ? "sameOrganization" : "organizations",
+    operatorNames(params),
+  );
+  const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
+  const { contact, purpose } = params;
+  const owner = params.owner || translate("noName");
   return element(
     "div",
     {},
-    foreign("h1", say("asks", { owner: name(params.owner) })),
-    params.purpose ? foreign("p", say("purpose", { purpose: params.purpose })) : null,
-    foreign("p", say(alone ? "sameOrganization" : "organizations", operators), { class: alone ? "warning" : null }),
-    element("p", { class: "quiet" }, say("invited", { n: written(params.n_max), minimum: written(params.minimum) })),
-    params.contact ? foreign("p", say("contact", { contact: params.contact }), { class: "quiet" }) : null,
+    ownerText("h1", translate("asks", { owner })),
+    purpose ? ownerText("p", translate("purpose", { purpose })) : null,
+    ownerText("p", organizations, { class: isAlone ? "warning" : null }),
+    element("p", { class: "quiet" }, translate("invited", counts)),
+    contact ? ownerText("p", translate("contact", { contact }), { class: "quiet" }) : null,
   );
 }
 
 function choices(params, chosen, onChoose) {
   const rows = params.items.map((item, at) => {
-    const radio = element("input", { type: "radio", name: "answer", value: at, change: () => onChoose(at) });
+    const settings = { type: "radio", name: "answer", value: at, change: () => onChoose(at) };
+    const radio = element("input", settings);
     radio.checked = at === chosen;
-    return element("label", { class: "choice" }, radio, foreign("span", item));
+    return element("label", { class: "choice" }, radio, ownerText("span", item));
   });
-  const legend = foreign("legend", params.question || say("choose"));
-  return element("fieldset", {}, legend, element("p", { class: "quiet" }, say("choose")), rows);
+  const legend = ownerText("legend", params.question || translate("choose"));
+  const hint = element("p", { class: "quiet" }, translate("choose"));
+  return element("fieldset", {}, legend, hint, rows);
 }
 
-function submitted(event, problem, onContinue) {
+function submit(event, problem, onContinue) {
   event.preventDefault();
   const picked = event.target.querySelector("input:checked");
   problem.hidden = picked !== null;
-  problem.textContent = picked ? "" : say("chooseFirst");
+  problem.textContent = picked ? "" : translate("chooseFirst");
   if (picked) onContinue(Number(picked.value));
   else event.target.querySelector("input").focus();
 }
 
-/** The guarantee in sentences for everybody, and its numbers. */
+/** The guarantee in everyday sentences, and its numbers. */
 function promise(params) {
   const { epsilon, delta } = params.real;
-  const sure = sureness(epsilon);
-  const numbers = { epsilon: written(epsilon, { maximumSignificantDigits: 4 }), delta: small(delta) };
+  const { floor } = params.settings;
+  const certainty = attackerCertainty(epsilon);
+  const numbers = {
+    epsilon: formatNumber(epsilon, { maximumSignificantDigits: 4 }),
+    delta: formatSmall(delta),
+  };
+  const paragraph = (name, values, settings = {}) =>
+    ownerText("p", translate(name, values), settings);
   return element(
     "section",
     {},
-    element("h2", {}, say("promiseTitle")),
-    element("p", {}, say("promise", { sure: written(sure) })),
-    sure > WEAK ? element("p", { class: "warning" }, say("promiseWeak")) : null,
-    element("p", {}, whomFrom(params)),
-    delta > NEGLIGIBLE ? element("p", {}, say("promiseDelta", { delta: share(delta) })) : null,
-    params.settings.floor ? element("p", {}, say("promiseFloor", { floor: written(params.settings.floor) })) : null,
-    element("p", { class: "quiet" }, say("promiseTwice")),
-    element("p", { class: "quiet" }, say("promiseNumbers", numbers)),
+    element("h2", {}, translate("promiseTitle")),
+    paragraph("promise", { sure: formatNumber(certainty) }),
+    certainty > WEAK_CERTAINTY ? paragraph("promiseWeak", {}, { class: "warning" }) : null,
+    ownerText("p", adversaries(params)),
+    delta > NEGLIGIBLE_DELTA ? paragraph("promiseDelta", { delta: oneIn(delta) }) : null,
+    floor ? paragraph("promiseFloor", { floor: formatNumber(floor) }) : null,
+    paragraph("promiseTwice", {}, { class: "quiet" }),
+    paragraph("promiseNumbers", numbers, { class: "quiet" }),
   );
 }
 
-/** From whom the promise protects, and on whom that relies. */
-function whomFrom(params) {
-  if (noiseOf(params) === "users") return say("promiseServers", { phi: written(params.phi) });
-  const words = params.s1_operator === params.s2_operator ? "promiseOneServer" : "promiseServerNoise";
-  return say(words, { s1: name(params.s1_operator), s2: name(params.s2_operator) });
+/** Against whom the promise holds, and whom that relies on. */
+function adversaries(params) {
+  if (noiseSource(params) === "users") {
+    return translate("promiseServers", { phi: formatNumber(params.phi) });
+  }
+  const name = hasOneOperator(params) ? "promiseOneServer" : "promiseServerNoise";
+  return translate(name, operatorNames(params));
 }
 
-/** Who makes the noise: "users" or "servers". */
-const noiseOf = (params) => params.derived.proof?.noise ?? "users";
+/** Who adds the noise: "users" or "servers". */
+const noiseSource = (params) => params.derived.proof?.noise ?? "users";
 
-/** A small probability in the form 1 / 1,000,000, rounded up. */
-const share = (delta) => `1 / ${written(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" })}`;
+/** x in "1 in x" for a small probability, rounded so that the probability is not understated. */
+const oneIn = (delta) =>
+  formatNumber(Math.floor(1 / delta), { maximumSignificantDigits: 3, roundingMode: "floor" });
 
 function checked(params) {
-  const counts = { n: written(params.n_max), minimum: written(params.minimum) };
-  const noise = noiseOf(params) === "servers" ? "checkedServerTable" : "checkedTable";
-  const lines = [
-    "checkedDigest",
-    ...(params.proven ? ["checkedProof"] : []),
-    ...(params.drawn.table ? [noise] : params.proven ? ["checkedCoins"] : []),
-    "checkedPromise",
-  ];
-  return section("checkedTitle", lines, counts, element("p", { class: "quiet" }, say("checkedNot")));
+  const counts = { n: formatNumber(params.n_max), minimum: formatNumber(params.minimum) };
+  const names = ["checkedDigest"];
+  if (params.proven) names.push("checkedProof");
+  if (params.drawn.table) {
+    names.push(noiseSource(params) === "servers" ? "checkedServerTable" : "checkedTable");
+  } else if (params.proven) {
+    names.push("checkedCoins");
+  }
+  names.push("checkedPromise");
+  const limits = element("p", { class: "quiet" }, translate("checkedNot"));
+  return section("checkedTitle", names, counts, limits);
 }
 
 function uncovered(params) {
   const wrong = params.proven ? "uncoveredServers" : "uncoveredCounts";
-  const lines = ["uncoveredBoth", "uncoveredPage", "uncoveredPart", wrong, "uncoveredDevice"];
-  return section("uncoveredTitle", lines, { s1: name(params.s1_operator) });
+  const both = hasOneOperator(params) ? [] : ["uncoveredBoth"];
+  const names = [...both, "uncoveredPage", "uncoveredPart", wrong, "uncoveredDevice"];
+  return section("uncoveredTitle", names, operatorNames(params));
 }
 
-function section(title, lines, values, more = null) {
-  const points = lines.map((line) => element("li", {}, say(line, values)));
-  return element("section", {}, element("h2", {}, say(title)), element("ul", {}, points), more);
-}
-
-/** The answer beside the bytes that would leave the device. */
-export function showConfirmation(params, answer, made, onSend, onBack) {
-  const operators = { s1: name(params.s1_operator), s2: name(params.s2_operator) };
-  const once = () => ((send.disabled = true), onSend());
-  const send = element("button", { class: "main", type: "button", click: once }, say("send"));
-  show(
-    element("h1", {}, say("confirmTitle")),
-    element("p", {}, say("confirmAnswer")),
-    foreign("p", params.items[answer], { class: "answer" }),
-    bytesShown("confirmShare", operators, made.share),
-    bytesShown("confirmBlob", operators, made.blob),
-    element("p", {}, say(params.proven ? "confirmProven" : "confirmWords")),
-    element("p", {}, say("confirmOnce")),
-    element("div", { class: "buttons" }, send, element("button", { type: "button", click: onBack }, say("back"))),
+function section(title, names, values, more = null) {
+  const points = names.map((name) => ownerText("li", translate(name, values)));
+  return element(
+    "section",
+    {},
+    element("h2", {}, translate(title)),
+    element("ul", {}, points),
+    more,
   );
 }
 
-function bytesShown(title, operators, bytes) {
-  const words = say(title, { ...operators, bytes: written(bytes.length) });
+/** The answer next to the bytes that would leave the device. */
+export function showConfirmation(params, answer, report, onSend, onBack) {
+  const sendOnce = () => {
+    send.disabled = true;
+    onSend();
+  };
+  const settings = { class: "main", type: "button", click: sendOnce };
+  const send = element("button", settings, translate("send"));
+  const back = element("button", { type: "button", click: onBack }, translate("back"));
+  const names = operatorNames(params);
+  show(
+    element("h1", {}, translate("confirmTitle")),
+    element("p", {}, translate("confirmAnswer")),
+    ownerText("p", params.items[answer], { class: "answer" }),
+    bytesBox("confirmShare", names, report.share),
+    bytesBox("confirmEncryptedShare", names, report.encryptedShare),
+    element("p", {}, translate(params.proven ? "confirmProven" : "confirmText")),
+    element("p", {}, translate("confirmOnce")),
+    element("div", { class: "buttons" }, send, back),
+  );
+}
+
+function bytesBox(title, names, bytes) {
+  const heading = translate(title, { ...names, bytes: formatNumber(bytes.length) });
   const text = hex(bytes).replace(/(.{8})/g, "$1 ").trim();
-  const box = { class: "bytes", dir: "ltr", tabindex: "0", role: "group", "aria-label": words };
-  return element("div", {}, element("h2", {}, words), element("div", box, text));
+  const box = { class: "bytes", dir: "ltr", tabindex: "0", role: "group", "aria-label": heading };
+  return element("div", {}, ownerText("h2", heading), element("div", box, text));
 }

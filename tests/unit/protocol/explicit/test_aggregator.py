@@ -1,21 +1,21 @@
-"""`explicit`: what S2 admits, refuses and opens."""
+"""`explicit`: what the aggregator admits, refuses and opens."""
 
 from dataclasses import replace
 
 import pytest
 
 from faircount.protocol import EXPLICIT
+from faircount.protocol.peers import member as user
+from faircount.protocol.peers.messages import AggregateTotal, RemovedPair
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
-from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import Edge, Total
 from faircount.protocol.wire.messages import (
     Reason,
-    Receipt,
-    Refused,
+    Refusal,
+    Reservation,
 )
-from faircount.protocol.wire.roster_messages import BadEntries, Seal
+from faircount.protocol.wire.roster_messages import RejectedEntries, RosterConfirmation
 
 E = EXPLICIT
 
@@ -36,11 +36,20 @@ def test_seeds_that_do_not_open_lead_to_a_further_attempt_without_them(stage) ->
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 1, 1, 0, 1]
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
-    assert kinds == ["Seal", "Receipt", "PeersIncluded", "Receipt", "PeersIncluded", "Published"]
+    assert kinds == [
+        "RosterConfirmation",
+        "Reservation",
+        "AcceptedMembers",
+        "Reservation",
+        "AcceptedMembers",
+        "Published",
+    ]
 
 
-def test_further_attempts_may_lose_others_until_the_minimum_and_an_abort_costs_nothing(stage) -> None:
-    """S2 has seeds only, whatever the attempt: a smaller set gives it no difference."""
+def test_further_attempts_may_lose_others_until_the_minimum_and_an_abort_costs_nothing(
+    stage,
+) -> None:
+    """The aggregator has seeds only, whatever the attempt: a smaller set gives it no difference."""
     play = ready(stage, minimum=4)
     play.share_all()
     for attempt, who in ((1, 4), (2, 3)):
@@ -48,34 +57,38 @@ def test_further_attempts_may_lose_others_until_the_minimum_and_an_abort_costs_n
         play.spoil(who)
         play.settle(play.sum_all(skip=(who,)))
     play.settle(play.sum_all(skip=(2,)))
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
 
 
 def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
-    play, claim = claimed(stage)
-    play.tell_s2(claim)
-    later = explicit_coordinator.current_set(replace(play.s1, attempt=2, members=(0, 1, 2, 3)))
+    play, manifest = claimed(stage)
+    play.tell_s2(manifest)
+    later = explicit_coordinator.current_set(play.s1.changed(attempt=2, members=(0, 1, 2, 3)))
     further = replace(
-        play.s1.claim, attempt=2, members=later.bits, set_digest=later.set_digest, blobs=play.s1.claim.blobs[:4]
+        play.s1.manifest,
+        attempt=2,
+        members=later.bits,
+        set_digest=later.set_digest,
+        encrypted_shares=play.s1.manifest.encrypted_shares[:4],
     )
-    refused, receipt = play.tell_s2(play.by_s1(further))
+    refused, reservation = play.tell_s2(play.by_s1(further))
     assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert isinstance(play.said_by_s2(receipt), Receipt)
-    play.settle((claim,))
+    assert isinstance(play.said_by_s2(reservation), Reservation)
+    play.settle((manifest,))
     assert play.counts() == [1] * 6
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"included_hash": bytes(32)}, Reason.WRONG_DIGEST), ({"total": b""}, Reason.MALFORMED)],
+    [({"accepted_hash": bytes(32)}, Reason.WRONG_DIGEST), ({"total": b""}, Reason.MALFORMED)],
 )
 def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
-    play, claim = claimed(stage)
-    early = Total(play.setup.params.survey, bytes(32), b"")
+    play, manifest = claimed(stage)
+    early = AggregateTotal(play.setup.params.survey, bytes(32), b"")
     assert play.said_by_s2(play.tell_s2(play.by_s1(early))[0]).reason == Reason.EARLY
-    receipt, included = play.tell_s2(claim)
-    play.tell_s1(receipt)
+    reservation, included = play.tell_s2(manifest)
+    play.tell_s1(reservation)
     (total,) = play.tell_s1(included)
     wrong = replace(play.s1.own.total, **change)
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
@@ -86,8 +99,8 @@ def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
 def claimed(stage):
     play = ready(stage)
     play.share_all()
-    (claim,) = play.sum_all()
-    return play, claim
+    (manifest,) = play.sum_all()
+    return play, manifest
 
 
 @pytest.mark.parametrize(
@@ -98,50 +111,65 @@ def claimed(stage):
         ({"attempt": 2}, Reason.WRONG_DIGEST),
         ({"members": b"\xff"}, Reason.MALFORMED),
         ({"members": b"\x1f"}, Reason.MALFORMED),
-        ({"removed": (Edge(1, 0),)}, Reason.MALFORMED),
-        ({"removed": (Edge(0, 1), Edge(0, 1))}, Reason.MALFORMED),
-        ({"blobs": ()}, Reason.MALFORMED),
+        ({"removed": (RemovedPair(1, 0),)}, Reason.MALFORMED),
+        ({"removed": (RemovedPair(0, 1), RemovedPair(0, 1))}, Reason.MALFORMED),
+        ({"encrypted_shares": ()}, Reason.MALFORMED),
     ],
 )
 def test_claims_that_s2_refuses(stage, change, reason) -> None:
     play, _ = claimed(stage)
-    (answer,) = play.tell_s2(play.by_s1(replace(play.s1.claim, **change)))
+    (answer,) = play.tell_s2(play.by_s1(replace(play.s1.manifest, **change)))
     refused = play.said_by_s2(answer)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.reason == reason
-    assert play.s2.claim is None
+    assert play.s2.manifest is None
 
 
 @pytest.mark.parametrize(
     ("attempt", "removed", "reason"),
-    [(4, frozenset(), Reason.TOO_MANY_ATTEMPTS), (1, {(0, j) for j in range(1, 6)}, Reason.DISCONNECTED)],
+    [
+        (4, frozenset(), Reason.TOO_MANY_ATTEMPTS),
+        (1, {(0, j) for j in range(1, 6)}, Reason.DISCONNECTED),
+    ],
 )
 def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> None:
     play, _ = claimed(stage)
-    wanted = explicit_coordinator.current_set(replace(play.s1, attempt=attempt, removed=frozenset(removed)))
-    claim = replace(play.s1.claim, attempt=attempt, removed=wanted.edges, set_digest=wanted.set_digest)
-    (answer,) = play.tell_s2(play.by_s1(claim))
+    wanted = explicit_coordinator.current_set(
+        play.s1.changed(attempt=attempt, own=replace(play.s1.own, removed=frozenset(removed)))
+    )
+    manifest = replace(
+        play.s1.manifest,
+        attempt=attempt,
+        removed=wanted.removed_pairs,
+        set_digest=wanted.set_digest,
+    )
+    (answer,) = play.tell_s2(play.by_s1(manifest))
     assert play.said_by_s2(answer).reason == reason
 
 
 def test_too_small_a_set_is_refused(stage) -> None:
     play, _ = claimed(stage)
-    wanted = explicit_coordinator.current_set(replace(play.s1, members=(0, 1)))
-    small = replace(play.s1.claim, members=wanted.bits, set_digest=wanted.set_digest, blobs=play.s1.claim.blobs[:2])
+    wanted = explicit_coordinator.current_set(play.s1.changed(members=(0, 1)))
+    small = replace(
+        play.s1.manifest,
+        members=wanted.bits,
+        set_digest=wanted.set_digest,
+        encrypted_shares=play.s1.manifest.encrypted_shares[:2],
+    )
     (answer,) = play.tell_s2(play.by_s1(small))
     assert play.said_by_s2(answer).reason in (Reason.TOO_FEW, Reason.DISCONNECTED)
 
 
 def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
     play = stage(E)
-    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
+    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.setup.invitations]
     for i, each in enumerate(joined):
         play.tell_s1(replace(each.enrolment, mac=bytes(32)) if i == 2 else each.enrolment)
     (request,) = play.deadline()
     (answer,) = play.tell_s2(request)
-    assert isinstance(play.said_by_s2(answer), BadEntries)
+    assert isinstance(play.said_by_s2(answer), RejectedEntries)
     play.settle((answer,))
-    assert play.s1.state is State.SHARING
+    assert play.s1.phase is Phase.SHARING
     assert play.s1.n == 5
 
 
@@ -150,5 +178,5 @@ def test_one_roster_is_sealed(stage) -> None:
     smaller = replace(play.s2.roster, entries=play.s2.roster.entries[1:])
     refused, stored = play.tell_s2(play.by_s1(smaller))
     assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert isinstance(play.said_by_s2(stored), Seal)
+    assert isinstance(play.said_by_s2(stored), RosterConfirmation)
     assert play.tell_s2(play.by_s1(play.s2.roster)) == (stored,)

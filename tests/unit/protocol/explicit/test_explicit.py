@@ -4,27 +4,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stored_rows import spoil
 
 from faircount.core.entropy import SeededStream
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import EXPLICIT
-from faircount.protocol.play import play as play_survey
-from faircount.protocol.survey.states import State
+from faircount.protocol.peers import member as user
+from faircount.protocol.peers import opening
+from faircount.protocol.peers.self_mask import AttemptContext
+from faircount.protocol.simulator import play as play_survey
+from faircount.protocol.survey.endings import EndCode
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import coordinator as explicit_coordinator
 from faircount.protocol.topologies.explicit import user as explicit_user
-from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle, SumUpload
-from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers import opening
-from faircount.protocol.topologies.peers.self_mask import Round
+from faircount.protocol.topologies.explicit.messages import Complaint, PeerSum, ShareBundle
 from faircount.protocol.wire.codec import encode
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, IdealCrypto
 from faircount.protocol.wire.messages import (
-    Accepted,
+    Acknowledgement,
+    NotReady,
     Reason,
-    Wait,
 )
-from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing
 from faircount.sharing.field import subtract
 from faircount.sharing.packing import packed_size, unpack
 
@@ -42,7 +44,7 @@ def test_everybody_is_counted_once(stage) -> None:
     play.share_all()
     play.settle(play.sum_all())
     assert play.counts() == [1] * 6
-    assert play.s1.state is play.s2.state is State.PUBLISHED
+    assert play.s1.phase is play.s2.phase is Phase.PUBLISHED
 
 
 def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
@@ -51,29 +53,37 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     play.share_all()
     params, wanted, taus = play.setup.params, explicit_coordinator.current_set(play.s1), []
     for i, mine in enumerate(play.people):
-        _, body = explicit_user.answer_call(mine, play.visit(i), play.entropy)
-        now = Round(params, play.s1.digest, wanted.attempt, wanted.set_digest)
-        seed = opening.opened(play.s2, i, now.seed_info(i), body.blob)
-        own = now.self_mask(play.s2.sealing, i, seed, params.N)
+        _, body = explicit_user.answer_sum_request(mine, play.visit(i), play.entropy)
+        now = AttemptContext(params, play.s1.digest, wanted.attempt, wanted.set_digest)
+        seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
+        own = now.self_mask(play.s2.crypto, i, seed, params.N)
         taus.append(subtract(unpack(body.vector, params.q, params.N), own, params.q))
-        others = [other.sent[i].astype(int) - mine.sent[j] for j, other in enumerate(play.people) if j != i]
+        others = [
+            other.sent[i].astype(int) - mine.sent[j]
+            for j, other in enumerate(play.people)
+            if j != i
+        ]
         assert ((mine.response + np.sum(others, axis=0)) % params.q).tolist() == taus[-1].tolist()
         assert taus[-1].tolist() != mine.response.tolist()
     assert (np.sum(taus, axis=0) % params.q).tolist() == [1] * 6
 
 
 def test_bytes_that_others_were_given_are_not_mended(stage) -> None:
-    """The phase is over: users may have been sent the spoiled shares, so S1 must go on knowing that they are."""
+    """The phase is over: users may have been sent the spoiled shares, so the coordinator must go on knowing that they are."""
     play = ready(stage)
     spoiled, key = play.people[1].bundle, (ShareBundle.tag, 0, 1)
     play.tell_s1(spoiled)
-    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])  # a disk does this
+    spoil(
+        play.s1, "uploads", key, replace(spoiled, encrypted_shares=spoiled.encrypted_shares[::-1])
+    )  # a disk does this
     play.tell_s1(spoiled)
-    assert play.s1.uploads.intact(key) == spoiled  # there is time: mended
+    assert play.s1.view.uploads.intact(key) == spoiled  # there is time: mended
     play.share_all()
-    play.s1.uploads._written[key] = replace(spoiled, blobs=spoiled.blobs[::-1])
-    assert isinstance(play.tell_s1(spoiled)[0], Accepted)
-    assert play.s1.uploads.intact(key) is None
+    spoil(
+        play.s1, "uploads", key, replace(spoiled, encrypted_shares=spoiled.encrypted_shares[::-1])
+    )
+    assert isinstance(play.tell_s1(spoiled)[0], Acknowledgement)
+    assert play.s1.view.uploads.intact(key) is None
 
 
 def test_who_does_not_share_is_not_in_the_first_set(stage) -> None:
@@ -100,7 +110,7 @@ def test_a_sum_for_an_earlier_set_comes_too_late(stage) -> None:
     play.share_all()
     call = play.visit(1)
     play.sum_all(skip=(1,))
-    _, body = explicit_user.answer_call(play.people[1], call, play.entropy)
+    _, body = explicit_user.answer_sum_request(play.people[1], call, play.entropy)
     assert play.tell_s1(body)[0].why is Reason.LATE
     play.settle(play.sum_all())
     assert play.counts() == [1, 0, 1, 1, 1, 1]
@@ -111,8 +121,8 @@ def test_attempts_run_out_in_words(stage) -> None:
     play.share_all()
     play.sum_all(skip=(1,))
     play.settle(play.sum_all(skip=(2,)))
-    assert play.s1.state is play.s2.state is State.ABORTED
-    assert b"attempts" in play.said_by_s2(play.s1.final).reason
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
+    assert play.said_by_s2(play.s1.final).code == EndCode.ATTEMPTS_USED
     assert play.s2.ledger.charges == ()
 
 
@@ -120,29 +130,29 @@ def test_too_few_left_abort(stage) -> None:
     play = ready(stage, minimum=5)
     play.share_all()
     play.settle(play.sum_all(skip=(1, 2)))
-    assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.claim is None
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
+    assert play.s2.manifest is None
 
 
 def test_too_few_enrol(stage) -> None:
     play = stage(E)
     for invitation in play.invitations[:2]:
-        play.tell_s1(user.join(play.setup.params, invitation, play.entropy).enrolment)
+        play.tell_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_retries_are_the_same_bytes(stage) -> None:
     play = ready(stage)
     play.share_all()
-    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
+    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Acknowledgement)
     call = play.visit(0)
-    play.people[0], body = explicit_user.answer_call(play.people[0], call, play.entropy)
-    play.people[0], again = explicit_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], body = explicit_user.answer_sum_request(play.people[0], call, play.entropy)
+    play.people[0], again = explicit_user.answer_sum_request(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
-        assert isinstance(play.tell_s1(body)[0], Accepted)
-    assert isinstance(play.visit(0), Wait)
+        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+    assert isinstance(play.visit(0), NotReady)
 
 
 def test_a_second_bundle_is_a_conflict(stage) -> None:
@@ -156,22 +166,31 @@ def test_a_second_bundle_is_a_conflict(stage) -> None:
 def test_uploads_need_the_users_credential(stage, change) -> None:
     play = ready(stage)
     assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(replace(user.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
+    assert (
+        play.tell_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
+        is Reason.UNKNOWN
+    )
 
 
 def test_forms_are_checked_at_the_door(stage) -> None:
     play = ready(stage)
     bundle = play.people[0].bundle
-    assert play.tell_s1(replace(bundle, blobs=bundle.blobs[1:]))[0].why is Reason.MALFORMED
-    assert play.tell_s1(replace(bundle, blobs=(b"", *bundle.blobs[1:])))[0].why is Reason.MALFORMED
+    assert (
+        play.tell_s1(replace(bundle, encrypted_shares=bundle.encrypted_shares[1:]))[0].why
+        is Reason.MALFORMED
+    )
+    assert (
+        play.tell_s1(replace(bundle, encrypted_shares=(b"", *bundle.encrypted_shares[1:])))[0].why
+        is Reason.MALFORMED
+    )
     play.share_all()
     size = packed_size(play.setup.params.q, play.setup.params.N)
     for vector, seed in (
         (bytes(size), b"x"),
-        (bytes(size + 1), bytes(SEALED_SEED)),
-        (b"\xff" * size, bytes(SEALED_SEED)),
+        (bytes(size + 1), bytes(ENCRYPTED_SEED_BYTES)),
+        (b"\xff" * size, bytes(ENCRYPTED_SEED_BYTES)),
     ):
-        short = SumUpload(bundle.survey, 0, bundle.credential, 1, bytes(32), vector, seed)
+        short = PeerSum(bundle.survey, 0, bundle.credential, 1, bytes(32), vector, seed)
         assert play.tell_s1(short)[0].why is Reason.MALFORMED
     accused = Complaint(bundle.survey, 0, bundle.credential, 1, (0,))
     assert play.tell_s1(accused)[0].why is Reason.MALFORMED
@@ -182,13 +201,20 @@ def test_shares_that_do_not_open_separate_the_pair_only(stage) -> None:
     play.people[2] = replace(play.people[2], bundle=_spoiled(play.people[2].bundle, 3))
     play.share_all()
     assert play.sum_all() == ()  # the receiver complains instead of sending a sum
-    assert (play.s1.members, play.s1.removed) == ((0, 1, 2, 3, 4, 5), frozenset({(2, 4)}))
+    assert (play.s1.members, play.s1.own.removed) == ((0, 1, 2, 3, 4, 5), frozenset({(2, 4)}))
     play.settle(play.sum_all())
     assert play.counts() == [1] * 6
 
 
 def _spoiled(bundle, at):
-    return replace(bundle, blobs=(*bundle.blobs[:at], bytes(len(bundle.blobs[at])), *bundle.blobs[at + 1 :]))
+    return replace(
+        bundle,
+        encrypted_shares=(
+            *bundle.encrypted_shares[:at],
+            bytes(len(bundle.encrypted_shares[at])),
+            *bundle.encrypted_shares[at + 1 :],
+        ),
+    )
 
 
 def test_who_spoils_many_shares_is_dropped(stage) -> None:
@@ -205,20 +231,22 @@ def test_who_spoils_many_shares_is_dropped(stage) -> None:
 
 
 def test_costs_are_those_of_the_paper(stage) -> None:
-    """(n-1) N elements sent and received, N to S2: Table I as it should read."""
+    """(n-1) N elements sent and received, N to the aggregator: Table I as it should read."""
     n, play = 6, ready(stage)
     params = play.setup.params
     one = packed_size(params.q, params.N) + 28
-    assert [len(blob) for blob in play.people[0].bundle.blobs] == [one] * (n - 1)
+    assert [len(encrypted_share) for encrypted_share in play.people[0].bundle.encrypted_shares] == [
+        one
+    ] * (n - 1)
     play.share_all()
     call = play.visit(0)
-    assert [len(blob) for blob in call.blobs] == [one] * (n - 1)
-    _, body = explicit_user.answer_call(play.people[0], call, play.entropy)
-    assert (len(body.vector), len(body.blob)) == (one - 28, SEALED_SEED)
+    assert [len(encrypted_share) for encrypted_share in call.encrypted_shares] == [one] * (n - 1)
+    _, body = explicit_user.answer_sum_request(play.people[0], call, play.entropy)
+    assert (len(body.vector), len(body.encrypted_share)) == (one - 28, ENCRYPTED_SEED_BYTES)
 
 
 def test_it_runs_on_ideal_sealing_too(stage) -> None:
-    play = ready(stage, sealing=IdealSealing())
+    play = ready(stage, crypto=IdealCrypto())
     play.share_all(skip=(0,))
     play.sum_all(skip=(1,))
     play.settle(play.sum_all())
@@ -245,7 +273,7 @@ def test_decoys_publish_the_coins_that_went_in() -> None:
     """Users flip unequal numbers of coins: the estimate uses those of the users who stayed."""
     mechanism = Decoys(items=4, users=10, epsilon=1.0, delta=1e-2, dropouts=3)
     who = (2, 3, 4, 5, 6, 7, 9)
-    after = mechanism.as_included(who)
+    after = mechanism.for_included(who)
     assert isinstance(after, Decoys)
     assert mechanism.coins_of(np.array(who)) == after.D
     assert after.n == 7
@@ -261,12 +289,12 @@ def test_a_complaint_in_a_later_attempt_counts_as_absence(stage) -> None:
     late = Complaint(member.params.survey, 0, member.credential, 2, (1, 2, 3, 4))
     assert play.tell_s1(late)[0].why is Reason.LATE
     assert play.sum_all(skip=(0,)) == ()
-    assert (play.s1.members, play.s1.removed) == ((1, 2, 3, 4), frozenset())
+    assert (play.s1.members, play.s1.own.removed) == ((1, 2, 3, 4), frozenset())
     play.settle(play.sum_all())
     assert play.counts() == [0, 1, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(("liars", "ends"), [(2, State.PUBLISHED), (3, State.ABORTED)])
+@pytest.mark.parametrize(("liars", "ends"), [(2, Phase.PUBLISHED), (3, Phase.ABORTED)])
 def test_false_complaints_of_as_many_as_are_borne_leave_the_liars_out(stage, liars, ends) -> None:
     """n > 2c + phi: here 6 users, phi = 1. Each liar complains of everybody else."""
     play = ready(stage, minimum=4)
@@ -278,4 +306,4 @@ def test_false_complaints_of_as_many_as_are_borne_leave_the_liars_out(stage, lia
     play.settle(play.sum_all(skip=range(liars)))
     if play.s1.final is None:
         play.settle(play.sum_all())
-    assert play.s1.state is play.s2.state is ends
+    assert play.s1.phase is play.s2.phase is ends

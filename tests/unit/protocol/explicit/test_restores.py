@@ -1,18 +1,19 @@
 """`explicit`: repeated messages, crashes and restores."""
 
+from stored_rows import put
+
 from faircount.protocol import EXPLICIT, resume
-from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.peers import member as user
+from faircount.protocol.roles import aggregator
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.explicit import user as explicit_user
-from faircount.protocol.topologies.peers import member as user
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import (
-    Accepted,
+    Acknowledgement,
     Reason,
-    Receipt,
+    Reservation,
     SyncRequest,
 )
 from faircount.protocol.wire.signing import sign
@@ -29,36 +30,40 @@ def ready(stage, **terms):
 def claimed(stage):
     play = ready(stage)
     play.share_all()
-    (claim,) = play.sum_all()
-    return play, claim
+    (manifest,) = play.sum_all()
+    return play, manifest
 
 
 def test_s1_restored_before_the_seal_adopts_it(stage) -> None:
     play = stage(E)
-    joined = [user.join(play.setup.params, each, play.entropy) for each in play.setup.invitations]
+    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.setup.invitations]
     for each in joined[:4]:
         play.tell_s1(each.enrolment)
-    kept = backup(play.s1)
+    kept = play.s1.copy()
     play.tell_s1(joined[4].enrolment)
     play.settle(play.deadline())
     play.s1 = kept
     play.tell_s1(joined[5].enrolment)
     play.settle(play.deadline())
-    assert play.s1.state is State.SHARING
+    assert play.s1.phase is Phase.SHARING
     assert play.s1.n == 5
     assert play.s1.digest == play.s2.digest
-    assert isinstance(play.tell_s1(joined[4].enrolment)[0], Accepted)  # whom the restored S1 had forgotten
+    assert isinstance(
+        play.tell_s1(joined[4].enrolment)[0], Acknowledgement
+    )  # whom the restored coordinator had forgotten
 
 
 def test_s1_restored_after_the_claim_goes_on(stage) -> None:
     play = ready(stage)
     play.share_all()
     for i in play.s1.members:
-        play.people[i], body = explicit_user.answer_call(play.people[i], play.visit(i), play.entropy)
+        play.people[i], body = explicit_user.answer_sum_request(
+            play.people[i], play.visit(i), play.entropy
+        )
         play.tell_s1(body)
-    kept = backup(play.s1)
-    (claim,) = play.deadline()
-    play.tell_s2(claim)
+    kept = play.s1.copy()
+    (manifest,) = play.deadline()
+    play.tell_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
     assert play.counts() == [1] * 6
@@ -67,45 +72,45 @@ def test_s1_restored_after_the_claim_goes_on(stage) -> None:
 def test_s1_restored_without_the_sums_gives_up(stage) -> None:
     play = ready(stage)
     play.share_all()
-    kept = backup(play.s1)
-    (claim,) = play.sum_all()
-    play.tell_s2(claim)
+    kept = play.s1.copy()
+    (manifest,) = play.sum_all()
+    play.tell_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_s2_restored_aborts(stage) -> None:
-    play, claim = claimed(stage)
-    play.tell_s2(claim)
-    play.s2, out = aggregator.restored(play.s2)
+    play, manifest = claimed(stage)
+    play.tell_s2(manifest)
+    play.s2, out = play.s2.do(aggregator.restored)
     play.settle(out)
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
     play = stage(E)
     for each in play.setup.invitations:
-        play.tell_s1(user.join(play.setup.params, each, play.entropy).enrolment)
-    play.s2, _ = aggregator.restored(play.s2)  # the word is lost
+        play.tell_s1(user.enrol(play.setup.params, each, play.entropy).enrolment)
+    play.s2, _ = play.s2.do(aggregator.restored)  # the word is lost
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_every_message_between_the_servers_may_come_again(stage) -> None:
     play, _ = claimed(stage)
     for _ in range(4):
-        for message in resume(play.s1) * 3:
+        for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == [1] * 6
-    assert sum(isinstance(play.said_by_s2(each), Receipt) for each in play.s2.statements) == 1
+    assert sum(isinstance(play.said_by_s2(each), Reservation) for each in play.s2.statements) == 1
 
 
 def asks_what_stands(play) -> None:
-    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
+    play.settle((sign(play.s1.key, Party.COORDINATOR, SyncRequest(play.s1.params.survey)),))
 
 
 def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
@@ -113,9 +118,11 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
     play.enrol_all()
     for i in range(5):
         play.tell_s1(play.people[i].bundle)
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     play.settle(play.deadline())
-    play.people[2], tau = explicit_user.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.people[2], tau = explicit_user.answer_sum_request(
+        play.people[2], play.visit(2), play.entropy
+    )
     play.tell_s1(tau)
     play.s1 = before
     asks_what_stands(play)
@@ -131,13 +138,13 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
 def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
     play = stage(EXPLICIT)
     extra = Invitation.issue(play.setup.params.digest, play.entropy)
-    play.s1.invited.put(extra.user, extra.access)
-    empty = coordinator.backup(play.s1)
+    put(play.s1, "invited", extra.user, extra.access)
+    empty = play.s1.copy()
     play.enrol_all()
     play.s1 = empty
-    intruder = user.join(play.setup.params, extra, play.entropy)
+    intruder = user.enrol(play.setup.params, extra, play.entropy)
     others = [each.member.enrolment for each in play.people]
     for body in (intruder.enrolment, *others[:5]):
-        assert isinstance(play.tell_s1(body)[0], Accepted)
+        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
     asks_what_stands(play)
-    assert isinstance(play.tell_s1(others[5])[0], Accepted)
+    assert isinstance(play.tell_s1(others[5])[0], Acknowledgement)

@@ -12,13 +12,19 @@ from scipy.stats import hypergeom
 
 from faircount.core.errors import ParameterError
 from faircount.protocol.topologies.masked.aggregator import needed
-from faircount.protocol.topologies.masked.graph import _log_below, check_degree, draw, least_degree, plan
+from faircount.protocol.topologies.masked.graph import (
+    _log_below,
+    check_degree,
+    draw_graph,
+    least_degree,
+    plan_graph,
+)
 
 VALUE, DIGEST = sha256(b"value").digest(), sha256(b"roster").digest()
 
 
 def ring(n: int, k: int):
-    return draw(VALUE, DIGEST, n, k)
+    return draw_graph(VALUE, DIGEST, n, k)
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (7, 4), (7, 6), (8, 7), (8, 20), (50, 6), (51, 12)])
@@ -26,16 +32,20 @@ def test_everybody_has_k_neighbours_and_is_theirs(n, k) -> None:
     graph = ring(n, k)
     assert graph.degree == min(k, n - 1)
     for i in range(n):
-        near = graph.of(i)
-        assert near == sorted(set(near) - {i}) == graph.near[i].tolist()
+        near = graph.neighbours_of(i)
+        assert near == sorted(set(near) - {i}) == graph.neighbours[i].tolist()
         assert len(near) == graph.degree
-        assert all(graph.near[j, at] == i for j, at in zip(near, graph.back[i], strict=True))
+        assert all(
+            graph.neighbours[j, at] == i for j, at in zip(near, graph.reverse_index[i], strict=True)
+        )
 
 
 def test_neighbours_stand_beside_each_other_on_the_ring() -> None:
     graph = ring(50, 6)
     for at, i in enumerate(graph.order):
-        assert set(graph.of(int(i))) == {int(graph.order[(at + step) % 50]) for step in (-3, -2, -1, 1, 2, 3)}
+        assert set(graph.neighbours_of(int(i))) == {
+            int(graph.order[(at + step) % 50]) for step in (-3, -2, -1, 1, 2, 3)
+        }
 
 
 def test_known_order() -> None:
@@ -45,18 +55,20 @@ def test_known_order() -> None:
 
 
 def test_the_order_depends_on_value_and_roster_and_on_nothing_else() -> None:
-    one = draw(VALUE, DIGEST, 40, 4).order.tolist()
-    assert one == draw(VALUE, DIGEST, 40, 8).order.tolist()
-    assert one != draw(DIGEST, VALUE, 40, 4).order.tolist()
-    assert one != draw(VALUE, sha256(b"another roster").digest(), 40, 4).order.tolist()
+    one = draw_graph(VALUE, DIGEST, 40, 4).order.tolist()
+    assert one == draw_graph(VALUE, DIGEST, 40, 8).order.tolist()
+    assert one != draw_graph(DIGEST, VALUE, 40, 4).order.tolist()
+    assert one != draw_graph(VALUE, sha256(b"another roster").digest(), 40, 4).order.tolist()
 
 
 def test_a_ring_needs_an_even_number_of_neighbours() -> None:
     with pytest.raises(ParameterError, match="even"):
-        draw(VALUE, DIGEST, 10, 3)
+        draw_graph(VALUE, DIGEST, 10, 3)
 
 
-@pytest.mark.parametrize(("n", "k", "t"), [(10, 3, 2), (10, 4, 5), (10, 4, 1), (10, 10, 2), (2, 1, 1)])
+@pytest.mark.parametrize(
+    ("n", "k", "t"), [(10, 3, 2), (10, 4, 5), (10, 4, 1), (10, 10, 2), (2, 1, 1)]
+)
 def test_degrees_that_no_survey_can_have(n, k, t) -> None:
     with pytest.raises(ParameterError):
         check_degree(n, k, t)
@@ -72,20 +84,31 @@ def test_degrees_of_the_design_page(n, k) -> None:
     assert least_degree(n, 0.05, 0.30) == k
 
 
-@pytest.mark.parametrize(("n", "k", "t"), [(100, 28, 6), (1000, 76, 25), (5000, 88, 29), (10**5, 102, 33)])
+@pytest.mark.parametrize(
+    ("n", "k", "t"), [(100, 28, 6), (1000, 76, 25), (5000, 88, 29), (10**5, 102, 33)]
+)
 def test_degrees_and_thresholds_of_the_design_page(n, k, t) -> None:
     """2^-40 is for both ways to lose privacy together: each of them gets 2^-41. Who colludes may not help either."""
-    assert plan(n, 0.05, 0.30) == (k, t)
+    assert plan_graph(n, 0.05, 0.30) == (k, t)
 
 
 @pytest.mark.parametrize("n", [65, 100, 1000, 5000, 10**4])
 def test_a_plan_keeps_what_it_says_and_nothing_smaller_does(n) -> None:
-    k, t = plan(n)
+    k, t = plan_graph(n)
     bad, lost = -(-n * 5 // 100), -(-n * 30 // 100)  # rounded up: those users are not relied on
 
     def fails(k: int, t: int) -> tuple[float, float, float]:
-        apart = n * (n - k - 1) / 2 * math.exp(sum(math.log((bad + lost - i) / (n - i)) for i in range(k)))
-        return apart, n * hypergeom.sf(t - 1, n - 1, bad, k), n * hypergeom.cdf(t - 1, n - 1, n - 1 - lost - bad, k)
+        apart = (
+            n
+            * (n - k - 1)
+            / 2
+            * math.exp(sum(math.log((bad + lost - i) / (n - i)) for i in range(k)))
+        )
+        return (
+            apart,
+            n * hypergeom.sf(t - 1, n - 1, bad, k),
+            n * hypergeom.cdf(t - 1, n - 1, n - 1 - lost - bad, k),
+        )
 
     def holds(k: int, t: int) -> bool:
         apart, exposed, gone = fails(k, t)
@@ -97,13 +120,17 @@ def test_a_plan_keeps_what_it_says_and_nothing_smaller_does(n) -> None:
 
 @pytest.mark.parametrize("n", [6, 10, 64])
 def test_small_groups_are_complete(n) -> None:
-    k, t = plan(n)
+    k, t = plan_graph(n)
     assert k == n - 1
     assert t == max(2, -(-n * 5 // 100) + 1)
 
 
 def test_more_colluders_or_dropouts_need_more_neighbours() -> None:
-    assert plan(5000, 0.01, 0.1)[0] < plan(5000, 0.05, 0.1)[0] < plan(5000, 0.05, 0.3)[0]
+    assert (
+        plan_graph(5000, 0.01, 0.1)[0]
+        < plan_graph(5000, 0.05, 0.1)[0]
+        < plan_graph(5000, 0.05, 0.3)[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,14 +139,16 @@ def test_more_colluders_or_dropouts_need_more_neighbours() -> None:
 )
 def test_plans_that_cannot_be(n, colluding, dropout) -> None:
     with pytest.raises(ParameterError):
-        plan(n, colluding, dropout)
+        plan_graph(n, colluding, dropout)
 
 
 def test_tails_are_those_of_drawing_without_replacement() -> None:
     for population, marked, drawn in ((99, 70, 26), (9999, 7000, 80), (20, 20, 5), (20, 0, 5)):
         for least in range(drawn + 2):
             exact = hypergeom.logcdf(least - 1, population, marked, drawn)
-            assert _log_below(population, marked, drawn, least) == pytest.approx(exact, rel=1e-6, abs=1e-9)
+            assert _log_below(population, marked, drawn, least) == pytest.approx(
+                exact, rel=1e-6, abs=1e-9
+            )
 
 
 def test_the_bound_is_above_the_exact_chance_of_falling_apart() -> None:
@@ -127,12 +156,14 @@ def test_the_bound_is_above_the_exact_chance_of_falling_apart() -> None:
     n, k, lost = 11, 4, 5
     graph = ring(n, k)
     ways = list(combinations(range(n), lost))
-    apart = sum(not graph.connected(~graph.marks(gone)) for gone in ways) / len(ways)
+    apart = sum(not graph.is_connected(~graph.marks(gone)) for gone in ways) / len(ways)
     bound = n * (n - k - 1) / 2 * math.comb(n - k, lost - k) / math.comb(n, lost)
     assert 0 < apart <= bound
 
 
-lives = st.lists(st.booleans(), min_size=14, max_size=14).map(lambda each: np.array(each, dtype=bool))
+lives = st.lists(st.booleans(), min_size=14, max_size=14).map(
+    lambda each: np.array(each, dtype=bool)
+)
 
 
 def parts(graph, alive) -> list[set[int]]:
@@ -142,7 +173,7 @@ def parts(graph, alive) -> list[set[int]]:
         part, new = set(), {min(left)}
         while new:
             part |= new
-            new = {j for i in new for j in graph.of(i)} & left - part
+            new = {j for i in new for j in graph.neighbours_of(i)} & left - part
         found.append(part)
         left -= part
     return found
@@ -152,45 +183,50 @@ def parts(graph, alive) -> list[set[int]]:
 def test_the_largest_part_is_the_largest(alive, k) -> None:
     graph = ring(14, k)
     found = parts(graph, alive)
-    largest = set(np.flatnonzero(graph.largest(alive)).tolist())
+    largest = set(np.flatnonzero(graph.largest_component(alive)).tolist())
     assert len(largest) == max(map(len, found), default=0)
     assert largest == next((part for part in found if len(part) == len(largest)), set())
-    assert graph.connected(alive) == (len(found) == 1)
+    assert graph.is_connected(alive) == (len(found) == 1)
 
 
 @given(alive=lives, least=st.integers(0, 4))
 def test_settled_users_have_enough_neighbours_and_hang_together(alive, least) -> None:
     graph = ring(14, 4)
-    inside = graph.settled(alive, least)
+    inside = graph.stable_component(alive, least)
     assert not (inside & ~alive).any()
-    assert (graph.count(inside)[inside] >= least).all()
-    assert not inside.any() or graph.connected(inside)
+    assert (graph.count_neighbours(inside)[inside] >= least).all()
+    assert not inside.any() or graph.is_connected(inside)
 
 
 @given(alive=lives, k=st.sampled_from((2, 4, 12, 13)))
 def test_counts_of_neighbours(alive, k) -> None:
     graph, members = ring(14, k), set(np.flatnonzero(alive).tolist())
-    assert graph.count(alive).tolist() == [len(members & set(graph.of(i))) for i in range(14)]
+    assert graph.count_neighbours(alive).tolist() == [
+        len(members & set(graph.neighbours_of(i))) for i in range(14)
+    ]
     assert graph.marks(sorted(members)).tolist() == alive.tolist()
 
 
 def completes(graph, t: int, rng) -> bool:
-    """S1's decisions when everybody misses each visit (share, send, help) with probability 5%, independently."""
+    """The coordinator's decisions when everybody misses each visit (share, send, help) with probability 5%, independently."""
 
     def here():
         return rng.random(graph.n) >= 0.05
 
-    inside = graph.settled(here(), t)
-    included = graph.largest(inside & here())
+    inside = graph.stable_component(here(), t)
+    included = graph.largest_component(inside & here())
     gone = needed(graph, inside, included)
-    enough = [(graph.count(holders)[gone] >= t).all() for holders in (included, included & here())]
+    enough = [
+        (graph.count_neighbours(holders)[gone] >= t).all()
+        for holders in (included, included & here())
+    ]
     return bool(all(enough) and 2 * included.sum() >= graph.n)
 
 
 @pytest.mark.parametrize("n", [100, 1000, 5000])
 def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
     """The page asks for 99%. The plan promises 1 - 2^-20 at far greater losses, so no run may fail."""
-    (k, t), rng = plan(n), np.random.default_rng(n)
+    (k, t), rng = plan_graph(n), np.random.default_rng(n)
     graph = ring(n, k)
     assert all(completes(graph, t, rng) for _ in range(100))
     assert not any(completes(graph, k, rng) for _ in range(10))  # without slack nobody would
@@ -198,8 +234,8 @@ def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
 
 def test_many_colluding_users_need_many_neighbours_or_are_refused() -> None:
     n, bad, missing = 10**6, 300_000, 600_000
-    k, t = plan(n, 0.3, 0.3)
+    k, t = plan_graph(n, 0.3, 0.3)
     assert hypergeom.sf(t - 1, n - 1, bad, k) * n <= 2.0**-41
     assert hypergeom.cdf(t - 1, n - 1, n - 1 - missing, k) * n <= 2.0**-20
     with pytest.raises(ParameterError, match="at most 10,000 neighbours"):
-        plan(n, 0.4, 0.3)
+        plan_graph(n, 0.4, 0.3)

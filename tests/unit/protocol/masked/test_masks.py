@@ -1,4 +1,4 @@
-"""`masked`: the exact law of what S2 sees, over all masks: it depends on the included users' sum and no more."""
+"""`masked`: the exact law of what the aggregator sees, over all masks: it depends on the included users' sum and no more."""
 
 from collections import Counter
 from itertools import product
@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from faircount.protocol.topologies.masked.masks import Round, mask_secrets, masks_of
-from faircount.protocol.wire.sealing import IdealSealing, KeyPair
+from faircount.protocol.topologies.masked.masks import AttemptContext, mask_secrets, masks_of
+from faircount.protocol.wire.crypto import IdealCrypto, KeyPair
 
 Q = 3
 
-NOW = Round(SimpleNamespace(q=Q, N=1, survey=bytes(16)), bytes(32), 1, bytes(32))
+NOW = AttemptContext(SimpleNamespace(q=Q, N=1, survey=bytes(16)), bytes(32), 1, bytes(32))
 
 RING = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
 
@@ -22,11 +22,13 @@ def name(i: int) -> KeyPair:
 
 
 def law(responses, included, also=()):
-    """How often S2 sees what, over all masks: sums of the included, masks of the dropped, and what it should not."""
+    """How often the aggregator sees what, over all masks: sums of the included, masks of the dropped, and what it should not."""
     seen = Counter()
     for drawn in product(range(Q), repeat=len(RING)):
         masks = dict(zip(RING, drawn, strict=True))
-        world = IdealSealing(lambda _, info, q, n, masks=masks: np.array([masks[pair_of(info)]], dtype=np.uint8))
+        world = IdealCrypto(
+            lambda _, info, q, n, masks=masks: np.array([masks[pair_of(info)]], dtype=np.uint8)
+        )
         sums = {i: sent(world, i, responses[i]) for i in (*included, *also)}
         recovered = tuple(mask for pair, mask in masks.items() if not set(pair) <= set(included))
         seen[tuple(sums[i] for i in (*included, *also)), recovered] += 1
@@ -44,7 +46,7 @@ def sent(world, i: int, response: int) -> int:
 
 
 def depends_on(included, also=()):
-    """The pairs of responses that S2 can tell apart although the included users' sum is the same."""
+    """The pairs of responses that the aggregator can tell apart although the included users' sum is the same."""
     laws = {each: law(each, included, also) for each in product((0, 1), repeat=5)}
     total = {each: sum(each[i] for i in included) % Q for each in laws}
     return [(a, b) for a, b in product(laws, laws) if total[a] == total[b] and laws[a] != laws[b]]

@@ -4,23 +4,24 @@ import copy
 from dataclasses import replace
 
 import pytest
+from stored_rows import spoil
 
 from faircount.protocol import resume
-from faircount.protocol.roles import aggregator, coordinator
+from faircount.protocol.peers import member as members
+from faircount.protocol.roles import aggregator
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.messages import (
-    HelpCall,
     KeyBundle,
+    UnmaskRequest,
 )
-from faircount.protocol.topologies.peers import member as members
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
-    Accepted,
+    Acknowledgement,
+    NotReady,
     Reason,
     SyncRequest,
-    Wait,
 )
 from faircount.protocol.wire.signing import sign
 
@@ -33,29 +34,47 @@ def without(n, *gone):
 def test_uploads_need_the_users_credential(masked, change) -> None:
     play = masked("enrolled")
     assert play.tell_s1(replace(play.people[0].bundle, **change))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(replace(members.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
+    assert (
+        play.tell_s1(replace(members.poll_request(play.people[0].member), **change))[0].why
+        is Reason.UNKNOWN
+    )
     play.share_all()
-    _, body = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
+    _, body = masked_user.answer_sum_request(play.people[0], play.visit(0), play.entropy)
     assert play.tell_s1(replace(body, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
     play.settle(play.sum_all(skip=(3,)))
-    helper = next(i for i in range(20) if isinstance(play.visit(i), HelpCall))
-    _, help_ = masked_user.answer_help(play.people[helper], play.visit(helper), play.entropy)
+    helper = next(i for i in range(20) if isinstance(play.visit(i), UnmaskRequest))
+    _, help_ = masked_user.answer_unmask_request(
+        play.people[helper], play.visit(helper), play.entropy
+    )
     assert play.tell_s1(replace(help_, **change))[0].why in (Reason.UNKNOWN, Reason.LATE)
 
 
 def test_forms_are_checked_at_the_door(masked) -> None:
     play = masked("enrolled")
     bundle = play.people[0].bundle
-    for change in ({"blobs": bundle.blobs[1:]}, {"blobs": (b"", *bundle.blobs[1:])}, {"mask_key": b"\xff" * 32}):
+    for change in (
+        {"encrypted_shares": bundle.encrypted_shares[1:]},
+        {"encrypted_shares": (b"", *bundle.encrypted_shares[1:])},
+        {"mask_key": b"\xff" * 32},
+    ):
         assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
     play.share_all()
-    _, body = masked_user.answer_call(play.people[0], play.visit(0), play.entropy)
-    for change in ({"blob": b""}, {"vector": b""}, {"vector": b"\xff" * len(body.vector)}):
+    _, body = masked_user.answer_sum_request(play.people[0], play.visit(0), play.entropy)
+    for change in (
+        {"encrypted_share": b""},
+        {"vector": b""},
+        {"vector": b"\xff" * len(body.vector)},
+    ):
         assert play.tell_s1(replace(body, **change))[0].why is Reason.MALFORMED
     play.settle(play.sum_all(skip=(3,)))
     helper = next(iter(play.people[3].placed.neighbours))
-    _, help_ = masked_user.answer_help(play.people[helper], play.visit(helper), play.entropy)
-    assert play.tell_s1(replace(help_, blob=help_.blob + b"x"))[0].why is Reason.MALFORMED
+    _, help_ = masked_user.answer_unmask_request(
+        play.people[helper], play.visit(helper), play.entropy
+    )
+    assert (
+        play.tell_s1(replace(help_, encrypted_share=help_.encrypted_share + b"x"))[0].why
+        is Reason.MALFORMED
+    )
 
 
 def test_nothing_is_taken_early_or_late(masked) -> None:
@@ -65,45 +84,54 @@ def test_nothing_is_taken_early_or_late(masked) -> None:
     play = masked("enrolled")
     play.share_all(skip=(2,))
     assert play.tell_s1(play.people[2].bundle)[0].why is Reason.LATE
-    assert isinstance(play.visit(2), Wait)
+    assert isinstance(play.visit(2), NotReady)
 
 
 def test_retries_are_the_same_bytes_and_others_are_a_conflict(masked) -> None:
     play = masked("enrolled")
     play.share_all()
-    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Accepted)
+    assert isinstance(play.tell_s1(play.people[0].bundle)[0], Acknowledgement)
     other = masked_user.share(play.people[0].placed, 3, play.entropy)
     assert play.tell_s1(other.bundle)[0].why is Reason.CONFLICT
     call = play.visit(0)
-    play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
-    play.people[0], again = masked_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], body = masked_user.answer_sum_request(play.people[0], call, play.entropy)
+    play.people[0], again = masked_user.answer_sum_request(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
-        assert isinstance(play.tell_s1(body)[0], Accepted)
-    assert play.tell_s1(replace(body, blob=bytes(len(body.blob))))[0].why is Reason.CONFLICT
-    assert isinstance(play.visit(0), Wait)
+        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+    assert (
+        play.tell_s1(replace(body, encrypted_share=bytes(len(body.encrypted_share))))[0].why
+        is Reason.CONFLICT
+    )
+    assert isinstance(play.visit(0), NotReady)
     play.settle(play.sum_all(skip=(0, 3)))
-    assert isinstance(play.tell_s1(body)[0], Accepted)  # also late
+    assert isinstance(play.tell_s1(body)[0], Acknowledgement)  # also late
 
 
 def test_every_message_between_the_servers_may_come_again(masked) -> None:
     play = masked("shared")
     play.sum_all(skip=(3,))
     for _ in range(4):
-        for message in resume(play.s1) * 3:
+        for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
-    assert play.s1.state is State.RECOVERING
+    assert play.s1.phase is Phase.UNMASKING
     play.recover()
     for _ in range(2):
-        for message in resume(play.s1) * 3:
+        for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == without(20, 3)
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
-    assert kinds == ["Seal", "Receipt", "PeersIncluded", "Ready", "Published"]
+    assert kinds == [
+        "RosterConfirmation",
+        "Reservation",
+        "AcceptedMembers",
+        "ReadyForTotal",
+        "Published",
+    ]
 
 
 def again(play):
@@ -124,8 +152,8 @@ def test_s1_restored_at_any_point_goes_on_with_what_s2_has(masked) -> None:
         second = copy.copy(play)
         second.s1, second.people = backup, list(play.people)
         again(second)
-        assert second.s1.state is State.RECOVERING
-        assert isinstance(second.visit(next(iter(play.people[3].placed.neighbours))), HelpCall)
+        assert second.s1.phase is Phase.UNMASKING
+        assert isinstance(second.visit(next(iter(play.people[3].placed.neighbours))), UnmaskRequest)
         second.settle(second.recover())
         assert second.counts() == without(20, 3)
 
@@ -136,27 +164,27 @@ def test_s1_restored_after_the_claim_goes_on_only_with_the_blobs(masked) -> None
     for i in set(range(20)) - {3}:
         play.come(i)
     full = copy.deepcopy(play.s1)
-    (claim,) = play.deadline()
-    play.tell_s2(claim)
-    for backup, ends in ((full, State.RECOVERING), (empty, State.ABORTED)):
+    (manifest,) = play.deadline()
+    play.tell_s2(manifest)
+    for backup, ends in ((full, Phase.UNMASKING), (empty, Phase.ABORTED)):
         second = copy.copy(play)
         second.s1 = backup
         again(second)
-        assert second.s1.state is ends
+        assert second.s1.phase is ends
     assert second.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
 
 
 def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked) -> None:
-    """It forgot its deadline and takes the late sum; S2's claim stands all the same, without that user."""
+    """It forgot its deadline and takes the late sum; the aggregator's claim stands all the same, without that user."""
     play = masked("shared")
     for i in set(range(20)) - {3}:
         play.come(i)
     backup = copy.deepcopy(play.s1)
     play.settle(play.deadline())
     play.s1 = backup
-    assert isinstance(play.come(3), Accepted)
+    assert isinstance(play.come(3), Acknowledgement)
     play.settle(play.deadline())
-    assert play.s1.state is State.RECOVERING
+    assert play.s1.phase is Phase.UNMASKING
     assert 3 not in play.s1.own.included
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
@@ -164,22 +192,22 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
 
 def test_s2_restored_aborts_and_charges(masked) -> None:
     play = masked("recovering")
-    play.s2, out = aggregator.restored(play.s2)
+    play.s2, out = play.s2.do(aggregator.restored)
     play.settle(out)
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_after_the_end_nobody_is_asked(masked) -> None:
     play = masked("recovering", gone=(3,))
     helper = next(iter(play.people[3].placed.neighbours))
-    assert isinstance(play.visit(helper), HelpCall)
-    play.deadline()  # nobody helped: S2 will say that the key is lost
-    assert isinstance(play.visit(helper), Wait)
+    assert isinstance(play.visit(helper), UnmaskRequest)
+    play.deadline()  # nobody helped: the aggregator will say that the key is lost
+    assert isinstance(play.visit(helper), NotReady)
 
 
 def asks_what_stands(play) -> None:
-    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
+    play.settle((sign(play.s1.key, Party.COORDINATOR, SyncRequest(play.s1.params.survey)),))
 
 
 def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
@@ -187,9 +215,11 @@ def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
     play = masked("enrolled", n=6, k=5, t=3)
     for i in range(5):
         play.tell_s1(play.people[i].bundle)
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     play.settle(play.deadline())
-    play.people[2], vector = masked_user.answer_call(play.people[2], play.visit(2), play.entropy)
+    play.people[2], vector = masked_user.answer_sum_request(
+        play.people[2], play.visit(2), play.entropy
+    )
     play.tell_s1(vector)
     play.s1 = before
     asks_what_stands(play)
@@ -205,11 +235,15 @@ def test_a_masked_vector_for_a_forgotten_set_is_not_taken(masked) -> None:
 
 def test_a_vector_made_with_a_spoiled_mask_key_is_not_taken_after_a_restore(masked) -> None:
     play = masked("shared")
-    good, victim = coordinator.backup(play.s1), min(play.people[3].placed.neighbours)
+    good, victim = play.s1.copy(), min(play.people[3].placed.neighbours)
     key = (masked_user.KeyBundle.tag, 0, 3)
-    bundle = play.s1.uploads[key]
-    play.s1.uploads._written[key] = replace(bundle, mask_key=play.people[4].mask.public)  # a disk does this
-    play.people[victim], vector = masked_user.answer_call(play.people[victim], play.visit(victim), play.entropy)
+    bundle = play.s1.view.uploads[key]
+    spoil(
+        play.s1, "uploads", key, replace(bundle, mask_key=play.people[4].mask.public)
+    )  # a disk does this
+    play.people[victim], vector = masked_user.answer_sum_request(
+        play.people[victim], play.visit(victim), play.entropy
+    )
     play.tell_s1(vector)
     play.s1 = good
     asks_what_stands(play)
@@ -221,7 +255,7 @@ def test_a_vector_made_with_a_spoiled_mask_key_is_not_taken_after_a_restore(mask
 
 def test_s1_restored_to_before_a_further_attempt_comes_to_the_same_set(masked) -> None:
     play = masked("recovering", gone=(3,))
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     play.settle(play.recover(skip=range(20)))
     wanted = play.s1.own.set_digest
     assert play.s1.attempt == 2
@@ -234,9 +268,9 @@ def test_s1_restored_to_before_a_further_attempt_comes_to_the_same_set(masked) -
 
 
 def test_s1_taken_back_after_its_sum_ends_as_it_was(masked) -> None:
-    """The sum is lost on the way; S1 forgets it, is told what stands, and makes the very same one again."""
+    """The sum is lost on the way; the coordinator forgets it, is told what stands, and makes the very same one again."""
     play = masked("recovering", gone=(3,))
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     (ready,) = play.tell_s2(play.recover()[0])
     (first,) = play.tell_s1(ready)
     play.s1 = before

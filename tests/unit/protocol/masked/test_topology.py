@@ -12,15 +12,15 @@ from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.sampling import DPDS
 from faircount.protocol import MASKED
-from faircount.protocol.play import play as play_survey
-from faircount.protocol.play import result_of
+from faircount.protocol.simulator import play as play_survey
+from faircount.protocol.simulator import result_of
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.topology import ATTEMPTS
 from faircount.protocol.topologies.masked import user as masked_user
-from faircount.protocol.topologies.masked.graph import plan
+from faircount.protocol.topologies.masked.graph import plan_graph
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.sealing import OVERHEAD, IdealSealing
+from faircount.protocol.wire.crypto import OVERHEAD, IdealCrypto
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
@@ -39,8 +39,8 @@ def costs(masked, n, k):
     gone = tuple(list(play.people[0].placed.neighbours)[:2])
     play.settle(play.sum_all(skip=gone))
     asked = play.visit(0)
-    play.people[0], help_ = masked_user.answer_help(play.people[0], asked, play.entropy)
-    sent = [member.enrolment, play.people[0].bundle, play.people[0].bodies[0], help_]
+    play.people[0], help_ = masked_user.answer_unmask_request(play.people[0], asked, play.entropy)
+    sent = [member.enrolment, play.people[0].bundle, play.people[0].first_messages[0], help_]
     received = [near, call, asked]
     return [len(encode(each)) for each in sent], [len(encode(each)) for each in received]
 
@@ -55,23 +55,25 @@ def test_a_user_sends_and_receives_k_parts_and_one_bit_per_user(masked) -> None:
         assert many[0][3] - few[0][3] == 0
         assert many[1][1] - few[1][1] == many[1][2] - few[1][2] == 15  # one bit per user
         for n, (_, received) in ((40, few), (160, many)):
-            assert received[0] <= 250 + (k + 1) * (48 + 32 * (n - 1).bit_length())  # lines, and the way up from each
+            assert received[0] <= 250 + (k + 1) * (
+                48 + 32 * (n - 1).bit_length()
+            )  # lines, and the way up from each
     assert sizes[40, 16][0][1] - sizes[40, 8][0][1] == 8 * (4 + SHARE_BYTES + OVERHEAD)
     assert sizes[40, 16][1][1] - sizes[40, 8][1][1] == 8 * (4 + SHARE_BYTES + OVERHEAD + 32)
 
 
 def lossy(masked, n, seed):
     """Everybody misses each of its visits with probability 5%, independently of everything else."""
-    rng, (k, t) = np.random.default_rng(seed), plan(n)
+    rng, (k, t) = np.random.default_rng(seed), plan_graph(n)
 
     def missing():
         return frozenset(np.flatnonzero(rng.random(n) < 0.05).tolist())
 
-    terms = {"minimum": n // 2, "attempts": 1, "sealing": IdealSealing(), "seed": seed}
+    terms = {"minimum": n // 2, "attempts": 1, "crypto": IdealCrypto(), "seed": seed}
     play = masked("enrolled", n=n, k=k, t=t, skip=missing(), **terms)
     play.share_all(missing())
     play.settle(play.sum_all(missing()))
-    if play.s1.state is State.RECOVERING:
+    if play.s1.phase is Phase.UNMASKING:
         play.settle(play.recover(missing()))
     return play
 
@@ -113,7 +115,7 @@ def test_decoys_count_the_coins_of_those_included_and_not_of_the_dropped(masked)
 
 def test_it_runs_on_ideal_sealing_too(masked) -> None:
     """No key ever seals a second message: the ideal one would say so."""
-    play = masked("recovering", sealing=IdealSealing())
+    play = masked("recovering", crypto=IdealCrypto())
     play.settle(play.recover())
     assert play.counts() == without(20, 3, 7)
 
@@ -121,12 +123,19 @@ def test_it_runs_on_ideal_sealing_too(masked) -> None:
 def test_secrets_do_not_print(masked) -> None:
     masker = masked("recovering").people[0]
     shown = repr(masker)
-    kept = [masker.mask.secret, masker.member.keys.secret, masker.member.credential, *masker.secrets.values()]
+    kept = [
+        masker.mask.secret,
+        masker.member.keys.secret,
+        masker.member.credential,
+        *masker.secrets.values(),
+    ]
     assert not any(repr(secret)[2:-1] in shown or secret.hex() in shown for secret in kept)
     assert "response" not in shown
 
 
-@pytest.mark.parametrize(("terms", "words"), [({"k": 7}, "even"), ({"t": 9}, "t"), ({"k": 0, "t": 0}, "k")])
+@pytest.mark.parametrize(
+    ("terms", "words"), [({"k": 7}, "even"), ({"t": 9}, "t"), ({"k": 0, "t": 0}, "k")]
+)
 def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None:
     with pytest.raises(ParameterError, match=words):
         masked("open", **terms)
@@ -134,11 +143,13 @@ def test_degrees_are_checked_before_anybody_enrols(masked, terms, words) -> None
 
 def test_the_plan_for_5_percent_colluding_and_30_percent_missing_is_the_default(masked) -> None:
     params = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0)).setup.params
-    assert (params.k, params.t, params.attempts) == (*plan(100), ATTEMPTS)
+    assert (params.k, params.t, params.attempts) == (*plan_graph(100), ATTEMPTS)
     with pytest.raises(ParameterError, match="both k and t"):
         propose(params.mechanism, params.keys, survey=bytes(16), topology=MASKED, k=20)
-    many = masked("open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)).setup.params
-    assert (many.k, many.t) == plan(100, 0.10)
+    many = masked(
+        "open", mechanism=Laplace(items=3, users=100, epsilon=1.0, insiders=10)
+    ).setup.params
+    assert (many.k, many.t) == plan_graph(100, 0.10)
     assert SurveyParameters.parse(params.published) == params
 
 
@@ -148,11 +159,13 @@ def test_the_graph_needs_a_commitment(masked) -> None:
         replace(params, keys=replace(params.keys, s2_commitment=bytes(32)))
 
 
-def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_also_when_read() -> None:
+def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_also_when_read() -> (
+    None
+):
     mechanism = Laplace(items=3, users=100, epsilon=1.0, insiders=10)
     keys = Keys(bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32, bytes(32), bytes([4]) * 32)
     terms = {"survey": bytes(16), "topology": MASKED, "question": "?"}
-    k, t = plan(100, 0.10)
+    k, t = plan_graph(100, 0.10)
     fine = propose(mechanism, keys, k=k, t=t, **terms)
     with pytest.raises(ParameterError, match=f"t must be at least {t} for k = {k}"):
         propose(mechanism, keys, k=k, t=t - 1, **terms)
@@ -162,7 +175,9 @@ def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_als
         SurveyParameters.parse(weaker)
 
 
-@pytest.mark.parametrize(("insiders", "k", "cut"), [(1, 2, False), (2, 2, True), (2, 4, False), (10, 10, True)])
+@pytest.mark.parametrize(
+    ("insiders", "k", "cut"), [(1, 2, False), (2, 2, True), (2, 4, False), (10, 10, True)]
+)
 def test_neighbours_whom_the_colluders_of_the_promise_could_cut_off_are_refused_also_when_read(
     insiders, k, cut
 ) -> None:

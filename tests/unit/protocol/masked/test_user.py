@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import pytest
 
+from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.topologies.masked import user as masked_user
 from faircount.protocol.topologies.masked.messages import (
-    HelpCall,
+    UnmaskRequest,
 )
-from faircount.protocol.topologies.peers.messages import PeersIncluded
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.digests import bitmap
 from faircount.protocol.wire.messages import (
-    Inquiry,
+    NotReady,
+    OutcomeRequest,
     Reason,
-    Wait,
 )
 from faircount.protocol.wire.signing import sign
 
 
-def asks(play, i=0):
+def awaiting_sync(play, i=0):
     member = play.people[i].member
     return replace(member, index=-1, digest=b""), play.inquire(member)
 
@@ -27,40 +27,57 @@ def asks(play, i=0):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda near: {"lines": near.lines[1:]}, Reason.WRONG_DIGEST),
-        (lambda near: {"lines": (near.lines[1], near.lines[0], *near.lines[2:])}, Reason.WRONG_DIGEST),
+        (lambda near: {"entries": near.entries[1:]}, Reason.WRONG_DIGEST),
+        (
+            lambda near: {"entries": (near.entries[1], near.entries[0], *near.entries[2:])},
+            Reason.WRONG_DIGEST,
+        ),
         (lambda near: {"hashes": near.hashes[1:]}, Reason.WRONG_DIGEST),
         (lambda near: {"hashes": (*near.hashes, bytes(32))}, Reason.WRONG_DIGEST),
         (lambda near: {"index": near.index + 1}, Reason.WRONG_DIGEST),
         (lambda near: {"index": 20}, Reason.TOO_FEW),
-        (lambda near: {"seal": replace(near.seal, signature=bytes(64))}, Reason.UNSIGNED),
+        (
+            lambda near: {"confirmation": replace(near.confirmation, signature=bytes(64))},
+            Reason.UNSIGNED,
+        ),
     ],
 )
 def test_users_believe_only_lines_of_the_roster_that_s2_sealed(masked, change, reason) -> None:
     play = masked("enrolled")
-    member, near = asks(play)
+    member, near = awaiting_sync(play)
     assert masked_user.verify_roster(member, replace(near, **change(near))).why is reason
     assert isinstance(masked_user.verify_roster(member, near), masked_user.Placed)
 
 
 def test_a_user_believes_in_one_roster_with_its_own_key(masked) -> None:
     play = masked("enrolled")
-    member, near = asks(play)
+    member, near = awaiting_sync(play)
     assert masked_user.verify_roster(replace(member, user=bytes(16)), near).why is Reason.UNKNOWN
     assert masked_user.verify_roster(replace(member, digest=bytes(32)), near).why is Reason.CONFLICT
-    strangers = replace(member.params, keys=replace(member.params.keys, s2_commitment=bytes([1]) * 32))
-    assert masked_user.verify_roster(replace(member, params=strangers), near).why is Reason.WRONG_DIGEST
+    strangers = replace(
+        member.params, keys=replace(member.params.keys, s2_commitment=bytes([1]) * 32)
+    )
+    assert (
+        masked_user.verify_roster(replace(member, params=strangers), near).why
+        is Reason.WRONG_DIGEST
+    )
     large = replace(member.params, minimum=20)
     assert masked_user.verify_roster(replace(member, params=large), near).why is Reason.WRONG_DIGEST
 
 
 def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
     play = masked("enrolled", skip=(5,))
-    survey, (absent,) = play.setup.params.survey, set(play.setup.invitations) - set(play.invitations)
-    assert play.tell_s1(Inquiry(survey, absent.access))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    survey, (absent,) = (
+        play.setup.params.survey,
+        set(play.setup.invitations) - set(play.invitations),
+    )
+    assert play.tell_s1(OutcomeRequest(survey, absent.access))[0].why is Reason.UNKNOWN
+    assert play.tell_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
     fresh = masked("open")
-    assert isinstance(fresh.tell_s1(Inquiry(fresh.setup.params.survey, fresh.invitations[0].access))[0], Wait)
+    assert isinstance(
+        fresh.tell_s1(OutcomeRequest(fresh.setup.params.survey, fresh.invitations[0].access))[0],
+        NotReady,
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,12 +88,14 @@ def test_who_is_not_on_the_roster_has_no_place(masked) -> None:
         ({"members": bytes(2)}, Reason.MALFORMED),
         ({"members": bitmap((0, 1), 20)}, Reason.TOO_FEW),
         ({"mask_keys": ()}, Reason.MALFORMED),
-        ({"blobs": ()}, Reason.MALFORMED),
+        ({"encrypted_shares": ()}, Reason.MALFORMED),
     ],
 )
 def test_calls_that_a_user_refuses(masked, change, reason) -> None:
     play = masked("shared")
-    same, answer = masked_user.answer_call(play.people[0], replace(play.visit(0), **change), play.entropy)
+    same, answer = masked_user.answer_sum_request(
+        play.people[0], replace(play.visit(0), **change), play.entropy
+    )
     assert answer.why is reason
     assert same is play.people[0]
 
@@ -87,26 +106,44 @@ def test_a_set_without_enough_neighbours_is_refused(masked) -> None:
     near = list(play.people[0].placed.neighbours)
     call = play.visit(0)
     lonely = replace(
-        call, members=bitmap(set(range(20)) - set(near[2:]), 20), mask_keys=call.mask_keys[:2], blobs=call.blobs[:2]
+        call,
+        members=bitmap(set(range(20)) - set(near[2:]), 20),
+        mask_keys=call.mask_keys[:2],
+        encrypted_shares=call.encrypted_shares[:2],
     )
-    assert masked_user.answer_call(play.people[0], lonely, play.entropy)[1].why is Reason.TOO_FEW
+    assert (
+        masked_user.answer_sum_request(play.people[0], lonely, play.entropy)[1].why
+        is Reason.TOO_FEW
+    )
 
 
 def test_a_user_takes_part_in_one_set_of_an_attempt_and_in_smaller_ones_later(masked) -> None:
     play = masked("shared")
     call = play.visit(0)
-    play.people[0], body = masked_user.answer_call(play.people[0], call, play.entropy)
+    play.people[0], body = masked_user.answer_sum_request(play.people[0], call, play.entropy)
     other = replace(call, members=bitmap(range(19), 20))
-    assert masked_user.answer_call(play.people[0], other, play.entropy)[1].why is Reason.CONFLICT
+    assert (
+        masked_user.answer_sum_request(play.people[0], other, play.entropy)[1].why
+        is Reason.CONFLICT
+    )
     larger = replace(play.people[0], last=replace(play.people[0].last, members=tuple(range(19))))
-    assert masked_user.answer_call(larger, replace(call, attempt=2), play.entropy)[1].why is Reason.CONFLICT
-    assert masked_user.answer_call(play.people[0], call, play.entropy)[1] == body
+    assert (
+        masked_user.answer_sum_request(larger, replace(call, attempt=2), play.entropy)[1].why
+        is Reason.CONFLICT
+    )
+    assert masked_user.answer_sum_request(play.people[0], call, play.entropy)[1] == body
 
 
 def stated(play, **change):
-    claim = play.s2.claim
-    statement = PeersIncluded(play.setup.params.survey, play.s2.claim_hash, claim.set_digest, claim.included, bytes(32))
-    return HelpCall(sign(play.s2.key, Party.S2, replace(statement, **change)))
+    manifest = play.s2.manifest
+    statement = AcceptedMembers(
+        play.setup.params.survey,
+        play.s2.manifest_hash,
+        manifest.set_digest,
+        manifest.included,
+        bytes(32),
+    )
+    return UnmaskRequest(sign(play.s2.key, Party.AGGREGATOR, replace(statement, **change)))
 
 
 @pytest.mark.parametrize(
@@ -122,25 +159,38 @@ def stated(play, **change):
 )
 def test_key_shares_that_a_user_does_not_give(masked, change, reason) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    _, answer = masked_user.answer_help(play.people[0], stated(play, **change), play.entropy)
+    _, answer = masked_user.answer_unmask_request(
+        play.people[0], stated(play, **change), play.entropy
+    )
     assert answer.why is reason
 
 
 def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    helper = next(i for i in range(20) if isinstance(play.visit(i), HelpCall))
+    helper = next(i for i in range(20) if isinstance(play.visit(i), UnmaskRequest))
     call = play.visit(helper)
-    forged = HelpCall(sign(play.s1.key, Party.S2, play.said_by_s2(call.statement)))
-    assert masked_user.answer_help(play.people[helper], forged, play.entropy)[1].why is Reason.UNSIGNED
-    play.people[helper], body = masked_user.answer_help(play.people[helper], call, play.entropy)
-    again = masked_user.answer_help(play.people[helper], call, play.entropy)[1]
+    forged = UnmaskRequest(sign(play.s1.key, Party.AGGREGATOR, play.said_by_s2(call.statement)))
+    assert (
+        masked_user.answer_unmask_request(play.people[helper], forged, play.entropy)[1].why
+        is Reason.UNSIGNED
+    )
+    play.people[helper], body = masked_user.answer_unmask_request(
+        play.people[helper], call, play.entropy
+    )
+    again = masked_user.answer_unmask_request(play.people[helper], call, play.entropy)[1]
     assert encode(again) == encode(body)
     fewer = stated(play, members=bitmap(range(1, 20), 20))
-    assert masked_user.answer_help(play.people[helper], fewer, play.entropy)[1].why is Reason.CONFLICT
+    assert (
+        masked_user.answer_unmask_request(play.people[helper], fewer, play.entropy)[1].why
+        is Reason.CONFLICT
+    )
 
 
 def test_who_sent_no_sum_gives_no_key_shares(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    call = HelpCall(play.s1.included.signed)
-    assert masked_user.answer_help(play.people[3], call, play.entropy)[1].why is Reason.WRONG_DIGEST
-    assert isinstance(play.visit(3), Wait)
+    call = UnmaskRequest(play.s1.included.signed)
+    assert (
+        masked_user.answer_unmask_request(play.people[3], call, play.entropy)[1].why
+        is Reason.WRONG_DIGEST
+    )
+    assert isinstance(play.visit(3), NotReady)

@@ -1,43 +1,55 @@
 """Servers that are taken back to an old backup, by whoever wants a second sum or a second result."""
 
 from dataclasses import replace
+from functools import partial
 
 from faircount.protocol import SERVERS, aggregate, coordinate, end_phase, resume
-from faircount.protocol.play import converse
-from faircount.protocol.roles.anchor import MemoryAnchor, anchored_s1, anchored_s2
-from faircount.protocol.roles.coordinator import backup
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.roles.anchor import (
+    MemoryAnchor,
+    anchor_aggregator_step,
+    anchor_coordinator_step,
+)
+from faircount.protocol.simulator import converse
+from faircount.protocol.survey.phases import Phase
+from faircount.protocol.topologies.two_servers.messages import AggregateShare
 from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.messages import Aborted, Published, Signed
 from faircount.protocol.wire.signing import sign
 
 
 def results(state) -> list[Published]:
-    return [each.says for each in state.statements if isinstance(each.says, Published)]
+    return [each.message for each in state.statements if isinstance(each.message, Published)]
 
 
 def whole_survey(play, s1, s2, step_s2):
-    """S1 closes and talks to S2 until there is nothing to say; S2 steps as it is told to."""
-    s1, out = end_phase(backup(s1))
+    """The coordinator closes and talks to the aggregator until there is nothing to say; the aggregator steps as it is told to."""
+    s1, out = s1.copy().do(end_phase)
+    s2 = s2.copy()
     waiting = list(out)
     while waiting:
         message = waiting.pop(0)
-        if message.by == Party.S1:
+        if message.by == Party.COORDINATOR:
             s2, answers = step_s2(s2, message)
         else:
-            s1, answers = coordinate(s1, message)
+            s1, answers = s1.do(coordinate, message)
         waiting += answers
     return s1, s2
 
 
+def with_anchor(anchor, s2, message):
+    """The aggregator's step as a service makes it: anchored, then written."""
+    step = aggregate(s2.state, message, s2.rows)
+    step = anchor_aggregator_step(anchor, s2.state, step, s2.rows)
+    return s2.after(step), step.messages
+
+
 def two_results(stage, step_s2):
-    """A lying S1 takes S2 back to its first day and runs the survey again without one user."""
+    """A lying coordinator takes the aggregator back to its first day and runs the survey again without one user."""
     play = stage(SERVERS)
     first_day = play.s2
     play.answer_all(skip=(0,))
-    without = backup(play.s1)
-    play.tell_s1(play.people[0].body)
+    without = play.s1.copy()
+    play.tell_s1(play.people[0].report)
     _, one = whole_survey(play, play.s1, first_day, step_s2)
     _, other = whole_survey(play, without, first_day, step_s2)
     return results(one) + results(other), other
@@ -45,16 +57,16 @@ def two_results(stage, step_s2):
 
 def test_without_an_anchor_a_lying_s1_gets_two_results(stage) -> None:
     """The attack: the difference of the two is one user's vector."""
-    (one, other), _ = two_results(stage, aggregate)
+    (one, other), _ = two_results(stage, lambda s2, message: s2.do(aggregate, message))
     assert sum(one.counts) == sum(other.counts) + 1
 
 
 def test_with_an_anchor_it_gets_one_and_an_abort(stage) -> None:
     anchor = MemoryAnchor()
-    found, other = two_results(stage, lambda s2, message: anchored_s2(anchor, s2, aggregate(s2, message)))
+    found, other = two_results(stage, partial(with_anchor, anchor))
     assert len(found) == 1
-    assert other.state is State.ABORTED
-    assert isinstance(other.statements[-1].says, Aborted)
+    assert other.phase is Phase.ABORTED
+    assert isinstance(other.statements[-1].message, Aborted)
     assert other.ledger.closed
 
 
@@ -63,58 +75,68 @@ def test_a_ledger_that_was_taken_back_is_not_charged_by_another_survey(stage) ->
     anchor, plays = MemoryAnchor(), [stage(SERVERS, seed=seed) for seed in (1, 2)]
     for play in plays:
         play.answer_all()
-        after, _ = anchored_s2(anchor, play.s2, aggregate(play.s2, play.deadline()[0]))
+        after, _ = with_anchor(anchor, play.s2.copy(), play.deadline()[0])
         first = play is plays[0]
-        assert (after.state, after.ledger.closed) == (State.CLAIMED if first else State.ABORTED, not first)
+        assert (after.phase, after.ledger.closed) == (
+            Phase.COUNTING if first else Phase.ABORTED,
+            not first,
+        )
     assert plays[0].s2.ledger == plays[1].s2.ledger  # as it was before either
 
 
 def test_the_same_step_again_after_a_crash_is_not_a_second_one(stage) -> None:
-    """S2 crashed after the anchor was set and before its own write: it is asked again, and says the same."""
+    """The aggregator crashed after the anchor was set and before its own write: it is asked again, and says the same."""
     anchor, play = MemoryAnchor(), stage(SERVERS)
     play.answer_all()
     out = play.deadline()
     for _ in range(3):
-        first = anchored_s2(anchor, play.s2, aggregate(play.s2, out[0]))
-        again = anchored_s2(anchor, play.s2, aggregate(play.s2, out[0]))
+        first = with_anchor(anchor, play.s2.copy(), out[0])
+        again = with_anchor(anchor, play.s2, out[0])
         assert (again[1], again[0].statements) == (first[1], first[0].statements)
         play.s2 = again[0]
         out = play.tell_s1(again[1][0])
-    assert play.s2.state is State.PUBLISHED
+    assert play.s2.phase is Phase.PUBLISHED
 
 
 def test_an_s1_that_was_taken_back_hands_over_no_second_sum(stage) -> None:
-    """S2 lies: it names everybody, has S1 taken back, and names all but one."""
+    """The aggregator lies: it names everybody, has the coordinator taken back, and names all but one."""
     anchor, play = MemoryAnchor(), stage(SERVERS)
     play.answer_all()
     play.tell_s1(play.tell_s2(play.deadline()[0])[0])
-    before = backup(play.s1)
-    named = play.tell_s2(resume(play.s1)[0])[0]
-    first = anchored_s1(anchor, before, coordinate(before, named))
-    assert anchored_s1(anchor, before, coordinate(before, named)) == first  # a crash: the same sum again
+    before = play.s1.copy()
+    named = play.tell_s2(resume(play.s1.state, play.s1.rows)[0])[0]
+    first = anchor_coordinator_step(
+        anchor, before.state, coordinate(before.state, named, before.rows)
+    )
+    again = anchor_coordinator_step(
+        anchor, before.state, coordinate(before.state, named, before.rows)
+    )
+    assert again == first  # a crash: the same sum again
     fewer = replace(play.said_by_s2(named), members=b"\x1f", root=_root(before, 5))
-    step = coordinate(before, sign(play.s2.key, Party.S2, fewer))
-    assert _sums(step[1]) != _sums(first[1])  # without the anchor it would leave
-    after, out = anchored_s1(anchor, before, step)
-    assert _sums(out) == _sums(resume(after)) == []
-    assert isinstance(after.final.says, Aborted)
+    step = coordinate(before.state, sign(play.s2.key, Party.AGGREGATOR, fewer), before.rows)
+    assert _sums(step.messages) != _sums(first.messages)  # without the anchor it would leave
+    ended = anchor_coordinator_step(anchor, before.state, step)
+    assert _sums(ended.messages) == _sums(resume(ended.state, before.rows)) == []
+    assert isinstance(ended.state.final.message, Aborted)
 
 
 def _root(s1, count: int) -> bytes:
     from faircount.protocol.wire.digests import merkle_root, roster_leaves
 
-    return merkle_root(roster_leaves((each.user, each.public_key) for each in s1.claim.entries[:count]))
+    return merkle_root(
+        roster_leaves((each.user, each.public_key) for each in s1.manifest.entries[:count])
+    )
 
 
-def _sums(out) -> list[ShareSum]:
+def _sums(out) -> list[AggregateShare]:
     said = [parse(each.payload) for each in out if isinstance(each, Signed)]
-    return [each for each in said if isinstance(each, ShareSum)]
+    return [each for each in said if isinstance(each, AggregateShare)]
 
 
 def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
     anchor, play = MemoryAnchor(), stage(SERVERS)
     play.answer_all()
-    s1, s2 = whole_survey(play, play.s1, play.s2, lambda s, m: anchored_s2(anchor, s, aggregate(s, m)))
-    assert s1.state is s2.state is State.PUBLISHED
-    assert anchor.standing(b"s2/" + play.params.survey) == s2.newest.hash
-    assert converse(s1, s2, resume(s1)) == (s1, s2)
+    s1, s2 = whole_survey(play, play.s1, play.s2, partial(with_anchor, anchor))
+    assert s1.phase is s2.phase is Phase.PUBLISHED
+    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest.hash
+    assert converse(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)

@@ -1,4 +1,4 @@
-"""What a user is told: S1's signed acknowledgement, how it ended, whether it was counted; and taking it back."""
+"""What a user is told: the coordinator's signed acknowledgement, how it ended, whether it was counted; and taking it back."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -14,40 +14,45 @@ from faircount.protocol import (
     EXPLICIT,
     MASKED,
     SERVERS,
-    Device,
+    ClientState,
     SurveyParameters,
     coordinate,
     encode,
     end_phase,
     known_topologies,
-    play,
+    simulator,
 )
-from faircount.protocol.play import set_up
-from faircount.protocol.roles.coordinate import coordinate_many
-from faircount.protocol.roles.coordinator import Coordinator, backup, restored
+from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, restored
+from faircount.protocol.simulator import set_up
 from faircount.protocol.survey import inclusion
-from faircount.protocol.survey.acknowledgement import acknowledges, sign_together, unsigned
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.acknowledgement import (
+    sign_together,
+    unsigned_acknowledgement,
+    verify_acknowledgement,
+)
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.wire import canonical_json
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import (
     Aborted,
-    Accepted,
-    Concluded,
-    Inclusion,
-    Inquiry,
+    Acknowledgement,
+    FinalStatement,
+    InclusionProof,
+    OutcomeRequest,
     Published,
     Reason,
-    Withdraw,
+    Withdrawal,
 )
 from faircount.protocol.wire.signing import SigningKey, sign
-from faircount.testing.world import World, small_survey
+from simulation.world import World, small_survey
 
 
 def begun(setup, i, item=0):
-    device = play.Device(setup.invitations[i], item)
-    return setup.params.topology.client.begin(setup.params, device, setup.s2.sealing, SeededStream(i))
+    device = simulator.ClientState(setup.invitations[i], item)
+    return setup.params.topology.client.start(
+        setup.params, device, setup.s2.crypto, SeededStream(i)
+    )
 
 
 # --- acknowledgements
@@ -56,27 +61,36 @@ def begun(setup, i, item=0):
 @given(count=st.integers(1, 20), data=st.data())
 def test_one_signature_covers_several_bodies(count: int, data: st.DataObject) -> None:
     setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
-    bodies = [Withdraw(setup.params.survey, bytes([i]) * 32) for i in range(count)]
-    written = [unsigned(setup.params.survey, sha256(encode(each)).digest()) for each in bodies]
+    first_messages = [Withdrawal(setup.params.survey, bytes([i]) * 32) for i in range(count)]
+    written = [
+        unsigned_acknowledgement(setup.params.survey, sha256(encode(each)).digest())
+        for each in first_messages
+    ]
     signed = sign_together(setup.s1.key, written)
     assert len({each.signature for each in signed}) == 1
-    assert all(acknowledges(setup.params, each, body) for each, body in zip(signed, bodies, strict=True))
+    assert all(
+        verify_acknowledgement(setup.params, each, body)
+        for each, body in zip(signed, first_messages, strict=True)
+    )
     i, j = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
-    assert acknowledges(setup.params, signed[i], bodies[j]) == (i == j)
-    assert not acknowledges(setup.params, replace(signed[i], index=(i + 1) % (count + 1)), bodies[i])
+    assert verify_acknowledgement(setup.params, signed[i], first_messages[j]) == (i == j)
+    assert not verify_acknowledgement(
+        setup.params, replace(signed[i], index=(i + 1) % (count + 1)), first_messages[i]
+    )
     forged = sign_together(SigningKey(bytes(32)), written)[i]
-    assert not acknowledges(setup.params, forged, bodies[i])
+    assert not verify_acknowledgement(setup.params, forged, first_messages[i])
 
 
 def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
     made = stage(SERVERS)
-    bodies = [each.waiting[0] for each in made.begun()]
-    stranger = replace(bodies[0], access=bytes(32))
-    made.s1, outs = coordinate_many(made.s1, [*bodies, stranger])
-    assert [type(each).__name__ for (each,) in outs] == ["Accepted"] * 6 + ["Rejected"]
+    first_messages = [each.waiting[0] for each in made.begun()]
+    stranger = replace(first_messages[0], access=bytes(32))
+    step, outs = coordinate_many(made.s1.state, [*first_messages, stranger], made.s1.rows)
+    assert [row.table for row in step.rows] == ["first_messages", "keys"] * 6
+    assert [type(each).__name__ for (each,) in outs] == ["Acknowledgement"] * 6 + ["Rejection"]
     assert {each.size for (each,) in outs[:6]} == {6}
-    for (answer,), body in zip(outs[:6], bodies, strict=True):
-        assert acknowledges(made.params, answer, body)
+    for (answer,), body in zip(outs[:6], first_messages, strict=True):
+        assert verify_acknowledgement(made.params, answer, body)
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
@@ -85,20 +99,24 @@ def test_devices_that_come_together_are_counted_as_those_that_come_alone(topolog
     results, sizes = [], set()
     for together in (1, 4):
         setup, heard = set_up_small(topology), []
-        devices = [Device(each, 0) for each in setup.invitations]
-        s1 = play.run_phases(
-            setup, devices, SeededStream(7), meter=lambda *said, heard=heard: heard.append(said[2]), together=together
+        devices = [ClientState(each, 0) for each in setup.invitations]
+        s1 = simulator.run_phases(
+            setup,
+            devices,
+            SeededStream(7),
+            meter=lambda *said, heard=heard: heard.append(said[2]),
+            together=together,
         )
-        accepted = [each for each in heard if isinstance(each, Accepted)]
+        accepted = [each for each in heard if isinstance(each, Acknowledgement)]
         sizes |= {(together, max(each.size for each in accepted))}
-        results.append((s1.state, s1.final.says.included, len(accepted)))
+        results.append((s1.phase, s1.final.message.included, len(accepted)))
     assert results[0] == results[1]
     assert sizes == {(1, 1), (4, 4)}
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_topology_knows_the_messages_of_its_clients(topology) -> None:
-    asked = topology.client.ask(begun(set_up_small(topology), 0))
+    asked = topology.client.next_message(begun(set_up_small(topology), 0))
     assert type(asked) in topology.messages
     assert any(type(asked) not in other.messages for other in known_topologies())
 
@@ -108,36 +126,51 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
     """It keeps what it has to send: somebody on the way cannot make it think that it was heard."""
     setup = set_up_small(topology)
     client, device = topology.client, begun(setup, 0)
-    _, (answer,) = coordinate(setup.s1, client.ask(device))
-    for change in ({"signature": bytes(64)}, {"body_hash": bytes(32)}, {"survey": bytes(16)}, {"path": (bytes(32),)}):
-        after = client.hear(device, client.ask(device), replace(answer, **change), SeededStream(1))
+    _, (answer,) = setup.s1.do(coordinate, client.next_message(device))
+    for change in (
+        {"signature": bytes(64)},
+        {"body_hash": bytes(32)},
+        {"survey": bytes(16)},
+        {"path": (bytes(32),)},
+    ):
+        after = client.handle_response(
+            device, client.next_message(device), replace(answer, **change), SeededStream(1)
+        )
         assert after.waiting == device.waiting
         assert after.refused == 1
-    after = client.hear(device, client.ask(device), answer, SeededStream(1))
+    after = client.handle_response(device, client.next_message(device), answer, SeededStream(1))
     assert after.waiting == ()
     assert after.acknowledgements == (answer,)
 
 
 def set_up_small(topology):
     setup = small_survey(topology, 6, 0)
-    return replace(setup, s1=backup(setup.s1))
+    return replace(setup, s1=setup.s1.copy(), s2=setup.s2.copy())
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
-def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_once(topology, monkeypatch) -> None:
-    """Anybody could make S1 hash a whole roster again and again."""
+def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_once(
+    topology, monkeypatch
+) -> None:
+    """Anybody could make the coordinator hash a whole roster again and again."""
     world, made = World(topology, 5, 1), list[int]()
     world.visit(0)
-    stranger, guest = (Inquiry(world.setup.params.survey, access) for access in (bytes(32), _access(world)))
+    stranger, guest = (
+        OutcomeRequest(world.setup.params.survey, access) for access in (bytes(32), _access(world))
+    )
     for _ in range(2):  # before and after the end
         assert world.tell_s1(stranger)[0].why is Reason.UNKNOWN
         world.finish()
     root = inclusion.merkle_root
     monkeypatch.setattr(inclusion, "merkle_root", lambda leaves: made.append(1) or root(leaves))
-    inclusion._above.cache_clear()
+    inclusion._tree_above_blocks.cache_clear()
     for _ in range(3):
-        world.client.hear(world.devices[0], guest, world.tell_s1(guest)[0], world.entropy)
-    assert len(made) == (topology is SERVERS)  # elsewhere it is shown to whoever visits with its credential
+        world.client.handle_response(
+            world.devices[0], guest, world.tell_s1(guest)[0], world.entropy
+        )
+    assert len(made) == (
+        topology is SERVERS
+    )  # elsewhere it is shown to whoever visits with its credential
 
 
 def _access(world: World) -> bytes:
@@ -151,34 +184,38 @@ def _access(world: World) -> bytes:
 def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> None:
     """One user never comes: the others are counted, and know it."""
     setup, entropy = set_up_small(topology), SeededStream(1)
-    devices = [play.Device(each, i) for i, each in enumerate(setup.invitations)]
+    devices = [simulator.ClientState(each, i) for i, each in enumerate(setup.invitations)]
     absent = 0
     s1, left = run(setup, devices, entropy, absent)
-    assert s1.state is State.PUBLISHED
+    assert s1.phase is Phase.PUBLISHED
     for i, device in enumerate(left):
         if i == absent or device.withdrawn:
             continue
-        asked = topology.client.inquire(device) if topology is SERVERS else topology.client.ask(device)
+        asked = (
+            topology.client.outcome_request(device)
+            if topology is SERVERS
+            else topology.client.next_message(device)
+        )
         if asked is None:  # it was told in its last visit
             heard = device
         else:
-            _, (answer,) = coordinate(s1, asked)
-            heard = topology.client.hear(device, asked, answer, entropy)
-        assert isinstance(heard.outcome.says, Published)
+            _, (answer,) = s1.do(coordinate, asked)
+            heard = topology.client.handle_response(device, asked, answer, entropy)
+        assert isinstance(heard.outcome.message, Published)
         assert heard.counted
 
 
 def run(setup, devices, entropy, absent):
     held = list(devices)
     topology, s1, s2 = setup.params.topology, setup.s1, setup.s2
-    while s1.state not in (State.PUBLISHED, State.ABORTED):
+    while s1.phase not in (Phase.PUBLISHED, Phase.ABORTED):
         for i in range(len(held)):
             if i != absent:
                 if held[i].state is None:
-                    held[i] = topology.client.begin(setup.params, held[i], s2.sealing, entropy)
-                s1 = play.visits(s1, topology.client, held, [i], entropy)
-        s1, out = end_phase(s1)
-        s1, s2 = play.converse(s1, s2, out)
+                    held[i] = topology.client.start(setup.params, held[i], s2.crypto, entropy)
+                s1 = simulator.visits(s1, topology.client, held, [i], entropy)
+        s1, out = s1.do(end_phase)
+        s1, s2 = simulator.converse(s1, s2, out)
     return s1, held
 
 
@@ -189,8 +226,10 @@ def test_two_results_of_one_survey_are_not_believed(stage) -> None:
     made.settle(made.sum_all())
     device = made.exchange(made.device(0))
     assert device.counted
-    lie = sign(made.s2.key, Party.S2, replace(made.s1.final.says, included=5))
-    again = made.client.hear(device, made.client.inquire(device), Concluded(lie), SeededStream(1))
+    lie = sign(made.s2.key, Party.AGGREGATOR, replace(made.s1.final.message, included=5))
+    again = made.client.handle_response(
+        device, made.client.outcome_request(device), FinalStatement(lie), SeededStream(1)
+    )
     assert again.refused == device.refused + 1
     assert again.outcome == device.outcome
 
@@ -199,9 +238,9 @@ def test_an_abort_is_told_too(stage) -> None:
     made = stage(EXPLICIT)
     made.enrol_all()
     made.settle(made.deadline())  # nobody shared
-    assert made.s1.state is State.ABORTED
+    assert made.s1.phase is Phase.ABORTED
     device = made.exchange(made.device(2))
-    assert isinstance(device.outcome.says, Aborted)
+    assert isinstance(device.outcome.message, Aborted)
     assert not device.counted
 
 
@@ -212,29 +251,36 @@ def test_a_withdrawn_answer_is_not_counted_and_cannot_be_sent_again(stage) -> No
     made = stage(SERVERS)
     made.answer_all()
     gone = made.invitations[2]
-    (answer,) = made.tell_s1(Withdraw(made.params.survey, gone.access))
-    assert isinstance(answer, Accepted)
-    assert made.s1.bodies.get(gone.user) is None  # its share is deleted
-    assert made.tell_s1(made.people[2].body)[0].why is Reason.CLOSED
-    assert isinstance(made.tell_s1(Withdraw(made.params.survey, gone.access))[0], Accepted)  # the same again
+    (answer,) = made.tell_s1(Withdrawal(made.params.survey, gone.access))
+    assert isinstance(answer, Acknowledgement)
+    assert made.s1.view.first_messages.get(gone.user) is None  # its share is deleted
+    assert made.tell_s1(made.people[2].report)[0].why is Reason.CLOSED
+    assert isinstance(
+        made.tell_s1(Withdrawal(made.params.survey, gone.access))[0], Acknowledgement
+    )  # the same again
     made.settle(made.deadline())
     assert made.counts() == [1, 1, 0, 1, 1, 1]
-    assert isinstance(made.tell_s1(made.client.inquire(made.device(2)))[0], Concluded)
-    assert isinstance(made.tell_s1(made.client.inquire(made.device(3)))[0], Inclusion)
+    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(2)))[0], FinalStatement)
+    assert isinstance(made.tell_s1(made.client.outcome_request(made.device(3)))[0], InclusionProof)
 
 
 def test_who_withdraws_first_cannot_answer_later(stage) -> None:
     made = stage(SERVERS)
     made.answer_all(skip=(1,))
-    assert isinstance(made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0], Accepted)
-    assert made.tell_s1(made.people[1].body)[0].why is Reason.CLOSED
+    assert isinstance(
+        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0], Acknowledgement
+    )
+    assert made.tell_s1(made.people[1].report)[0].why is Reason.CLOSED
 
 
 def test_after_the_claim_it_is_too_late(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
     out = made.deadline()
-    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.LATE
+    assert (
+        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        is Reason.LATE
+    )
     made.settle(out)
     assert made.counts() == [1] * 6
 
@@ -242,28 +288,37 @@ def test_after_the_claim_it_is_too_late(stage) -> None:
 def test_nobody_else_can_withdraw(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
-    assert made.tell_s1(Withdraw(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
+    assert made.tell_s1(Withdrawal(made.params.survey, bytes(32)))[0].why is Reason.UNKNOWN
 
 
 def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     """There may be a claim that it forgot, with the answer in it."""
     made = stage(SERVERS)
     made.answer_all()
-    kept = backup(made.s1)
+    kept = made.s1.copy()
     made.settle(made.deadline())
-    made.s1, out = restored(kept)
-    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.EARLY
+    made.s1, out = kept.do(restored)
+    assert (
+        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        is Reason.EARLY
+    )
     made.settle(out)
-    assert made.tell_s1(Withdraw(made.params.survey, made.invitations[1].access))[0].why is Reason.LATE
+    assert (
+        made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
+        is Reason.LATE
+    )
 
 
 def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
     made = stage(EXPLICIT)
     made.enrol_all()
     access, bundle = made.invitations[0].access, made.people[0].bundle
-    assert isinstance(made.tell_s1(Withdraw(made.params.survey, access))[0], Accepted)
+    assert isinstance(made.tell_s1(Withdrawal(made.params.survey, access))[0], Acknowledgement)
     assert made.tell_s1(bundle)[0].why is Reason.CLOSED
-    assert made.tell_s1(made.people[1].bundle)[0].body_hash == sha256(encode(made.people[1].bundle)).digest()
+    assert (
+        made.tell_s1(made.people[1].bundle)[0].body_hash
+        == sha256(encode(made.people[1].bundle)).digest()
+    )
 
 
 def test_before_the_roster_is_closed_it_is_as_if_the_person_had_not_come(stage) -> None:
@@ -273,22 +328,27 @@ def test_before_the_roster_is_closed_it_is_as_if_the_person_had_not_come(stage) 
     assert taken_back.waiting == ()
     made.settle(made.deadline())
     assert made.s1.n == 5
-    assert made.client.ask(taken_back) is None
+    assert made.client.next_message(taken_back) is None
 
 
 @pytest.mark.parametrize("until", ["shared", "sent"])
 def test_on_a_sealed_roster_it_is_a_dropout(masked, until) -> None:
-    """Neighbours help with its mask, whether or not it has sent its vector; S2 never gets that vector."""
+    """Neighbours help with its mask, whether or not it has sent its vector; the aggregator never gets that vector."""
     made = masked("shared")
     for i in range(20):
         if until == "sent" or i != 3:
             made.come(i)
-    assert isinstance(made.tell_s1(Withdraw(made.params.survey, made.invitations[3].access))[0], Accepted)
-    assert made.s1.uploads.get((MaskedSum.tag, made.s1.own.set_digest, 3)) is not None or until == "shared"
+    assert isinstance(
+        made.tell_s1(Withdrawal(made.params.survey, made.invitations[3].access))[0], Acknowledgement
+    )
+    assert (
+        made.s1.view.uploads.get((MaskedSum.tag, made.s1.own.set_digest, 3)) is not None
+        or until == "shared"
+    )
     made.settle(made.deadline())
     made.settle(made.recover())
     assert made.counts() == [int(i != 3) for i in range(20)]
-    assert isinstance(made.come(3), Concluded)
+    assert isinstance(made.come(3), FinalStatement)
 
 
 def test_explicit_goes_on_without_who_withdrew(stage) -> None:
@@ -297,7 +357,7 @@ def test_explicit_goes_on_without_who_withdrew(stage) -> None:
     made.share_all()
     for i in range(6):
         made.come(i)
-    made.tell_s1(Withdraw(made.params.survey, made.invitations[0].access))
+    made.tell_s1(Withdrawal(made.params.survey, made.invitations[0].access))
     made.settle(made.deadline())
     made.settle(made.sum_all(skip=(0,)))
     assert made.counts() == [0, 1, 1, 1, 1, 1]
@@ -307,7 +367,13 @@ def test_explicit_goes_on_without_who_withdrew(stage) -> None:
 
 
 def test_who_asks_and_who_runs_the_servers_is_under_the_digest() -> None:
-    terms = {"owner": "Tea House", "purpose": "stock", "contact": "a@b", "s1_operator": "one", "s2_operator": "two"}
+    terms = {
+        "owner": "Tea House",
+        "purpose": "stock",
+        "contact": "a@b",
+        "s1_operator": "one",
+        "s2_operator": "two",
+    }
     setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1), **terms)
     read = SurveyParameters.parse(setup.params.published)
     assert {name: getattr(read, name) for name in terms} == terms

@@ -9,18 +9,28 @@ from typing import Any
 import pytest
 
 from faircount.core.entropy import Entropy, SeededStream
-from faircount.protocol import Client, Device, aggregate, coordinate, encode, known_topologies
-from faircount.protocol.roles.aggregator import FROM_S1
-from faircount.protocol.roles.coordinate import FROM_S2, FROM_USERS
-from faircount.protocol.roles.limits import decode_answer, decode_signed, decode_upload, longest_upload
+from faircount.protocol import Client, ClientState, aggregate, coordinate, encode, known_topologies
+from faircount.protocol.roles.limits import (
+    decode_response,
+    decode_signed,
+    decode_upload,
+    max_upload_bytes,
+)
 from faircount.protocol.topologies.explicit.messages import Complaint, ShareBundle
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint
-from faircount.protocol.wire.codec import _CLASSES, Message, Party, kind_of, parse
-from faircount.protocol.wire.field_kinds import FixedBytes, Integer, ListOf, Record, VariableBytes
-from faircount.protocol.wire.messages import Accepted, Inclusion, Reason, Rejected, Signed, SyncState
-from faircount.protocol.wire.roster_messages import BadEntries
-from faircount.testing.faults import Kind, Op, step
-from faircount.testing.world import World, small_survey
+from faircount.protocol.wire.codec import _CLASSES, Message, Party, codec_for, parse
+from faircount.protocol.wire.field_codecs import FixedBytes, Integer, ListOf, Record, VariableBytes
+from faircount.protocol.wire.messages import (
+    Acknowledgement,
+    InclusionProof,
+    Reason,
+    Rejection,
+    Signed,
+    SyncState,
+)
+from faircount.protocol.wire.roster_messages import RejectedEntries
+from simulation.faults import Kind, Op, step
+from simulation.world import World, small_survey
 
 FEW = 4096
 """Bytes of the objects that even an empty message takes."""
@@ -28,7 +38,7 @@ LONG = 100_000
 """No message in this test is made much longer."""
 BLOBS = (0, 2, 48)
 """How long the blobs in a list are: the shorter, the more objects there would be."""
-FOR_USERS = [each for each in _CLASSES.values() if each.to is Party.USER]
+FOR_USERS = [each for each in _CLASSES.values() if each.to is Party.CLIENT]
 
 
 def peak_of(read: Callable[[], Any]) -> int:
@@ -41,14 +51,14 @@ def peak_of(read: Callable[[], Any]) -> int:
     return most
 
 
-def filled(kind: type[Message], size: int, blob: int) -> bytes:
+def filled(kind: type[Message], size: int, encrypted_share: int) -> bytes:
     """A message of nearly this size: with lists, if it has any, of blobs this long; else with long blobs."""
-    layout = kind_of(kind)
+    layout = codec_for(kind)
     room = max(0, size - len(encode(_value(layout, 0, 0))))
-    return encode(_value(layout, room, blob))
+    return encode(_value(layout, room, encrypted_share))
 
 
-def _value(part: Any, size: int, blob: int) -> Any:
+def _value(part: Any, size: int, encrypted_share: int) -> Any:
     """A value of about so many bytes, where it can have them."""
     if isinstance(part, FixedBytes):
         return bytes(part.size)
@@ -57,71 +67,82 @@ def _value(part: Any, size: int, blob: int) -> Any:
     if isinstance(part, VariableBytes):
         return bytes(size)
     if isinstance(part, Record):
-        return _record(part, size, blob)
-    if isinstance(part.each, Integer):
-        return (70_000,) * (size // part.each.width)
-    if isinstance(part.each, VariableBytes):
-        return (bytes(range(blob)),) * (size // (4 + blob))
-    return (_value(part.each, 0, 0),) * (size // part.each.longest(0, 0))
+        return _record(part, size, encrypted_share)
+    if isinstance(part.element, Integer):
+        return (70_000,) * (size // part.element.width)
+    if isinstance(part.element, VariableBytes):
+        return (bytes(range(encrypted_share)),) * (size // (4 + encrypted_share))
+    return (_value(part.element, 0, 0),) * (size // part.element.longest(0, 0))
 
 
-def _record(layout: Record, size: int, blob: int) -> Any:
+def _record(layout: Record, size: int, encrypted_share: int) -> Any:
     lists = [name for name, part in layout.parts if isinstance(part, ListOf)]
-    long = lists or [name for name, part in layout.parts if isinstance(part, VariableBytes | Record)]
+    long = lists or [
+        name for name, part in layout.parts if isinstance(part, VariableBytes | Record)
+    ]
     share = size // max(1, len(long))
-    return layout.kind(*(_value(part, share if name in long else 0, blob) for name, part in layout.parts))
+    return layout.kind(
+        *(
+            _value(part, share if name in long else 0, encrypted_share)
+            for name, part in layout.parts
+        )
+    )
 
 
-# --- what anybody may send to S1
+# --- what anybody may send to the coordinator
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_what_anybody_may_send_to_s1_costs_at_most_twice_its_bytes(topology) -> None:
     """Complaints cost twelve times their bytes, bundles of short blobs nine times."""
     params = small_survey(topology, 300, 0).params
-    for kind in {*topology.s1.users, *FROM_USERS}:
-        for blob in BLOBS:
-            data = filled(kind, min(longest_upload(params, kind), LONG), blob)
+    for kind in topology.coordinator.user_handlers():
+        for encrypted_share in BLOBS:
+            data = filled(kind, min(max_upload_bytes(params, kind), LONG), encrypted_share)
             most = peak_of(partial(decode_upload, params, data))
-            assert most <= 2 * len(data) + FEW, (kind, blob, len(data))
+            assert most <= 2 * len(data) + FEW, (kind, encrypted_share, len(data))
 
 
-@pytest.mark.parametrize("blob", BLOBS)
+@pytest.mark.parametrize("encrypted_share", BLOBS)
 @pytest.mark.parametrize("kind", [ShareBundle, Complaint, SlotComplaint])
-def test_lists_of_users_stay_packed_however_long(kind, blob: int) -> None:
-    data = filled(kind, 200_000, blob)
+def test_lists_of_users_stay_packed_however_long(kind, encrypted_share: int) -> None:
+    data = filled(kind, 200_000, encrypted_share)
     assert len(data) > 199_000
     assert peak_of(lambda: parse(data)) <= 2 * len(data)
 
 
 def test_the_measure_notices_a_list_that_is_built() -> None:
-    data = filled(BadEntries, 200_000, 0)  # travels between the servers, under a signature
+    data = filled(RejectedEntries, 200_000, 0)  # travels between the servers, under a signature
     assert peak_of(lambda: parse(data)) > 2 * len(data)
 
 
-# --- what S1 sends to users
+# --- what the coordinator sends to users
 
 
 @pytest.mark.parametrize("kind", FOR_USERS, ids=lambda kind: kind.__name__)
 def test_what_s1_sends_to_users_costs_at_most_twice_its_bytes(kind) -> None:
     """Calls cost eight times their bytes, assignments and calls for sums five times, rosters four times."""
-    for blob in BLOBS:
-        data = filled(kind, LONG, blob)
+    for encrypted_share in BLOBS:
+        data = filled(kind, LONG, encrypted_share)
         assert len(data) > LONG * 0.95
-        assert isinstance(decode_answer(data), kind)
-        assert peak_of(lambda data=data: decode_answer(data)) <= 2 * len(data) + FEW, blob
+        assert isinstance(decode_response(data), kind)
+        assert peak_of(lambda data=data: decode_response(data)) <= 2 * len(data) + FEW, (
+            encrypted_share
+        )
 
 
-@pytest.mark.parametrize("kind", [each for each in _CLASSES.values() if each.to is not Party.USER])
+@pytest.mark.parametrize(
+    "kind", [each for each in _CLASSES.values() if each.to is not Party.CLIENT]
+)
 def test_what_is_not_for_users_they_do_not_read(kind) -> None:
     data = filled(kind, LONG, 0)
-    assert isinstance(decode_answer(data), Rejected)
-    assert peak_of(lambda: decode_answer(data)) <= FEW
+    assert isinstance(decode_response(data), Rejection)
+    assert peak_of(lambda: decode_response(data)) <= FEW
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(topology) -> None:
-    """S1 can leave all that S2 signed as it is, and send a million lines beside it."""
+    """The coordinator can leave all that the aggregator signed as it is, and send a million lines beside it."""
     tried = set[str]()
     for device, asked, answer in _conversation(World(topology, 7, 1, real=True)):
         hear = partial(_heard, topology.client, device, asked)
@@ -133,33 +154,37 @@ def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(t
             assert not after.counted
             assert peak_of(partial(hear, data)) <= usual + 2 * len(data) + FEW, name
             tried.add(name)
-    common = {Accepted, Inclusion, getattr(topology.client, "shows_roster", Accepted)}
+    common = {
+        Acknowledgement,
+        InclusionProof,
+        getattr(topology.client, "roster_kind", Acknowledgement),
+    }
     lists = (
         f"{kind.__name__}.{name}"
-        for kind in common | {*getattr(topology.client, "calls", {})}
-        for name, part in kind_of(kind).parts
+        for kind in common | {*getattr(topology.client, "handlers", {})}
+        for name, part in codec_for(kind).parts
         if isinstance(part, ListOf)
     )
     assert tried == set(lists)
 
 
-def _heard(client: Client, device: Device, asked: Message, data: bytes) -> Device:
-    return client.hear(device, asked, decode_answer(data), SeededStream(1))
+def _heard(client: Client, device: ClientState, asked: Message, data: bytes) -> ClientState:
+    return client.handle_response(device, asked, decode_response(data), SeededStream(1))
 
 
 def _lengthened(answer: Message) -> Iterator[tuple[str, Message]]:
-    for name, part in kind_of(type(answer)).parts:
+    for name, part in codec_for(type(answer)).parts:
         if isinstance(part, ListOf):
-            many, one = _value(part, LONG, 0), (_value(part.each, LONG, 0),)
+            many, one = _value(part, LONG, 0), (_value(part.element, LONG, 0),)
             yield f"{type(answer).__name__}.{name}", replace(answer, **{name: many})
-            if isinstance(part.each, Record):
+            if isinstance(part.element, Record):
                 yield f"{type(answer).__name__}.{name}", replace(answer, **{name: one})
 
 
-def _conversation(world: World) -> list[tuple[Device, Message, Message]]:
+def _conversation(world: World) -> list[tuple[ClientState, Message, Message]]:
     """What devices are answered in a survey in which some vanish: the first answer of each kind."""
-    found = dict[type[Message], tuple[Device, Message, Message]]()
-    hear = world.client.hear
+    found = dict[type[Message], tuple[ClientState, Message, Message]]()
+    hear = world.client.handle_response
 
     class Noting:
         """The client, which notes what it hears."""
@@ -167,7 +192,9 @@ def _conversation(world: World) -> list[tuple[Device, Message, Message]]:
         def __getattr__(self, name: str) -> Any:
             return getattr(topology_client, name)
 
-        def hear(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
+        def handle_response(
+            self, device: ClientState, asked: Message, answer: Message, entropy: Entropy
+        ) -> ClientState:
             found.setdefault(type(answer), (device, asked, answer))
             return hear(device, asked, answer, entropy)
 
@@ -176,8 +203,8 @@ def _conversation(world: World) -> list[tuple[Device, Message, Message]]:
         step(world, Op(kind))
     step(world, Op(Kind.ROUND, 0, 2))  # the second user stays away: in `masked` the others help
     world.finish()
-    asked = topology_client.inquire(world.devices[0])
-    world.client.hear(world.devices[0], asked, world.tell_s1(asked)[0], world.entropy)
+    asked = topology_client.outcome_request(world.devices[0])
+    world.client.handle_response(world.devices[0], asked, world.tell_s1(asked)[0], world.entropy)
     return list(found.values())
 
 
@@ -188,8 +215,11 @@ def _conversation(world: World) -> list[tuple[Device, Message, Message]]:
 def test_between_servers_the_signature_is_looked_at_before_anything_is_built(topology) -> None:
     """A long message without it costs its bytes, and those that are hashed; with it the lists are built."""
     world = World(topology, 7, 1)
-    to_s1 = ((coordinate, world.s1, Party.S2, kind) for kind in {*topology.s1.s2, *FROM_S2, SyncState})
-    to_s2 = ((aggregate, world.s2, Party.S1, kind) for kind in {*topology.s2, *FROM_S1})
+    statements = {*topology.coordinator.aggregator_handlers(), SyncState}
+    to_s1 = ((coordinate, world.s1, Party.AGGREGATOR, kind) for kind in statements)
+    to_s2 = (
+        (aggregate, world.s2, Party.COORDINATOR, kind) for kind in topology.aggregator.handlers()
+    )
     for role, state, by, kind in (*to_s1, *to_s2):
         inside = filled(kind, LONG, 0)
         data = encode(Signed(int(by), inside, bytes(64)))
@@ -201,12 +231,14 @@ def test_between_servers_the_signature_is_looked_at_before_anything_is_built(top
 
 
 def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
-    return role(state, decode_signed(data))
+    return state.do(role, decode_signed(data))
 
 
-@pytest.mark.parametrize("kind", [each for each in _CLASSES.values() if each not in (Signed, Rejected)])
+@pytest.mark.parametrize(
+    "kind", [each for each in _CLASSES.values() if each not in (Signed, Rejection)]
+)
 def test_what_is_not_signed_servers_do_not_read(kind) -> None:
-    assert isinstance(decode_signed(filled(kind, 100, 0)), Rejected)
+    assert isinstance(decode_signed(filled(kind, 100, 0)), Rejection)
 
 
 # --- lists that stay packed
@@ -217,8 +249,20 @@ def test_a_packed_list_is_the_list_that_was_sent() -> None:
     found = parse(encode(sent))
     assert found == sent == found
     assert hash(found) == hash(sent)
-    assert (found.blobs[1:], found.blobs[-1], list(found.blobs)) == ((b"", b"long"), b"long", list(sent.blobs))
-    assert found.blobs != (b"a", b"")
-    assert found.blobs != [b"a", b"", b"long"]
+    assert (
+        found.encrypted_shares[1:],
+        found.encrypted_shares[-1],
+        list(found.encrypted_shares),
+    ) == (
+        (b"", b"long"),
+        b"long",
+        list(sent.encrypted_shares),
+    )
+    assert found.encrypted_shares != (b"a", b"")
+    assert found.encrypted_shares != [b"a", b"", b"long"]
     named = parse(encode(Complaint(bytes(16), 1, bytes(32), 1, (5, 70_000))))
-    assert (tuple(named.senders), len(named.senders), 70_000 in named.senders) == ((5, 70_000), 2, True)
+    assert (tuple(named.senders), len(named.senders), 70_000 in named.senders) == (
+        (5, 70_000),
+        2,
+        True,
+    )

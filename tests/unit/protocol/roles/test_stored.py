@@ -1,4 +1,4 @@
-"""The states of S1, S2 and devices as bytes: every state comes back and goes on, and nothing else is read."""
+"""The states of the coordinator, the aggregator and devices as bytes: every state comes back and goes on, and nothing else is read."""
 
 import contextlib
 import dataclasses
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stored_rows import spoil
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import MalformedError, ProtocolError
@@ -21,47 +22,50 @@ from faircount.protocol import (
     SERVERS,
     TWO_STAGE,
     Aggregator,
+    ClientState,
     Coordinator,
-    Device,
     Invitation,
     known_topologies,
-    play,
+    simulator,
 )
 from faircount.protocol.roles import stored
+from faircount.protocol.roles.rows import RowWrite, StepRows
 from faircount.protocol.roles.stored import (
+    TABLE_FORMS,
     Row,
-    add_row,
-    decode_head,
+    decode_row,
+    decode_rows,
     decode_state,
-    encode_head,
+    encode_key,
+    encode_row,
+    encode_rows,
     encode_state,
-    rows_of,
 )
+from faircount.protocol.simulator import InMemory
 from faircount.protocol.survey import stored_ledger
 from faircount.protocol.survey.budget import Charge, Ledger
-from faircount.protocol.wire import codec, field_kinds
+from faircount.protocol.wire import codec, field_codecs
+from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import Signed
-from faircount.protocol.wire.sealing import RealSealing
 from faircount.protocol.wire.signing import Statement
 from faircount.protocol.wire.stored import AnyState, StoredState, layout_of
-from faircount.protocol.wire.stored_kinds import (
+from faircount.protocol.wire.stored_codecs import (
     AnyMessage,
     Array,
-    Choice,
-    Flag,
-    Live,
+    Boolean,
+    CustomCodec,
+    EnumMember,
+    FixedTuple,
+    Injected,
     MapOf,
-    OneOf,
-    OwnForm,
-    RowStore,
     SetOf,
-    Several,
+    TaggedUnion,
 )
-from faircount.testing.faults import Kind, Op, step
-from faircount.testing.world import World, small_survey
+from simulation.faults import Kind, Op, step
+from simulation.world import World, small_survey
 
-SEALING = RealSealing()
-STATES = (Coordinator, Aggregator, Device)
+SEALING = StandardCrypto()
+STATES = (Coordinator, Aggregator, ClientState)
 LEDGER = Ledger("people", 1.0, 1e-6).reserve(Charge(bytes(16), 0.25, 7e-34, label="city"))
 
 
@@ -75,14 +79,18 @@ def read(kind: type[Any], data: bytes) -> Any:
 
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Any value that a field of this kind may hold."""
-    if isinstance(kind, field_kinds.Record):
+    if isinstance(kind, field_codecs.Record):
         size = 32 if kind.kind is Invitation else None  # the one record that checks its fields
-        return st.builds(kind.kind, *(values(part) if size is None else sized(size) for _, part in kind.parts))
-    if isinstance(kind, field_kinds.Integer):
+        return st.builds(
+            kind.kind, *(values(part) if size is None else sized(size) for _, part in kind.parts)
+        )
+    if isinstance(kind, field_codecs.Integer):
         bits, signed = 8 * kind.form.size, kind.form.format.endswith("q")
-        return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if signed else st.integers(0, (1 << bits) - 1)
-    if isinstance(kind, RowStore):
-        return store(kind)
+        return (
+            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+            if signed
+            else st.integers(0, (1 << bits) - 1)
+        )
     return MAKERS[type(kind)](kind)
 
 
@@ -90,22 +98,11 @@ def sized(size: int) -> st.SearchStrategy[bytes]:
     return st.binary(min_size=size, max_size=size)
 
 
-def store(kind: RowStore) -> st.SearchStrategy[Any]:
-    def filled(rows: dict[Any, Any]) -> Any:
-        made = kind.store()
-        for key, value in rows.items():
-            if isinstance(made, dict):
-                made[key] = value
-            else:
-                made.put(key, value)
-        return made
-
-    return st.dictionaries(values(kind.key), values(kind.value), max_size=3).map(filled)
-
-
 def messages(classes: tuple[type[codec.Message], ...]) -> st.SearchStrategy[Any]:
     known = [each for each in codec._CLASSES.values() if issubclass(each, classes)]
-    return st.sampled_from(known).flatmap(lambda each: values(field_kinds.Record.of(each, codec.kind_of)))
+    return st.sampled_from(known).flatmap(
+        lambda each: values(field_codecs.Record.of(each, codec.codec_for))
+    )
 
 
 def states(base: type[StoredState]) -> st.SearchStrategy[Any]:
@@ -119,12 +116,17 @@ def arrays(kind: Array) -> st.SearchStrategy[Any]:
         return numbers.astype(np.dtype(code).newbyteorder("="))
 
     return st.builds(
-        made, st.sampled_from(kind.dtypes), st.lists(st.integers(0, 3), max_size=2), st.integers(0, 1 << 32)
+        made,
+        st.sampled_from(kind.dtypes),
+        st.lists(st.integers(0, 3), max_size=2),
+        st.integers(0, 1 << 32),
     )
 
 
 OWN = {
-    "SurveyParameters": st.sampled_from([small_survey(each, 4, 0).params for each in known_topologies()]),
+    "SurveyParameters": st.sampled_from(
+        [small_survey(each, 4, 0).params for each in known_topologies()]
+    ),
     "Statement": st.builds(
         lambda says, by, signature: Statement(Signed(by, codec.encode(says), signature), says),
         messages((codec.Message,)),
@@ -134,20 +136,22 @@ OWN = {
     "Text": st.text(st.characters(exclude_categories=["Cs"]), max_size=9),
 }
 MAKERS: dict[type[Any], Any] = {
-    field_kinds.FixedBytes: lambda kind: sized(kind.size),
-    field_kinds.VariableBytes: lambda _: st.binary(max_size=9),
-    field_kinds.ListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
-    field_kinds.PackedListOf: lambda kind: st.lists(values(kind.each), max_size=3).map(tuple),
-    Flag: lambda _: st.booleans(),
-    Choice: lambda kind: st.sampled_from(kind.words),
-    OneOf: lambda kind: st.one_of(*(st.none() if each is None else values(each) for each in kind.kinds)),
+    field_codecs.FixedBytes: lambda kind: sized(kind.size),
+    field_codecs.VariableBytes: lambda _: st.binary(max_size=9),
+    field_codecs.ListOf: lambda kind: st.lists(values(kind.element), max_size=3).map(tuple),
+    field_codecs.PackedListOf: lambda kind: st.lists(values(kind.element), max_size=3).map(tuple),
+    Boolean: lambda _: st.booleans(),
+    EnumMember: lambda kind: st.sampled_from(kind.members),
+    TaggedUnion: lambda kind: st.one_of(
+        *(st.none() if each is None else values(each) for each in kind.codecs)
+    ),
     AnyMessage: lambda kind: messages(kind.classes),
-    Several: lambda kind: st.tuples(*map(values, kind.kinds)),
-    SetOf: lambda kind: st.frozensets(values(kind.each), max_size=3),
+    FixedTuple: lambda kind: st.tuples(*map(values, kind.codecs)),
+    SetOf: lambda kind: st.frozensets(values(kind.element), max_size=3),
     MapOf: lambda kind: st.dictionaries(values(kind.key), values(kind.value), max_size=3),
     Array: arrays,
-    OwnForm: lambda kind: OWN[kind.name],
-    Live: lambda kind: st.just(LEDGER if kind.kind is Ledger else SEALING),
+    CustomCodec: lambda kind: OWN[kind.name],
+    Injected: lambda kind: st.just(LEDGER if kind.kind is Ledger else SEALING),
     AnyState: lambda kind: states(kind.base),
 }
 
@@ -160,10 +164,22 @@ def test_every_state_comes_back(kind: type[StoredState]) -> None:
         data = encode_state(state)
         assert read(kind, data) == state
         assert encode_state(read(kind, data)) == data
-        by_rows = decode_head(kind, encode_head(state), SEALING, LEDGER)
-        for row in rows_of(state):
-            add_row(by_rows, row)
-        assert by_rows == state
+
+    check()
+
+
+@pytest.mark.parametrize("table", TABLE_FORMS)
+def test_every_row_comes_back(table: str) -> None:
+    form = TABLE_FORMS[table]
+
+    @settings(max_examples=40, deadline=None)
+    @given(values(form.key), values(form.value), st.binary(max_size=32))
+    def check(key: Any, value: Any, given_hash: bytes) -> None:
+        write = RowWrite(table, key, value, given_hash)
+        row = encode_row(write)
+        assert decode_row(row) == write
+        assert row.key == encode_key(table, key)
+        assert decode_rows(encode_rows([write, write])) == [write, write]
 
     check()
 
@@ -182,8 +198,8 @@ def end_of(topology: Any) -> World:
 WORLDS = {str(each): end_of(each) for each in known_topologies()}
 
 
-def s1_at_work(name: str) -> Coordinator:
-    """S1 while users send it things: at the end it deletes them."""
+def s1_at_work(name: str) -> InMemory[Coordinator]:
+    """The coordinator while users send it things: at the end it deletes them."""
     world = WORLDS[name]
     return world.disk_s1.read(world.backups_s1[1 if name == "servers" else 4])
 
@@ -191,7 +207,7 @@ def s1_at_work(name: str) -> Coordinator:
 BYTES = {
     (name, type(state).__name__): encode_state(state)
     for name, world in WORLDS.items()
-    for state in (s1_at_work(name), world.s2, world.devices[0])
+    for state in (s1_at_work(name).state, world.s2.state, world.devices[0])
 }
 
 
@@ -208,26 +224,34 @@ BYTES = {
 def test_a_state_that_was_read_goes_on_as_the_one_that_was_written(
     topology: Any, mechanism: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every party is read from its bytes before everything it does; what S2 publishes is the same to the last byte."""
+    """Every party is read from its bytes before everything it does; what the aggregator publishes is the same to the last byte."""
 
     def run() -> Any:
         terms = {"epsilon": 1.0, "delta": 1.0, "minimum": 3}
-        return play.play([0, 1, 2, 3, 3, 3], mechanism, topology, entropy=SeededStream(5), **terms).facts["published"]
+        return simulator.play(
+            [0, 1, 2, 3, 3, 3], mechanism, topology, entropy=SeededStream(5), **terms
+        ).facts["published"]
 
     def again(kind: type[StoredState], role: Any) -> Any:
         def reread(state: Any) -> Any:
-            ledger = stored_ledger.decode(stored_ledger.encode(state.ledger)) if kind is Aggregator else None
+            ledger = (
+                stored_ledger.decode(stored_ledger.encode(state.ledger))
+                if kind is Aggregator
+                else None
+            )
             return decode_state(kind, encode_state(state), None, ledger)
 
-        return lambda state, *rest: role(reread(state), *rest)
+        return lambda state, *rest, **named: role(reread(state), *rest, **named)
 
     plain, client = run(), type(topology.client)
     for name in ("coordinate", "end_phase"):
-        monkeypatch.setattr(play, name, again(Coordinator, getattr(play, name)))
-    monkeypatch.setattr(play, "aggregate", again(Aggregator, play.aggregate))
-    hear = client.hear
-    reread = again(Device, lambda device, own, *rest: hear(own, device, *rest))
-    monkeypatch.setattr(client, "hear", lambda own, device, *rest: reread(device, own, *rest))
+        monkeypatch.setattr(simulator, name, again(Coordinator, getattr(simulator, name)))
+    monkeypatch.setattr(simulator, "aggregate", again(Aggregator, simulator.aggregate))
+    hear = client.handle_response
+    reread = again(ClientState, lambda device, own, *rest: hear(own, device, *rest))
+    monkeypatch.setattr(
+        client, "handle_response", lambda own, device, *rest: reread(device, own, *rest)
+    )
     assert run() == plain
 
 
@@ -241,7 +265,11 @@ def test_damaged_bytes_are_refused(name: str, kind: str) -> None:
     @settings(max_examples=60, deadline=None)
     @given(st.integers(0, len(data) - 1), st.integers(1, 255))
     def check(place: int, change: int) -> None:
-        for bad in (data[:place] + bytes((data[place] ^ change,)) + data[place + 1 :], data[:place], data[place + 1 :]):
+        for bad in (
+            data[:place] + bytes((data[place] ^ change,)) + data[place + 1 :],
+            data[:place],
+            data[place + 1 :],
+        ):
             with pytest.raises(MalformedError):
                 read(state, bad)
 
@@ -252,12 +280,16 @@ def test_damaged_bytes_are_refused(name: str, kind: str) -> None:
 def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str) -> None:
     """Whoever can write the storage can do worse; but a fault there must have one name."""
     data, state = BYTES[name, kind], globals()[kind]
-    body = data[len(stored.KIND) + 1 : -stored.CHECK]
+    body = data[len(stored.START) : -stored.CHECK]
 
     @settings(max_examples=150, deadline=None)
-    @given(st.integers(0, len(body) - 1), st.one_of(st.binary(max_size=9), st.just(b"\xff" * 8)), st.integers(0, 9))
+    @given(
+        st.integers(0, len(body) - 1),
+        st.one_of(st.binary(max_size=9), st.just(b"\xff" * 8)),
+        st.integers(0, 9),
+    )
     def check(place: int, new: bytes, cut: int) -> None:
-        forged = stored._framed(stored.WHOLE, body[:place] + new + body[place + cut :])
+        forged = stored._framed(body[:place] + new + body[place + cut :])
         try:
             found = read(state, forged)
         except MalformedError:
@@ -269,11 +301,10 @@ def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str
 
 @given(st.binary(max_size=200))
 def test_other_bytes_are_no_state(data: bytes) -> None:
-    for bad in (data, stored.KIND + data, stored._framed(stored.WHOLE, data), stored._framed(stored.HEAD, data)):
+    for bad in (data, stored.START + data, stored._framed(data)):
         for kind in STATES:
-            for reading in (decode_state, decode_head):
-                with pytest.raises(MalformedError):
-                    reading(kind, bad, SEALING, LEDGER)
+            with pytest.raises(MalformedError):
+                decode_state(kind, bad, SEALING, LEDGER)
 
 
 def test_a_huge_number_allocates_nothing() -> None:
@@ -282,12 +313,14 @@ def test_a_huge_number_allocates_nothing() -> None:
     assert device is not None
     data = encode_state(device)
     tracemalloc.start()
-    for place in range(len(stored.KIND) + 1, len(data) - stored.CHECK, 7):
-        forged = stored._framed(data[len(stored.KIND) : place] + b"\xff" * 16 + data[place + 16 : -stored.CHECK])
+    for place in range(len(stored.START) + 1, len(data) - stored.CHECK, 7):
+        forged = stored._framed(
+            data[len(stored.START) : place] + b"\xff" * 16 + data[place + 16 : -stored.CHECK]
+        )
         with contextlib.suppress(MalformedError):  # some places hold bytes that may have any value
-            decode_state(Device, forged)
+            decode_state(ClientState, forged)
         with pytest.raises(MalformedError, match="damaged"):
-            decode_state(Device, data[:place] + b"\xff" * 16 + data[place + 16 :])
+            decode_state(ClientState, data[:place] + b"\xff" * 16 + data[place + 16 :])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 20
@@ -295,17 +328,17 @@ def test_a_huge_number_allocates_nothing() -> None:
 
 def test_states_are_told_apart() -> None:
     world = WORLDS["masked"]
-    with pytest.raises(MalformedError, match="no bytes of a Device: look whether it is the right file"):
-        decode_state(Device, encode_state(world.s1))
-    nobody = encode_state(world.s1).replace(b"\0\0\0\x0bMaskedState", b"\0\0\0\x0dTopologyState", 1)[:-32]
-    with pytest.raises(MalformedError, match="no bytes of a TopologyState"):
+    with pytest.raises(
+        MalformedError, match="bytes are not a ClientState: check whether it is the right file"
+    ):
+        decode_state(ClientState, encode_state(world.s1.state))
+    nobody = encode_state(world.s1.state).replace(
+        b"\x12masked-coordinator", b"\x12unknown-coordinato", 1
+    )[:-32]
+    with pytest.raises(MalformedError, match="bytes are not a TopologyState"):
         decode_state(Coordinator, nobody + sha256(nobody).digest())
-    with pytest.raises(MalformedError, match="decode_head"):
-        decode_state(Coordinator, encode_head(world.s1))
-    with pytest.raises(MalformedError, match="decode_state"):
-        decode_head(Coordinator, encode_state(world.s1))
     with pytest.raises(ProtocolError, match="ledger of its population"):
-        decode_state(Aggregator, encode_state(world.s2))
+        decode_state(Aggregator, encode_state(world.s2.state))
     with pytest.raises(MalformedError, match="look whether it is the right file"):
         decode_state(Coordinator, world.setup.params.published)
 
@@ -313,64 +346,88 @@ def test_states_are_told_apart() -> None:
 # --- rows
 
 
+def read_back(server: InMemory[Coordinator]) -> InMemory[Coordinator]:
+    """The coordinator from its bytes."""
+    disk = World(SERVERS, 6, 1).disk_s1
+    back = disk.read(disk.write(server))
+    assert back.rows == server.rows
+    return back
+
+
 def test_bytes_that_storage_spoiled_stay_spoiled_and_can_be_mended() -> None:
     s1 = s1_at_work("servers")
-    user, other = s1.bodies.keys()[:2]
-    body = s1.bodies[user]
-    s1.bodies._written[user] = s1.bodies[other]  # a disk does this
-    back = decode_state(Coordinator, encode_state(s1), s1.sealing)
-    assert back == s1
-    assert back.bodies.intact(user) is None
-    assert back.bodies.put(user, body)
-    assert back.bodies.intact(user) == body
+    user, other = list(s1.view.first_messages)[:2]
+    body = s1.view.first_messages[user]
+    spoil(s1, "first_messages", user, s1.view.first_messages[other])
+    back = read_back(s1)
+    assert back.view.first_messages.intact(user) is None
+    rows = back.view
+    assert rows.first_messages.put(user, body)
+    assert rows.first_messages.intact(user) == body
+    assert [write.key for write in rows.step(back.state).rows] == [user]
 
 
 def test_a_deleted_message_keeps_its_hash() -> None:
     s1 = s1_at_work("servers")
-    user = s1.bodies.keys()[0]
-    body = s1.bodies[user]
-    s1.bodies.scrub(user)
-    back = decode_state(Coordinator, encode_state(s1), s1.sealing)
-    assert back == s1
-    assert back.bodies.get(user) is None
-    assert back.bodies.fits(user, body)
-    assert not back.bodies.fits(user, s1.bodies[s1.bodies.keys()[0]])
-    assert next(each for each in rows_of(back) if each.store == "bodies").value == b""
+    user, other = list(s1.view.first_messages)[:2]
+    body = s1.view.first_messages[user]
+    rows = s1.view
+    rows.first_messages.scrub(user)
+    step = rows.step(s1.state)
+    assert [(write.key, write.value, write.is_new) for write in step.rows] == [(user, None, False)]
+    found = read_back(s1.after(step)).view.first_messages
+    assert found.get(user) is None
+    assert found.fits(user, body)
+    assert not found.fits(user, found[other])
+    assert encode_row(step.rows[0]).value == b""
 
 
-def test_a_store_whose_messages_were_deleted_for_good_takes_none_again() -> None:
+def test_of_a_scrubbed_table_only_hashes_are_left() -> None:
     s1 = s1_at_work("servers")
-    user = s1.bodies.keys()[0]
-    body, s1 = s1.bodies[user], dataclasses.replace(s1, bodies=s1.bodies.scrubbed())
-    back = decode_state(Coordinator, encode_state(s1), s1.sealing)
-    assert back == s1
-    assert back.bodies.put(user, body)
-    assert back.bodies.get(user) is None
+    user, other = list(s1.view.first_messages)[:2]
+    bodies = s1.view.first_messages[user], s1.view.first_messages[other]
+    rows = s1.view
+    rows.scrub("first_messages")
+    assert rows.first_messages.get(user) is None  # within the same step, too
+    found = read_back(s1.after(rows.step(s1.state)))
+    assert found.rows.is_scrubbed("first_messages")
+    assert len(found.view.first_messages) == 6
+    assert found.view.first_messages.fits(user, bodies[0])
+    assert not found.view.first_messages.fits(user, bodies[1])
 
 
 def test_a_row_is_the_message_under_its_key_with_its_hash() -> None:
     s1 = s1_at_work("servers")
-    rows = [row for row in rows_of(s1) if row.store == "bodies"]
-    assert [row.key for row in rows] == s1.bodies.keys()
+    written = [write for write in s1.rows.rows() if write.table == "first_messages"]
+    rows = [encode_row(write) for write in written]
+    assert sorted(row.key for row in rows) == list(s1.view.first_messages)
     assert all(row.hash == sha256(row.value).digest() for row in rows)
-    assert codec.parse(rows[0].value) == s1.bodies[rows[0].key]
+    assert codec.parse(rows[0].value) == s1.view.first_messages[rows[0].key]
     assert repr(rows[0].value) not in repr(rows[0])
 
 
-def test_heads_stay_small_when_stores_fill() -> None:
-    """What is written at every change does not grow with the users who come by."""
+def test_states_stay_small_when_tables_fill() -> None:
+    """What is written at every change does not grow with the participants who come by."""
     world = World(SERVERS, 6, 1)
-    empty = len(encode_head(world.s1))
+    empty = len(encode_state(world.s1.state))
     step(world, Op(Kind.ROUND))
-    assert len(world.s1.bodies) == 6
-    assert len(encode_head(world.s1)) == empty
+    assert len(world.s1.view.first_messages) == 6
+    assert len(encode_state(world.s1.state)) == empty
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
-    s2 = WORLDS["servers"].s2
-    row = next(rows_of(s2))
-    for bad, words in ((row, "same key"), (Row("nothing", b"", b""), "no store")):
-        with pytest.raises(MalformedError, match=words):
-            add_row(s2, bad)
+    with pytest.raises(MalformedError, match="no table"):
+        decode_row(Row("nothing", b"", b""))
     with pytest.raises(MalformedError):
-        add_row(s1_at_work("servers"), Row("bodies", bytes(16), b"no message", bytes(32)))
+        decode_row(Row("first_messages", bytes(16), b"no message", bytes(32)))
+    with pytest.raises(MalformedError):
+        decode_rows(b"\xff" * 20)
+
+
+def test_what_a_step_reads_it_does_not_write() -> None:
+    s1 = s1_at_work("servers")
+    rows = StepRows(s1.rows)
+    for user in rows.first_messages:
+        assert rows.first_messages.intact(user) is not None
+        assert rows.first_messages.put(user, rows.first_messages[user])
+    assert rows.step(s1.state).rows == ()

@@ -1,4 +1,4 @@
-"""Versions of stored states: another one is refused, and no layout changes without one."""
+"""Version and tags of stored states: another version is refused, and no layout changes without one."""
 
 import dataclasses
 from hashlib import sha256
@@ -7,11 +7,14 @@ from typing import get_type_hints
 import pytest
 
 from faircount.core.errors import MalformedError
-from faircount.protocol import MASKED, Coordinator, Device
+from faircount.protocol import MASKED, ClientState, Coordinator
+from faircount.protocol.roles import stored
 from faircount.protocol.roles.stored import decode_state, encode_state
-from faircount.protocol.wire.stored import StoredState, layout_of
-from faircount.testing.faults import Kind, Op, step
-from faircount.testing.world import World
+from faircount.protocol.wire import stored as wire_stored
+from faircount.protocol.wire.stored import VERSION, AnyState, StoredState, layout_of
+from faircount.protocol.wire.stored_codecs import encode_value
+from simulation.faults import Kind, Op, step
+from simulation.world import World
 
 
 def sealed() -> World:
@@ -21,37 +24,35 @@ def sealed() -> World:
     return world
 
 
-@pytest.mark.parametrize("part", ["Coordinator", "MaskedState"])
-def test_another_version_is_refused(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    s1 = sealed().s1
-    kind = Coordinator if part == "Coordinator" else type(s1.own)
+def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    s1 = sealed().s1.state
     with monkeypatch.context() as newer:
-        newer.setattr(kind, "stored_version", kind.stored_version + 1)
+        newer.setattr(stored, "START", stored.KIND + bytes((VERSION + 1,)))
         data = encode_state(s1)
     with pytest.raises(
-        MalformedError, match=f"this {part} has version {kind.stored_version + 1}, .* use the faircount that wrote it"
+        MalformedError, match=f"has version {VERSION + 1}, .* use the faircount that wrote it"
     ):
         decode_state(Coordinator, data)
 
 
 LAYOUTS = {
-    "Aggregator": (6, "eafcef14a42d3fd0"),
-    "Answered": (2, "487af2c6c7a6f600"),
-    "Coordinator": (4, "1d68b3272c6f1e27"),
-    "Device": (2, "e3c840e60da93b52"),
-    "MaskedState": (2, "e3037672f0b0eca7"),
-    "Masker": (2, "df42cc1f2ae73a3a"),
-    "Member": (1, "3a29f552258ea2af"),
-    "OneSum": (1, "d8c8db2f77ba047e"),
-    "Opening": (1, "21d1e4417edd0ebc"),
-    "Participant": (2, "5f8a4dec69b0e1d6"),
-    "PeersState": (1, "c6dfda67f8bf853d"),
-    "Recorded": (1, "a41bc16379598693"),
-    "Respondent": (1, "00b404e1fcac3204"),
-    "Sharer": (1, "b05e8dab51ee11b9"),
-    "TwoStageState": (2, "f5b5d2fd307e319b"),
+    "aggregator": "e8a7d5d2bfbdfc9c",
+    "client": "f6b2d7c5ebb2a3c9",
+    "coordinator": "2e90a268efe4172e",
+    "enrolled-client": "8080453f55f90528",
+    "explicit-client": "0ef147e50041acf9",
+    "explicit-coordinator": "0e0761e2f02777c3",
+    "masked-client": "b81d52f983064cfb",
+    "masked-coordinator": "40c9a0e13fd50e52",
+    "peers-coordinator": "b4727845d21efb9e",
+    "servers-aggregator": "135fb0cfcf015ce0",
+    "servers-claim-parts": "4e2fec47d6e10072",
+    "servers-client": "8bb511cb841ff473",
+    "servers-coordinator": "45761ecdc50bc5d5",
+    "two-stage-client": "2d0d30da3c40ab63",
+    "two-stage-coordinator": "ffb2f014a3eb36c8",
 }
-"""Version and layout of every state, as they are written."""
+"""Layout of every state by its tag, as version 1 writes them."""
 
 
 def layout_digest(kind: type[StoredState]) -> str:
@@ -59,23 +60,62 @@ def layout_digest(kind: type[StoredState]) -> str:
 
 
 def every_state(base: type[StoredState] = StoredState) -> list[type[StoredState]]:
-    below = [each for child in base.__subclasses__() for each in every_state(child)]
+    below = [kind for child in base.__subclasses__() for kind in every_state(child)]
     return [base, *below] if "__dataclass_fields__" in vars(base) else below
 
 
-@pytest.mark.parametrize("kind", every_state(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", every_state(), ids=lambda kind: kind.stored_tag)
 def test_a_new_layout_has_a_new_version(kind: type[StoredState]) -> None:
-    """If this fails the fields of a state have changed: raise its `stored_version`, and write both here."""
-    assert LAYOUTS.get(kind.__name__) == (kind.stored_version, layout_digest(kind))
+    """If this fails the fields of a state have changed: raise `VERSION` once states of this one are in use."""
+    assert VERSION == 1
+    assert LAYOUTS.get(kind.stored_tag) == layout_digest(kind)
 
 
 def test_a_field_more_is_a_new_layout() -> None:
-    hints = get_type_hints(Device, include_extras=True)
-    own = [(each.name, hints[each.name]) for each in dataclasses.fields(Device)]
-    assert layout_digest(dataclasses.make_dataclass("Device", own)) == layout_digest(Device)
-    assert layout_digest(dataclasses.make_dataclass("Device", [*own, ("more", int)])) != layout_digest(Device)
+    hints = get_type_hints(ClientState, include_extras=True)
+    own = [(each.name, hints[each.name]) for each in dataclasses.fields(ClientState)]
+    assert layout_digest(dataclasses.make_dataclass("ClientState", own)) == layout_digest(
+        ClientState
+    )
+    assert layout_digest(
+        dataclasses.make_dataclass("ClientState", [*own, ("more", int)])
+    ) != layout_digest(ClientState)
 
 
-def test_every_state_has_a_name_of_its_own() -> None:
-    names = [each.__name__ for each in every_state()]
-    assert len(set(names)) == len(names)
+def test_every_state_has_a_tag_of_its_own() -> None:
+    tags = [kind.stored_tag for kind in every_state()]
+    assert all(tags)
+    assert len(set(tags)) == len(tags)
+
+
+def test_two_states_cannot_share_a_tag() -> None:
+    with pytest.raises(TypeError, match="stored tag client belongs to ClientState"):
+        type("Other", (StoredState,), {"stored_tag": "client"})
+    with pytest.raises(
+        TypeError, match="stored tag client belongs to ClientState"
+    ):  # it would be read back as a ClientState
+        type("Heir", (ClientState,), {})
+
+
+def test_a_state_without_a_tag_is_not_written() -> None:
+    nameless = type("Nameless", (StoredState,), {})
+    with pytest.raises(TypeError, match="Nameless cannot be stored: give it a stored_tag"):
+        encode_value(AnyState(StoredState), nameless())
+
+
+def test_renaming_a_class_changes_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    s1 = sealed().s1.state
+    data = encode_state(s1)
+    digest = layout_digest(Coordinator)
+    monkeypatch.setattr(wire_stored, "_LAYOUTS", {})
+    kinds = Coordinator, type(s1.own)
+    names = [kind.__name__ for kind in kinds]
+    try:
+        for kind in kinds:
+            kind.__name__ = f"Renamed{kind.__name__}"
+        assert encode_state(s1) == data
+        assert decode_state(Coordinator, data, s1.crypto) == s1
+        assert layout_digest(Coordinator) == digest
+    finally:
+        for kind, name in zip(kinds, names, strict=True):
+            kind.__name__ = name

@@ -1,4 +1,4 @@
-"""What a lying S2 says that stands: S1 never raises, and what it refuses changes nothing."""
+"""What a lying aggregator says that stands: the coordinator never raises, and what it refuses changes nothing."""
 
 from hashlib import sha256
 
@@ -6,27 +6,40 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, aggregate, coordinate, end_phase, known_topologies
-from faircount.protocol.play import MOST_EXCHANGES, converse
-from faircount.protocol.roles.coordinator import Coordinator, backup, restored
+from faircount.protocol import (
+    EXPLICIT,
+    MASKED,
+    SERVERS,
+    TWO_STAGE,
+    aggregate,
+    coordinate,
+    end_phase,
+    known_topologies,
+)
+from faircount.protocol.peers.messages import AcceptedMembers
+from faircount.protocol.roles.coordinator import Coordinator, restored
 from faircount.protocol.roles.reissue import reissued
-from faircount.protocol.topologies.masked.messages import Ready, Unrecoverable
-from faircount.protocol.topologies.peers.messages import PeersIncluded
-from faircount.protocol.topologies.two_servers.messages import Included
-from faircount.protocol.topologies.two_stage.messages import Announced, Election
+from faircount.protocol.simulator import MOST_EXCHANGES, converse
+from faircount.protocol.topologies.masked.messages import ReadyForTotal, Unrecoverable
+from faircount.protocol.topologies.two_servers.messages import AcceptedReports
+from faircount.protocol.topologies.two_stage.messages import AnnouncementReply, Election
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.messages import (
     Aborted,
     Published,
-    Receipt,
-    Refused,
-    Rejected,
+    Refusal,
+    Rejection,
+    Reservation,
     Signed,
     SyncState,
 )
-from faircount.protocol.wire.roster_messages import BadEntries, Seal, SealRequest
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
-from faircount.testing.world import World
+from faircount.protocol.wire.roster_messages import (
+    RejectedEntries,
+    RosterConfirmation,
+    RosterProposal,
+)
+from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
+from simulation.world import World
 
 NUMBERS = st.one_of(st.integers(0, 8), st.just(2**32 - 1))
 PLACES = st.one_of(st.integers(0, 8), st.just(2**31))
@@ -34,7 +47,7 @@ BITS = st.sampled_from([b"", b"\x07", b"\x0f", b"\x1f", b"\x3f", b"\xff", b"\x1f
 
 
 def stages(topology) -> list[World]:
-    """S1 and S2 after every step of an honest survey of five users."""
+    """The coordinator and the aggregator after every step of an honest survey of five users."""
     worlds, world = [], World(topology, 5, 1)
     for _ in range(6):
         worlds.append(world)
@@ -44,14 +57,14 @@ def stages(topology) -> list[World]:
 
 def _later(before: World) -> World:
     world = World(before.setup.params.topology, 5, 1)
-    world.s1, world.s2, world.devices, world.sealing = (
-        backup(before.s1), before.s2, list(before.devices), before.sealing,
+    world.s1, world.s2, world.devices, world.crypto = (
+        before.s1.copy(), before.s2.copy(), list(before.devices), before.crypto,
     )  # fmt: skip
     for at in range(5):
         for _ in range(MOST_EXCHANGES):
             if not world.exchange(at):
                 break
-    world.s1, out = end_phase(world.s1)
+    world.s1, out = world.s1.do(end_phase)
     world.wire = list(out)
     if len(before.wire) % 2 == 0:
         world.s1, world.s2 = converse(world.s1, world.s2, tuple(world.wire))
@@ -59,28 +72,54 @@ def _later(before: World) -> World:
 
 
 def hashes(world: World) -> st.SearchStrategy[bytes]:
-    known = [world.s1.claim_hash, world.s2.claim_hash, world.s1.digest, world.s2.digest, bytes(32)]
-    return st.sampled_from([*known, *(sha256(each.signed.payload).digest() for each in world.s2.statements)])
+    known = [
+        world.s1.manifest_hash,
+        world.s2.manifest_hash,
+        world.s1.digest,
+        world.s2.digest,
+        bytes(32),
+    ]
+    return st.sampled_from(
+        [*known, *(sha256(each.signed.payload).digest() for each in world.s2.statements)]
+    )
 
 
 def lies(world: World) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)
-    said = [each.says for each in world.s2.statements]
+    said = [each.message for each in world.s2.statements]
     places, keys = st.lists(NUMBERS, max_size=4).map(tuple), st.lists(some, max_size=3).map(tuple)
     return st.one_of(
         *([st.sampled_from(said)] * 3 if said else []),
-        st.builds(Receipt, survey, some, st.just(b"1"), st.just(b"1"), st.just(b""), NUMBERS, NUMBERS, some),
-        st.builds(Included, survey, some, BITS, some),
-        st.builds(Aborted, survey, st.binary(max_size=4), st.integers(0, 1)),
+        st.builds(
+            Reservation,
+            survey,
+            some,
+            st.just(b"1"),
+            st.just(b"1"),
+            st.just(b""),
+            NUMBERS,
+            NUMBERS,
+            some,
+        ),
+        st.builds(AcceptedReports, survey, some, BITS, some),
+        st.builds(
+            Aborted,
+            survey,
+            st.integers(0, 20),
+            places,
+            st.binary(max_size=4),
+            NUMBERS,
+            st.integers(0, 1),
+        ),
         st.builds(Published, survey, some, some, some, NUMBERS, places, *[st.just(b"0")] * 4),
-        st.builds(Seal, survey, some, NUMBERS, some, some),
-        st.builds(BadEntries, survey, some, places),
-        st.builds(Refused, survey, some, st.integers(0, 20)),
-        st.builds(PeersIncluded, survey, some, some, BITS, some),
-        st.builds(Ready, survey, some),
+        st.builds(RosterConfirmation, survey, some, NUMBERS, some, some),
+        st.builds(RejectedEntries, survey, some, places),
+        st.builds(Refusal, survey, some, st.integers(0, 20)),
+        st.builds(AcceptedMembers, survey, some, some, BITS, some),
+        st.builds(ReadyForTotal, survey, some),
         st.builds(Unrecoverable, survey, some, BITS),
-        st.builds(Announced, survey, some, BITS, keys),
+        st.builds(AnnouncementReply, survey, some, BITS, keys),
         st.builds(Election, survey, some, BITS, keys, places, keys, some),
         st.just(SyncState(world.setup.params.survey, b"", b"", ())),
     )
@@ -91,23 +130,27 @@ def sync_states(draw, world: World) -> Signed:
     """Statements in a chain that may be broken, a roster and a claim that may be others or nothing at all."""
     key, statements = world.s2.key, list[Signed]()
     for says in draw(st.lists(lies(world), max_size=4)):
-        before = link_to(statements[-1]) if statements else UNCHAINED
-        link = Link(before.number + 1, before.hash) if draw(st.integers(0, 9)) else Link(draw(PLACES), bytes(32))
-        statements.append(sign(key, Party.S2, says, link))
+        before = compute_link(statements[-1]) if statements else UNCHAINED
+        link = (
+            Link(before.number + 1, before.hash)
+            if draw(st.integers(0, 9))
+            else Link(draw(PLACES), bytes(32))
+        )
+        statements.append(sign(key, Party.AGGREGATOR, says, link))
     if draw(st.integers(0, 2)) == 0:
         statements = [each.signed for each in world.s2.statements] + statements
     if not draw(st.integers(0, 9)):
-        statements.append(Signed(Party.S2, draw(st.binary(max_size=3)), bytes(64)))
+        statements.append(Signed(Party.AGGREGATOR, draw(st.binary(max_size=3)), bytes(64)))
     roster = b"" if world.s2.roster is None else encode(world.s2.roster)
-    empty = encode(SealRequest(world.setup.params.survey, world.setup.params.digest, ()))
-    claim = b"" if world.s2.claim is None else encode(world.s2.claim)
+    empty = encode(RosterProposal(world.setup.params.survey, world.setup.params.digest, ()))
+    manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
     message = SyncState(
         world.setup.params.survey,
         draw(st.sampled_from([roster, roster, b"", b"\x01", empty])),
-        draw(st.sampled_from([claim, claim, b"", b"\x01\x02", empty])),
+        draw(st.sampled_from([manifest, manifest, b"", b"\x01\x02", empty])),
         tuple(statements),
     )
-    return sign(key, Party.S2, message)
+    return sign(key, Party.AGGREGATOR, message)
 
 
 STAGES = {topology: stages(topology) for topology in known_topologies()}
@@ -127,15 +170,18 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
         world = data.draw(st.sampled_from(STAGES[topology]))
         _tell(world.s1, data.draw(sync_states(world)))
         alone = data.draw(lies(world))
-        _tell(world.s1, sign(world.s2.key, Party.S2, alone, Link(data.draw(PLACES), bytes(32))))
+        _tell(
+            world.s1,
+            sign(world.s2.key, Party.AGGREGATOR, alone, Link(data.draw(PLACES), bytes(32))),
+        )
 
     holds()
 
 
 def _tell(s1: Coordinator, message: Signed) -> None:
-    before, told = backup(s1), backup(s1)
-    after, out = coordinate(told, message)
-    if any(isinstance(each, Rejected) for each in out):
+    before, told = s1.copy(), s1.copy()
+    after, out = told.do(coordinate, message)
+    if any(isinstance(each, Rejection) for each in out):
         assert after is told
         assert told == before
 
@@ -147,20 +193,20 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
         if world.s2.statements:
             forgetful = World(topology, 5, 1)
             roster = b"" if world.s2.roster is None else encode(world.s2.roster)
-            claim = b"" if world.s2.claim is None else encode(world.s2.claim)
+            manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
             said = tuple(each.signed for each in world.s2.statements)
-            stands = SyncState(world.setup.params.survey, roster, claim, said)
-            after, out = coordinate(forgetful.s1, sign(world.s2.key, Party.S2, stands))
-            assert not any(isinstance(each, Rejected) for each in out)
-            assert after.newest == link_to(said[-1])
+            stands = SyncState(world.setup.params.survey, roster, manifest, said)
+            after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
+            assert not any(isinstance(each, Rejection) for each in out)
+            assert after.newest == compute_link(said[-1])
 
 
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bool) -> None:
     world = World(EXPLICIT, 5, 1)
-    early, invitation = backup(world.s1), world.setup.invitations[0]
+    early, invitation = world.s1.copy(), world.setup.invitations[0]
     sealed = _later(world).s2
-    s1 = reissued(early, invitation.access, bytes(32)) if exchanged else early
-    asks, out = restored(s1)
-    after, _ = coordinate(asks, aggregate(sealed, out[0])[1][0])
-    assert (after.n, after.asks) == ((0, True) if exchanged else (5, False))
+    s1 = early.do(reissued, invitation.access, bytes(32))[0] if exchanged else early
+    awaiting_sync, out = s1.do(restored)
+    after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
+    assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from faircount.core.errors import ParameterError, ProtocolError, StaleLedgerError
-from faircount.protocol.survey.budget import Charge, Ledger, Shown, Status, swapped, within
+from faircount.protocol.survey.budget import (
+    Charge,
+    Ledger,
+    ReservationRecord,
+    Status,
+    compare_and_swap,
+    fits_budget,
+)
 
 
 def charge(i: int, epsilon: float = 0.25, delta: float = 1e-9, **more) -> Charge:
@@ -46,10 +53,10 @@ def test_released_charges_cost_nothing_and_settled_ones_what_was_realized() -> N
 
 def test_composition_is_tighter_than_adding_up_and_never_weaker() -> None:
     many = [(0.05, 1e-12)] * 25
-    assert within(many, 1.0, 1e-6, adaptive=False)
-    assert not within(many, 1.0, 1e-6, adaptive=True)
-    assert not within([(0.05, 1e-12)] * 60, 1.0, 1e-6, adaptive=False)
-    assert not within([(0.1, 1e-6)] * 2, 1.0, 1e-6, adaptive=False)
+    assert fits_budget(many, 1.0, 1e-6, adaptive=False)
+    assert not fits_budget(many, 1.0, 1e-6, adaptive=True)
+    assert not fits_budget([(0.05, 1e-12)] * 60, 1.0, 1e-6, adaptive=False)
+    assert not fits_budget([(0.1, 1e-6)] * 2, 1.0, 1e-6, adaptive=False)
 
 
 def test_every_change_has_a_version_and_every_reservation_a_receipt() -> None:
@@ -58,7 +65,7 @@ def test_every_change_has_a_version_and_every_reservation_a_receipt() -> None:
     two = one.settle(charge(1).survey)
     three = two.reserve(charge(2))
     assert [each.version for each in (empty, one, two, three)] == [0, 1, 2, 3]
-    assert [each.receipt for each in three.charges] == [1, 2]
+    assert [each.reservation for each in three.charges] == [1, 2]
     assert len({three.head(number) for number in range(3)}) == 3
     assert one.heads == two.heads == three.heads[:1]
 
@@ -67,10 +74,12 @@ def test_a_change_counts_only_where_it_was_made_from_what_is_stored() -> None:
     """Two surveys with the same ledger both reserved the last of a budget."""
     before = Ledger("people", 1.0, 0.0)
     first, second = (before.reserve(charge(i, 1.0, 0.0)) for i in (1, 2))
-    stored = swapped(before, before, first)
+    stored = compare_and_swap(before, before, first)
     assert stored == first
-    with pytest.raises(StaleLedgerError, match="is at version 1, and this change was made from version 0"):
-        swapped(stored, before, second)
+    with pytest.raises(
+        StaleLedgerError, match="is at version 1, and this change was made from version 0"
+    ):
+        compare_and_swap(stored, before, second)
     assert not stored.admits(charge(2, 1.0, 0.0))
 
 
@@ -78,15 +87,15 @@ def test_two_changes_of_the_same_version_are_told_apart() -> None:
     before = Ledger("people", 2.0, 0.0)
     first, second = (before.reserve(charge(i, 1.0, 0.0)) for i in (1, 2))
     with pytest.raises(StaleLedgerError):
-        swapped(first, second, second.settle(charge(2).survey))
+        compare_and_swap(first, second, second.settle(charge(2).survey))
 
 
-def series(count: int) -> tuple[list[Ledger], list[Shown]]:
+def series(count: int) -> tuple[list[Ledger], list[ReservationRecord]]:
     """A ledger before and after each of so many surveys, settled, and their receipts."""
     found, shown = [Ledger("people", 9.0, 1e-6)], []
     for i in range(1, count + 1):
         reserved = found[-1].reserve(charge(i, 0.1))
-        shown.append(Shown(charge(i, 0.1), i, reserved.version, reserved.head(i)))
+        shown.append(ReservationRecord(charge(i, 0.1), i, reserved.version, reserved.head(i)))
         found.append(reserved.settle(charge(i).survey))
     return found, shown
 
@@ -94,47 +103,53 @@ def series(count: int) -> tuple[list[Ledger], list[Shown]]:
 def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
     ledgers, shown = series(3)
     backup = ledgers[0].reserve(charge(1, 0.1))
-    after = backup.restored([charge(1, 0.1), charge(2, 0.1)])
+    after = backup.close_after_restore([charge(1, 0.1), charge(2, 0.1)])
     assert after.closed
     assert not after.admits(charge(5, 0.01))
     assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
-    assert after.restored([charge(1, 0.1), charge(2, 0.1)]) == after
+    assert after.close_after_restore([charge(1, 0.1), charge(2, 0.1)]) == after
     opened = after.reopen(shown)
     assert not opened.closed
-    assert [(each.survey[0], each.receipt) for each in opened.charges] == [(1, 1), (2, 2), (3, 3)]
+    assert [(each.survey[0], each.reservation) for each in opened.charges] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
     assert opened.heads == ledgers[-1].heads
     assert opened.version > max(shown[-1].version, after.version)
-    assert opened.reserve(charge(4, 0.1)).charges[-1].receipt == 4
+    assert opened.reserve(charge(4, 0.1)).charges[-1].reservation == 4
 
 
 def test_a_missing_receipt_is_noticed() -> None:
     ledgers, shown = series(5)
     for kept, ledger in enumerate(ledgers[:5]):
-        backup = ledger.restored(())
+        backup = ledger.close_after_restore(())
         assert len(backup.reopen(shown[kept:]).charges) == 5
         assert len(backup.reopen(shown).charges) == 5
         for lost in range(kept, 4):
-            with pytest.raises(ProtocolError, match=f"receipt {lost + 1} of this population is missing"):
+            with pytest.raises(
+                ProtocolError, match=f"reservation {lost + 1} of this population is missing"
+            ):
                 backup.reopen(shown[kept:lost] + shown[lost + 1 :])
 
 
 def test_a_closed_population_opens_with_the_newest_receipt_and_nothing_less() -> None:
     ledgers, shown = series(2)
-    after = ledgers[-1].restored(())
+    after = ledgers[-1].close_after_restore(())
     assert not after.reopen(shown[1:]).closed
     for wrong in ([], shown[:1]):
-        with pytest.raises(ProtocolError, match="newest receipt"):
+        with pytest.raises(ProtocolError, match="newest reservation"):
             after.reopen(wrong)
     with pytest.raises(ProtocolError, match="open a new population"):
-        Ledger("people", 1.0, 0.0).restored(()).reopen([])
+        Ledger("people", 1.0, 0.0).close_after_restore(()).reopen([])
 
 
 def test_receipts_of_another_history_are_noticed() -> None:
-    """S2 was rolled back without being told and went on: two receipts have the same number, and were counted as two."""
+    """The aggregator was rolled back without being told and went on: two receipts have the same number, and were counted as two."""
     ledgers, shown = series(3)
     other = ledgers[1].reserve(charge(9, 0.1))
-    fork = Shown(charge(9, 0.1), 2, other.version, other.head(2))
-    backup = ledgers[1].restored(())
+    fork = ReservationRecord(charge(9, 0.1), 2, other.version, other.head(2))
+    backup = ledgers[1].close_after_restore(())
     wrong = [
         [*shown[:2], fork, shown[2]],
         [fork, shown[2]],
@@ -142,9 +157,9 @@ def test_receipts_of_another_history_are_noticed() -> None:
         [replace(shown[1], charge=charge(2, 0.05)), shown[2]],
         [replace(shown[1], number=0), *shown[1:]],
     ]
-    for receipts in wrong:
+    for reservations in wrong:
         with pytest.raises(ProtocolError, match="does not belong to the others"):
-            backup.reopen(receipts)
+            backup.reopen(reservations)
     with pytest.raises(ProtocolError, match="does not belong"):
         replace(backup, population="staff").reopen(shown[1:])
 
@@ -153,16 +168,18 @@ def test_receipts_of_another_history_are_noticed() -> None:
 def test_large_epsilons_are_charged_in_full(loss: float) -> None:
     """At epsilon 36.7 the pair of a charge was computed as one of 36.04, so two of them fitted 72.2."""
     two = [(loss, 1e-12)] * 2
-    assert not within(two, 2 * loss - 1.2, 1e-9, adaptive=False)
-    assert within(two, 2 * loss, 1e-9, adaptive=False)
+    assert not fits_budget(two, 2 * loss - 1.2, 1e-9, adaptive=False)
+    assert fits_budget(two, 2 * loss, 1e-9, adaptive=False)
 
 
 def test_what_cannot_be_composed_is_added_up() -> None:
-    assert within([(600.0, 0.0), (1.0, 0.0)], 601.0, 1e-6, adaptive=False)
-    assert not within([(600.0, 0.0), (1.0, 0.0)], 600.9, 1e-6, adaptive=False)
+    assert fits_budget([(600.0, 0.0), (1.0, 0.0)], 601.0, 1e-6, adaptive=False)
+    assert not fits_budget([(600.0, 0.0), (1.0, 0.0)], 600.9, 1e-6, adaptive=False)
 
 
-@pytest.mark.parametrize("amounts", [(-1.0, 0.0), (float("nan"), 0.0), (1.0, -1e-9), (1.0, 1.5), (float("inf"), 0.0)])
+@pytest.mark.parametrize(
+    "amounts", [(-1.0, 0.0), (float("nan"), 0.0), (1.0, -1e-9), (1.0, 1.5), (float("inf"), 0.0)]
+)
 def test_a_charge_is_a_number_that_can_be_added(amounts: tuple[float, float]) -> None:
     with pytest.raises(ParameterError):
         Charge(bytes(16), *amounts)

@@ -6,7 +6,7 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
-from faircount.protocol.survey.invitations import Invitation, entry_holds, user_id
+from faircount.protocol.survey.invitations import Invitation, user_id, verify_entry_mac
 
 
 def test_an_invitation_gives_each_server_its_part() -> None:
@@ -15,11 +15,13 @@ def test_an_invitation_gives_each_server_its_part() -> None:
     key = b"\2" * 31 + b"\0"
     assert mine.access == sha256(b"s1" + mine.token).digest()
     assert mine.user == user_id(mine.access)
-    assert entry_holds(mine.sealing_key, bytes(32), key, mine.seal(key))
-    assert not entry_holds(other.sealing_key, bytes(32), key, mine.seal(key))
-    assert not entry_holds(mine.sealing_key, b"\1" * 32, key, mine.seal(key))
-    assert not entry_holds(mine.sealing_key, bytes(32), b"\3" * 31 + b"\0", mine.seal(key))
-    assert not entry_holds(None, bytes(32), key, mine.seal(key))
+    assert verify_entry_mac(mine.enrolment_mac_key, bytes(32), key, mine.authenticate_key(key))
+    assert not verify_entry_mac(other.enrolment_mac_key, bytes(32), key, mine.authenticate_key(key))
+    assert not verify_entry_mac(mine.enrolment_mac_key, b"\1" * 32, key, mine.authenticate_key(key))
+    assert not verify_entry_mac(
+        mine.enrolment_mac_key, bytes(32), b"\3" * 31 + b"\0", mine.authenticate_key(key)
+    )
+    assert not verify_entry_mac(None, bytes(32), key, mine.authenticate_key(key))
     assert mine.token.hex() not in repr(mine)
     assert repr(mine.token)[2:-1] not in repr(mine)
     with pytest.raises(ParameterError):

@@ -8,15 +8,17 @@ from faircount.core.entropy import SeededStream
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import MASKED, SERVERS, coordinate, end_phase
-from faircount.protocol.play import converse, play, set_up
-from faircount.protocol.survey.parameters import room_for_absent
-from faircount.protocol.survey.states import State
+from faircount.protocol.simulator import converse, play, set_up
+from faircount.protocol.survey.parameters import default_dropout_allowance
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user
 
 
-@pytest.mark.parametrize(("users", "room"), [(2, 0), (3, 1), (20, 1), (21, 2), (100, 5), (800, 40), (801, 41)])
+@pytest.mark.parametrize(
+    ("users", "room"), [(2, 0), (3, 1), (20, 1), (21, 2), (100, 5), (800, 40), (801, 41)]
+)
 def test_room_is_five_percent_and_at_least_one(users: int, room: int) -> None:
-    assert room_for_absent(users) == room
+    assert default_dropout_allowance(users) == room
 
 
 @pytest.mark.parametrize("topology", [SERVERS, MASKED], ids=str)
@@ -41,11 +43,14 @@ def test_one_blob_that_does_not_open_does_not_end_a_survey() -> None:
     survey = set_up(Laplace(items=3, users=20, epsilon=1.0), SERVERS, entropy)
     s1 = survey.s1
     for i, invitation in enumerate(survey.invitations):
-        body = user.respond(survey.params, invitation, i % 3, entropy).body
-        s1, _ = coordinate(s1, replace(body, blob=bytes(len(body.blob))) if i == 7 else body)
-    s1, s2 = converse(*(lambda s1, out: (s1, survey.s2, out))(*end_phase(s1)))
-    assert s1.state is s2.state is State.PUBLISHED
-    assert s1.final.says.included == 19
+        body = user.respond(survey.params, invitation, i % 3, entropy).report
+        s1, _ = s1.do(
+            coordinate,
+            replace(body, encrypted_share=bytes(len(body.encrypted_share))) if i == 7 else body,
+        )
+    s1, s2 = converse(*(lambda s1, out: (s1, survey.s2, out))(*s1.do(end_phase)))
+    assert s1.phase is s2.phase is Phase.PUBLISHED
+    assert s1.final.message.included == 19
 
 
 def test_rows_of_a_table_do_not_vanish() -> None:

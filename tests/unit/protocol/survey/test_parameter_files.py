@@ -11,7 +11,7 @@ from faircount.core.errors import FaircountError
 from faircount.mechanisms.gaussian import DPDG
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import MASKED, SERVERS
-from faircount.protocol.play import set_up
+from faircount.protocol.simulator import set_up
 from faircount.protocol.survey.parameters import SurveyParameters
 
 STRANGE = (0, -1, 1 << 53, "9" * 400, "", None, [])
@@ -28,7 +28,13 @@ FILES = {
 
 def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where a single value stands."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else None
+    )
     if inside is None:
         yield before
     else:

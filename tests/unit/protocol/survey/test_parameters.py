@@ -23,7 +23,11 @@ from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import EXPLICIT, SERVERS, TWO_STAGE
 from faircount.protocol.survey.parameters import Keys, SurveyParameters, propose, table_digest
 from faircount.protocol.survey.parameters import settings as own_settings
-from faircount.protocol.survey.remaining_privacy import keeps, minimum_set, realized
+from faircount.protocol.survey.remaining_privacy import (
+    keeps_promise,
+    minimum_responses,
+    remaining_guarantee,
+)
 from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.digests import params_digest
 
@@ -54,7 +58,10 @@ def proposed(mechanism, topology=None, **terms):
 
 @pytest.mark.parametrize(
     ("mechanism", "topology"),
-    [*((each, place) for each in MECHANISMS for place in (SERVERS, EXPLICIT)), *((each, SERVERS) for each in PROVEN)],
+    [
+        *((each, place) for each in MECHANISMS for place in (SERVERS, EXPLICIT)),
+        *((each, SERVERS) for each in PROVEN),
+    ],
     ids=str,
 )
 def test_published_bytes_give_the_same_parameters(mechanism, topology) -> None:
@@ -145,7 +152,10 @@ def test_other_bytes_are_refused(data) -> None:
 
 
 def test_noise_tables_are_bound_by_their_hash() -> None:
-    one, other = Laplace(items=2, users=50, epsilon=1.0).table, Laplace(items=2, users=51, epsilon=1.0).table
+    one, other = (
+        Laplace(items=2, users=50, epsilon=1.0).table,
+        Laplace(items=2, users=51, epsilon=1.0).table,
+    )
     assert table_digest(one) != table_digest(other)
     assert table_digest(None) == bytes(32)
 
@@ -177,46 +187,58 @@ def test_refused_proposals_say_why() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
 def test_the_minimum_is_the_smallest_set_that_keeps_the_promise(mechanism) -> None:
     params = proposed(mechanism)
-    runs, least = params.mechanism, minimum_set(params.mechanism, params.epsilon, params.delta)
-    assert keeps(runs, least, params.epsilon, params.delta)
-    assert not keeps(runs, least - 1, params.epsilon, params.delta)
-    assert keeps(runs, runs.n, params.epsilon, params.delta)
+    runs, least = (
+        params.mechanism,
+        minimum_responses(params.mechanism, params.epsilon, params.delta),
+    )
+    assert keeps_promise(runs, least, params.epsilon, params.delta)
+    assert not keeps_promise(runs, least - 1, params.epsilon, params.delta)
+    assert keeps_promise(runs, runs.n, params.epsilon, params.delta)
     assert least <= params.minimum == runs.n - 20
 
 
 def test_laplace_needs_exactly_who_it_expects_to_stay() -> None:
     params = proposed(MECHANISMS[0])
-    assert minimum_set(params.mechanism, params.epsilon, params.delta) == 80
+    assert minimum_responses(params.mechanism, params.epsilon, params.delta) == 80
 
 
 def test_decoys_of_servers_are_the_same_for_everybody() -> None:
     """c = ceil(D0 / (minimum - phi)) coins each: without phi of the minimum set, still at least D0."""
     mechanism = MECHANISMS[1]
-    alike = mechanism.made_alike()
+    alike = mechanism.with_equal_noise()
     assert set(alike.allocation.tolist()) == {2}
     left = 2 * (80 - 1)
     assert decoys_delta(left, 1.0) <= 1e-6
-    assert realized(alike, 80, 1.0).delta == decoys_delta(left, 1.0)
+    assert remaining_guarantee(alike, 80, 1.0).delta == decoys_delta(left, 1.0)
 
 
 def test_decoys_of_peers_count_the_coins_that_went_in() -> None:
     mechanism = MECHANISMS[1]
     lucky, unlucky = tuple(range(80)), tuple(range(20, 100))
     assert mechanism.coins_of(np.array(lucky)) > mechanism.coins_of(np.array(unlucky))
-    assert realized(mechanism, 80, 1.0, lucky).delta < realized(mechanism, 80, 1.0, unlucky).delta
-    assert realized(mechanism, 80, 1.0) == realized(mechanism, 80, 1.0, unlucky)
+    assert (
+        remaining_guarantee(mechanism, 80, 1.0, lucky).delta
+        < remaining_guarantee(mechanism, 80, 1.0, unlucky).delta
+    )
+    assert remaining_guarantee(mechanism, 80, 1.0) == remaining_guarantee(
+        mechanism, 80, 1.0, unlucky
+    )
 
 
 def test_sampling_loses_the_missing_and_the_insiders_from_its_floor() -> None:
     mechanism = MECHANISMS[3]
-    left = realized(mechanism, 580, 1.0)
+    left = remaining_guarantee(mechanism, 580, 1.0)
     direct = replace(mechanism, floor=100 - 20 - 1, dropouts=0, insiders=0)
     assert left.delta == direct.guarantee(epsilon=1.0).delta
 
 
 HOSTILE = [
     {"users": 1 << 31, "share": "printed", "epsilon": 400.0},  # a shift of 2^37 grid steps
-    {"users": 1 << 31, "scale": 1000, "calibration": "classical"},  # a sum whose law has 10^6 points, 31 times
+    {
+        "users": 1 << 31,
+        "scale": 1000,
+        "calibration": "classical",
+    },  # a sum whose law has 10^6 points, 31 times
     {"users": 1 << 31, "epsilon": 0.001},
     {"users": 2, "insiders": 0, "epsilon": 0.001, "delta": 0.5, "scale": 1000},  # the largest table
 ]
@@ -241,14 +263,21 @@ for line in sys.stdin:
 
 def hostile(settings) -> bytes:
     mechanism = replace(MECHANISMS[2], **{"dropouts": 0, **settings})
-    plain = {"settings": own_settings(mechanism), "n_max": mechanism.n, "phi": mechanism.insiders, "minimum": 2}
+    plain = {
+        "settings": own_settings(mechanism),
+        "n_max": mechanism.n,
+        "phi": mechanism.insiders,
+        "minimum": 2,
+    }
     return changed(proposed(MECHANISMS[2]), **plain)
 
 
 def test_a_small_file_of_dpdg_does_not_fill_the_memory() -> None:
     """1 KB of parameters once took 40 seconds and 517 MB. All are refused, by a process that does nothing else."""
     files = b"\n".join(hostile(each) for each in HOSTILE)
-    done = subprocess.run([sys.executable, "-c", READS_FILES], input=files, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READS_FILES], input=files, capture_output=True, check=True
+    )
     grown = [int(each) for each in done.stdout.split()]
     assert len(grown) == len(HOSTILE)
     assert max(grown) < 100e6

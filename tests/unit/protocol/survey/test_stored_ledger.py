@@ -38,7 +38,11 @@ LEDGERS = st.builds(
     st.booleans(),
 )
 
-USED = Ledger("people", 1.0, 1e-6).reserve(Charge(bytes(16), 0.25, 7e-34, label="city")).settle(bytes(16))
+USED = (
+    Ledger("people", 1.0, 1e-6)
+    .reserve(Charge(bytes(16), 0.25, 7e-34, label="city"))
+    .settle(bytes(16))
+)
 
 
 @given(LEDGERS)
@@ -74,7 +78,7 @@ def forged(**change: object) -> bytes:
     body = {**json.loads(encode(USED)), **change}
     del body["check"]
     body = {key: value for key, value in body.items() if value != "gone"}
-    return canonical_json.encode({**body, "check": stored_ledger._check(body)})
+    return canonical_json.encode({**body, "check": stored_ledger._checksum(body)})
 
 
 @pytest.mark.parametrize(

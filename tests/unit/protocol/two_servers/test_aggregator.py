@@ -1,4 +1,4 @@
-"""`servers`: what S2 admits, refuses and opens."""
+"""`servers`: what the aggregator admits, refuses and opens."""
 
 from dataclasses import replace
 
@@ -8,19 +8,20 @@ import pytest
 from faircount.core.errors import ProtocolError, StaleLedgerError
 from faircount.protocol import SERVERS
 from faircount.protocol.roles.aggregator import aggregate_with
-from faircount.protocol.survey.budget import Ledger, Status, swapped
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers.messages import ShareSum
+from faircount.protocol.survey.budget import Ledger, Status, compare_and_swap
+from faircount.protocol.survey.endings import EndCode
+from faircount.protocol.survey.phases import Phase
+from faircount.protocol.topologies.two_servers.messages import AggregateShare
 from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.messages import (
     Aborted,
-    Accepted,
-    Batch,
+    Acknowledgement,
     Reason,
-    Refused,
+    Refusal,
+    ShareBatch,
     SyncRequest,
 )
-from faircount.protocol.wire.sealing import SEALED_SEED
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack
 
@@ -30,7 +31,7 @@ S = SERVERS
 def test_blobs_before_the_claim_are_refused(stage) -> None:
     play = stage(S)
     play.answer_all()
-    early = play.by_s1(Batch(play.setup.params.survey, bytes(32), (b"x",)))
+    early = play.by_s1(ShareBatch(play.setup.params.survey, bytes(32), (b"x",)))
     (answer,) = play.tell_s2(early)
     assert play.said_by_s2(answer).reason == Reason.EARLY
 
@@ -38,14 +39,14 @@ def test_blobs_before_the_claim_are_refused(stage) -> None:
 def test_another_claim_gets_a_conflict_and_the_stored_receipt(stage) -> None:
     play = stage(S)
     play.answer_all()
-    (claim,) = play.deadline()
-    (receipt,) = play.tell_s2(claim)
-    assert play.tell_s2(claim) == (receipt,)
-    smaller = replace(play.s1.claim, entries=play.s1.claim.entries[1:])
+    (manifest,) = play.deadline()
+    (reservation,) = play.tell_s2(manifest)
+    assert play.tell_s2(manifest) == (reservation,)
+    smaller = replace(play.s1.manifest, entries=play.s1.manifest.entries[1:])
     refused, stored = play.tell_s2(play.by_s1(smaller))
     assert play.said_by_s2(refused).reason == Reason.CONFLICT
-    assert stored == receipt
-    assert play.s2.claim == play.s1.claim
+    assert stored == reservation
+    assert play.s2.manifest == play.s1.manifest
 
 
 @pytest.mark.parametrize("spoil", ["order", "twice", "two keys", "params", "few"])
@@ -53,38 +54,49 @@ def test_claims_that_s2_refuses(stage, spoil) -> None:
     play = stage(S)
     play.answer_all()
     play.deadline()
-    lines = play.s1.claim.entries
+    lines = play.s1.manifest.entries
     bad = {
-        "order": replace(play.s1.claim, entries=lines[::-1]),
-        "twice": replace(play.s1.claim, entries=(lines[0], *lines)),
-        "two keys": replace(play.s1.claim, entries=(replace(lines[0], public_key=bytes(31) + b"\x09"), *lines)),
-        "params": replace(play.s1.claim, digest=bytes(32)),
-        "few": replace(play.s1.claim, entries=lines[:2]),
+        "order": replace(play.s1.manifest, entries=lines[::-1]),
+        "twice": replace(play.s1.manifest, entries=(lines[0], *lines)),
+        "two keys": replace(
+            play.s1.manifest, entries=(replace(lines[0], public_key=bytes(31) + b"\x09"), *lines)
+        ),
+        "params": replace(play.s1.manifest, digest=bytes(32)),
+        "few": replace(play.s1.manifest, entries=lines[:2]),
     }[spoil]
     (answer,) = play.tell_s2(play.by_s1(bad))
-    assert isinstance(play.said_by_s2(answer), Refused)
-    assert play.s2.claim is None
-    assert play.s2.state is State.ENROLLING
+    assert isinstance(play.said_by_s2(answer), Refusal)
+    assert play.s2.manifest is None
+    assert play.s2.phase is Phase.ENROLLING
 
 
 def test_s2_reads_only_what_s1_signed(stage) -> None:
     play = stage(S)
     play.answer_all()
-    (claim,) = play.deadline()
-    forged = replace(claim, signature=bytes(64))
+    (manifest,) = play.deadline()
+    forged = replace(manifest, signature=bytes(64))
     assert play.tell_s2(forged)[0].why is Reason.UNSIGNED
-    assert play.tell_s2(play.s1.claim)[0].why is Reason.UNSIGNED
-    assert play.tell_s1(sign(play.s1.key, Party.S2, SyncRequest(bytes(16))))[0].why is Reason.UNSIGNED
+    assert play.tell_s2(play.s1.manifest)[0].why is Reason.UNSIGNED
+    assert (
+        play.tell_s1(sign(play.s1.key, Party.AGGREGATOR, SyncRequest(bytes(16))))[0].why
+        is Reason.UNSIGNED
+    )
 
 
 def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     play = stage(S)
     play.answer_all()
-    (claim,) = play.deadline()
-    (batch,) = play.tell_s1(play.tell_s2(claim)[0])
-    blobs = [play.s1.bodies[line.user].blob for line in play.s1.claim.entries]
-    wrong = Batch(play.setup.params.survey, play.s1.claim_hash, (*blobs[:-1], bytes(SEALED_SEED)))
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_BLOBS
+    (manifest,) = play.deadline()
+    (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
+    encrypted_shares = [
+        play.s1.view.first_messages[line.user].encrypted_share for line in play.s1.manifest.entries
+    ]
+    wrong = ShareBatch(
+        play.setup.params.survey,
+        play.s1.manifest_hash,
+        (*encrypted_shares[:-1], bytes(ENCRYPTED_SEED_BYTES)),
+    )
+    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_SHARES
     play.settle((batch,))
     assert play.counts() == [1] * 6
 
@@ -92,8 +104,8 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
 def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    spoiled = replace(play.people[3].body, blob=bytes(SEALED_SEED))
-    assert isinstance(play.tell_s1(spoiled)[0], Accepted)
+    spoiled = replace(play.people[3].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES))
+    assert isinstance(play.tell_s1(spoiled)[0], Acknowledgement)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
@@ -102,7 +114,7 @@ def test_a_share_swapped_under_its_blob_leaves_its_user_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
     q, N = play.setup.params.q, play.setup.params.N
-    swapped = replace(play.people[3].body, share=pack(np.zeros(N, dtype=np.uint8), q))
+    swapped = replace(play.people[3].report, share=pack(np.zeros(N, dtype=np.uint8), q))
     play.tell_s1(swapped)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
@@ -111,7 +123,7 @@ def test_a_share_swapped_under_its_blob_leaves_its_user_out(stage) -> None:
 def test_an_entry_that_no_invitation_vouches_for_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    play.tell_s1(replace(play.people[3].body, mac=bytes(32)))
+    play.tell_s1(replace(play.people[3].report, mac=bytes(32)))
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
@@ -120,9 +132,9 @@ def test_too_many_invented_entries_end_the_survey_without_a_charge(stage) -> Non
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
-        play.tell_s1(replace(play.people[i].body, mac=bytes(32)))
+        play.tell_s1(replace(play.people[i].report, mac=bytes(32)))
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.charges == ()
 
 
@@ -130,24 +142,27 @@ def test_too_many_blobs_that_do_not_open_abort_and_charge(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
-        play.tell_s1(replace(play.people[i].body, blob=bytes(SEALED_SEED)))
+        play.tell_s1(replace(play.people[i].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES)))
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_over_budget_aborts_without_a_charge(stage) -> None:
     play = stage(S)
-    play.s2 = replace(play.s2, ledger=Ledger("", 0.5, 1.0))
+    play.s2 = play.s2.changed(ledger=Ledger("", 0.5, 1.0))
     play.answer_all()
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.charges == ()
 
 
 def two_claims(stage, **terms):
     """Two surveys of one population, each about to claim its batch, and a budget for one of them."""
-    plays = [stage(S, seed=seed, **each) for seed, each in zip((1, 2), terms.get("each", ({}, {})), strict=True)]
+    plays = [
+        stage(S, seed=seed, **each)
+        for seed, each in zip((1, 2), terms.get("each", ({}, {})), strict=True)
+    ]
     for play in plays:
         play.answer_all()
     params = plays[0].setup.params
@@ -155,17 +170,22 @@ def two_claims(stage, **terms):
     return [(play, play.deadline()[0]) for play in plays], Ledger("", params.epsilon, params.delta)
 
 
+def with_ledger(ledger, s2, message):
+    return aggregate_with(ledger, s2.state, message, s2.rows)
+
+
 def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:
     """Each had a copy of the ledger in its state, and both reserved."""
     ((first, one), (second, other)), ledger = two_claims(stage)
-    after, _ = aggregate_with(ledger, first.s2, one)
-    both, _ = aggregate_with(ledger, second.s2, other)
-    stored = swapped(ledger, ledger, after)
+    after, _ = with_ledger(ledger, first.s2, one)
+    both, _ = with_ledger(ledger, second.s2, other)
+    stored = compare_and_swap(ledger, ledger, after)
     with pytest.raises(StaleLedgerError):
-        swapped(stored, ledger, both)
-    again, (ended, (said,)) = aggregate_with(stored, second.s2, other)
-    assert second.said_by_s2(said).reason == b"over budget"
-    assert ended.state is State.ABORTED
+        compare_and_swap(stored, ledger, both)
+    again, step = with_ledger(stored, second.s2, other)
+    (said,) = step.messages
+    assert second.said_by_s2(said).code == EndCode.OVER_BUDGET
+    assert step.state.phase is Phase.ABORTED
     assert again == stored
 
 
@@ -173,16 +193,18 @@ def test_groups_add_up_as_long_as_nothing_proves_that_they_are_disjoint(stage) -
     """Fifty surveys of epsilon 1, each with a group of its own, fitted a budget of 1."""
     groups = ({"purpose": "people in the north"}, {"purpose": "people in the south"})
     ((first, one), (second, other)), ledger = two_claims(stage, each=groups)
-    after, _ = aggregate_with(ledger, first.s2, one)
-    _, (ended, _) = aggregate_with(after, second.s2, other)
-    assert ended.state is State.ABORTED
+    after, _ = with_ledger(ledger, first.s2, one)
+    _, step = with_ledger(after, second.s2, other)
+    assert step.state.phase is Phase.ABORTED
 
 
 def test_the_receipt_of_a_survey_keeps_its_own_number(stage) -> None:
     ((first, one), (second, other)), ledger = two_claims(stage)
     ledger = replace(ledger, epsilon=9.0, delta=9.0)
-    ledger, (_, (mine,)) = aggregate_with(ledger, first.s2, one)
-    ledger, (_, (theirs,)) = aggregate_with(ledger, second.s2, other)
+    ledger, step = with_ledger(ledger, first.s2, one)
+    (mine,) = step.messages
+    ledger, step = with_ledger(ledger, second.s2, other)
+    (theirs,) = step.messages
     numbers = [first.said_by_s2(mine).number, second.said_by_s2(theirs).number]
     heads = [first.said_by_s2(mine).head, second.said_by_s2(theirs).head]
     assert (numbers, heads) == ([1, 2], list(ledger.heads))
@@ -190,7 +212,7 @@ def test_the_receipt_of_a_survey_keeps_its_own_number(stage) -> None:
 
 def test_the_ledger_must_be_the_populations(stage) -> None:
     play = stage(S, population="customers")
-    play.s2 = replace(play.s2, ledger=Ledger("staff", 9.0, 1.0))
+    play.s2 = play.s2.changed(ledger=Ledger("staff", 9.0, 1.0))
     play.answer_all()
     with pytest.raises(ProtocolError, match="another population"):
         play.settle(play.deadline())
@@ -202,13 +224,15 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    everybody_everywhere = (6 - play.s2.held.astype(np.int64)) % 7  # opens to six holders of each of six items
+    everybody_everywhere = (
+        6 - play.s2.held.astype(np.int64)
+    ) % 7  # opens to six holders of each of six items
     packed = pack(everybody_everywhere.astype(np.uint8), 7)
-    wrong = ShareSum(play.setup.params.survey, _included_hash(play), packed)
+    wrong = AggregateShare(play.setup.params.survey, _included_hash(play), packed)
     (answer,) = play.tell_s2(play.by_s1(wrong))
     said = play.said_by_s2(answer)
     assert isinstance(said, Aborted)
-    assert (said.reason, said.spent) == (b"corrupt", 1)
+    assert (said.code, said.spent) == (EndCode.CORRUPT_SUM, 1)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
@@ -224,7 +248,9 @@ def test_a_sum_over_another_set_is_refused(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    wrong = ShareSum(play.setup.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7))
+    wrong = AggregateShare(
+        play.setup.params.survey, bytes(32), pack(np.zeros(6, dtype=np.uint8), 7)
+    )
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.WRONG_DIGEST
     play.settle(out)
     assert play.counts() == [1] * 6

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from faircount.protocol.topologies.two_servers.validity import ReportForm, prove, question
+from faircount.protocol.topologies.two_servers.validity import ReportForm, prove, query_at
 from faircount.sharing.field import add, subtract
 
 FORM = ReportForm(2, 2, 0, 2)
@@ -21,14 +21,16 @@ NOBODY = np.zeros(FORM.width, np.uint8)
 
 
 def every(count):
-    return np.array(list(itertools.product(range(2), repeat=count)), dtype=np.uint8).reshape(-1, count)
+    return np.array(list(itertools.product(range(2), repeat=count)), dtype=np.uint8).reshape(
+        -1, count
+    )
 
 
-SHIFTS = every(FORM.answers)
+SHIFTS = every(FORM.verifier_size)
 
 
 def runs(answer):
-    """S1's share, S2's share and the noise of the other server, for all outcomes of what is drawn."""
+    """The coordinator's share, the aggregator's share and the noise of the other server, for all outcomes of what is drawn."""
     bits = np.array([answer == 0, answer == 1], dtype=np.uint8)
     rows = np.array([prove(FORM, bits, blind) for blind in every(FORM.degree)])
     masks = every(FORM.width)
@@ -43,23 +45,28 @@ def law(*columns):
 
 
 def s1_view(r, answer, shift, change=NOBODY, *, noise=True):
-    """S1 may shift its answers, or change its share: what it holds, S2's answers, S2's set and the result."""
+    """The coordinator may shift its answers, or change its share: what it holds, the aggregator's answers, the aggregator's set and the result."""
     first, second, drawn = runs(answer)
-    asked = question(FORM, r)
+    asked = query_at(FORM, r)
     held = add(first, np.broadcast_to(change, first.shape), 2)
-    mine = add(asked.answers(held), np.broadcast_to(shift, (len(first), 5)), 2)
-    theirs = asked.answers(second)
+    mine = add(asked.verifier_shares(held), np.broadcast_to(shift, (len(first), 5)), 2)
+    theirs = asked.verifier_shares(second)
     counted = asked.accepts(mine, theirs)[:, np.newaxis]
-    result = add(add(first[:, :2], second[:, :2], 2), np.broadcast_to(change[:2], (len(first), 2)), 2)
+    result = add(
+        add(first[:, :2], second[:, :2], 2), np.broadcast_to(change[:2], (len(first), 2)), 2
+    )
     published = np.where(counted, (result + drawn * noise) % 2, 2)
     return law(first, theirs, counted, published)
 
 
 def s2_view(r, answer, shift, *, called_invalid=False, noise=True):
-    """S2 may shift its answers, or call the report invalid: its share, S1's answers, and S1's sum if S1 agrees."""
+    """The aggregator may shift its answers, or call the report invalid: its share, the coordinator's answers, and the coordinator's sum if the coordinator agrees."""
     first, second, drawn = runs(answer)
-    asked = question(FORM, r)
-    mine, theirs = asked.answers(first), add(asked.answers(second), np.broadcast_to(shift, (len(second), 5)), 2)
+    asked = query_at(FORM, r)
+    mine, theirs = (
+        asked.verifier_shares(first),
+        add(asked.verifier_shares(second), np.broadcast_to(shift, (len(second), 5)), 2),
+    )
     agreed = asked.accepts(mine, theirs)[:, np.newaxis] & (not called_invalid)
     summed = np.where(agreed, (first[:, :2] + drawn * noise) % 2, 2)
     return law(second, mine, agreed, summed)

@@ -7,22 +7,22 @@ import pytest
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError, ProtocolError
+from faircount.demo.invalid_reports import INVALID, invalid_kinds
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, Aggregator, Coordinator, encode
-from faircount.protocol.play import play as play_survey
-from faircount.protocol.play import result_of, set_up
-from faircount.protocol.roles.limits import longest_upload
+from faircount.protocol.roles.limits import max_upload_bytes
+from faircount.protocol.simulator import play as play_survey
+from faircount.protocol.simulator import result_of, set_up
 from faircount.protocol.survey.parameters import Keys, SurveyParameters
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user as servers_user
-from faircount.protocol.topologies.two_servers.messages import Submission
+from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.reports import form_of
 from faircount.protocol.wire.codec import Party, parse
-from faircount.protocol.wire.messages import Aborted, Accepted, Published, Signed
-from faircount.testing.invalid_reports import INVALID, invalid_kinds
+from faircount.protocol.wire.messages import Aborted, Acknowledgement, Published, Signed
 
 MECHANISMS = [
     ServerLaplace(items=4, epsilon=1.0),
@@ -32,7 +32,7 @@ MECHANISMS = [
 
 
 def said(play, kind):
-    return next(each.says for each in play.s2.statements if isinstance(each.says, kind))
+    return next(each.message for each in play.s2.statements if isinstance(each.message, kind))
 
 
 def inside(out, kind):
@@ -54,9 +54,11 @@ def test_the_attack_on_the_survey_without_proofs(proven) -> None:
     play = proven(mechanism=ServerLaplace(items=3, users=40, epsilon=40.0))
     play.people = [None] * 40
     for i in range(1, 40):
-        bits = servers_user.vector_of(play.params.mechanism, answers[i], play.entropy)
+        bits = servers_user.draw_vector(play.params.mechanism, answers[i], play.entropy)
         play.sends(i, bits)
-    play.sends(0, INVALID["fifty votes and minus forty-nine"](form_of(play.params.mechanism), play.entropy))
+    play.sends(
+        0, INVALID["fifty votes and minus forty-nine"](form_of(play.params.mechanism), play.entropy)
+    )
     play.settle(play.deadline())
     assert play.counts() == [19, 15, 5]
     result = result_of(play.s1)
@@ -67,13 +69,18 @@ def test_the_attack_on_the_survey_without_proofs(proven) -> None:
 @pytest.mark.parametrize("kind", INVALID)
 def test_an_invalid_report_with_coins_is_refused(proven, kind) -> None:
     """Three coins an item, of the six who are left: counts are their votes and up to three heads."""
-    play = proven(mechanism=PlacedCoins(items=4, users=7, coins=3, epsilon=5.0, dropouts=1), minimum=None)
+    play = proven(
+        mechanism=PlacedCoins(items=4, users=7, coins=3, epsilon=5.0, dropouts=1), minimum=None
+    )
     play.answer_all(skip=(2,))
     play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
     play.settle(play.deadline())
     published = said(play, Published)
     assert (published.included, published.refused) == (6, 1)
-    assert all(votes <= count <= votes + 3 for votes, count in zip([2, 2, 1, 1], play.counts(), strict=True))
+    assert all(
+        votes <= count <= votes + 3
+        for votes, count in zip([2, 2, 1, 1], play.counts(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("kind", [name for name in INVALID if name != "a coin of two"])
@@ -89,7 +96,10 @@ def test_an_invalid_report_is_refused_and_the_others_are_counted_exactly(proven,
 def test_many_liars_among_honest_users_change_nothing_of_their_sum(proven) -> None:
     """Fourteen kinds at once; everybody else is counted exactly once."""
     play = proven(n=40)
-    form, kinds = form_of(play.params.mechanism), list(invalid_kinds(form_of(play.params.mechanism)).values())
+    form, kinds = (
+        form_of(play.params.mechanism),
+        list(invalid_kinds(form_of(play.params.mechanism)).values()),
+    )
     liars = range(0, 3 * len(kinds), 3)
     play.answer_all(skip=tuple(liars))
     for i, made in zip(liars, kinds, strict=True):
@@ -106,7 +116,7 @@ def test_too_many_invalid_reports_end_the_survey_spent(proven) -> None:
     for i in (0, 1):
         play.sends(i, INVALID["two votes"](form, play.entropy))
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert said(play, Aborted).spent == 1
 
 
@@ -123,16 +133,20 @@ def test_each_mechanism_runs_from_answers_to_estimates(mechanism) -> None:
 
 
 def test_the_statement_says_what_a_liar_can_move() -> None:
-    result = play_survey(np.arange(8) % 4, ServerLaplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1))
+    result = play_survey(
+        np.arange(8) % 4, ServerLaplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1)
+    )
     plain = result.to_dict()["validity"]
     assert plain["count_per_liar"] == 1
     assert plain["frequency_per_liar"] == 1 / 8
     assert plain["fails_with_probability"] == 2.0**-FAILURE_BITS
-    assert "any frequency by at most c/8" in plain["statement"]
-    assert "Not reviewed outside" in plain["statement"]
+    assert "a frequency by at most 1/8" in plain["statement"]
+    assert "No independent security review yet" in plain["statement"]
     assert plain["statement"] in str(result)
     assert "8 reports counted" in result._repr_html_()
-    without = play_survey(np.arange(8) % 4, Laplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1))
+    without = play_survey(
+        np.arange(8) % 4, Laplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1)
+    )
     assert without.to_dict()["validity"]["proven"] is False
     assert "not proven" in without.to_dict()["validity"]["statement"]
     assert without.validity.frequency_bound(1) == 1.0
@@ -142,12 +156,16 @@ def test_a_report_of_another_person_cannot_be_sent_again(proven) -> None:
     """Not even under another key with the same secret: X25519 does not tell a point u from 1/u, but the seal does."""
     play = proven(n=7)
     play.answer_all(skip=(2,))
-    copied, thief = play.people[0].body, play.invitations[2]
+    copied, thief = play.people[0].report, play.invitations[2]
     prime = 2**255 - 19
     twin = pow(int.from_bytes(copied.public_key, "little"), -1, prime).to_bytes(32, "little")
-    assert play.s2.sealing.agree(play.s2.box, twin) == play.s2.sealing.agree(play.s2.box, copied.public_key)
-    (answer,) = play.tell_s1(replace(copied, access=thief.access, public_key=twin, mac=thief.seal(twin)))
-    assert isinstance(answer, Accepted)
+    assert play.s2.crypto.agree(play.s2.box, twin) == play.s2.crypto.agree(
+        play.s2.box, copied.public_key
+    )
+    (answer,) = play.tell_s1(
+        replace(copied, access=thief.access, public_key=twin, mac=thief.authenticate_key(twin))
+    )
+    assert isinstance(answer, Acknowledgement)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
     assert (said(play, Published).included, said(play, Published).refused) == (6, 1)
@@ -172,7 +190,7 @@ def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
 @pytest.mark.parametrize(
     "commitments",
     [(bytes(32), b"\2" * 32), (b"\1" * 32, bytes(32)), (b"\3" * 32, b"\3" * 32)],
-    ids=["none of S1", "none of S2", "the same"],
+    ids=["none of the coordinator", "none of the aggregator", "the same"],
 )
 def test_parameters_without_a_commitment_of_each_server_are_refused(proven, commitments) -> None:
     params = proven().params
@@ -181,7 +199,7 @@ def test_parameters_without_a_commitment_of_each_server_are_refused(proven, comm
         replace(params, keys=keys)
 
 
-@pytest.mark.parametrize("server", [Party.S1, Party.S2])
+@pytest.mark.parametrize("server", [Party.COORDINATOR, Party.AGGREGATOR])
 @pytest.mark.parametrize(
     "change",
     [{"committed": b"\7" * 32}, {"noise_secret": b""}, {"noise_secret": "committed"}],
@@ -189,16 +207,18 @@ def test_parameters_without_a_commitment_of_each_server_are_refused(proven, comm
 )
 def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, change) -> None:
     play = proven()
-    state = play.s1 if server is Party.S1 else play.s2
-    change = {name: state.committed if value == "committed" else value for name, value in change.items()}
+    state = play.s1 if server is Party.COORDINATOR else play.s2
+    change = {
+        name: state.committed if value == "committed" else value for name, value in change.items()
+    }
     terms = {"committed": state.committed, "noise_secret": state.noise_secret, **change}
 
     def begin():
-        if server is Party.S2:
-            return Aggregator.begin(state.params, state.key, state.box, state.mac_keys, state.ledger, **terms)
+        if server is Party.AGGREGATOR:
+            return Aggregator.begin(state.params, state.key, state.box, state.ledger, **terms)
         return Coordinator.begin(state.params, state.key, **terms)
 
-    with pytest.raises(ProtocolError, match=server.name):
+    with pytest.raises(ProtocolError, match=server.name.lower()):
         begin()
 
 
@@ -214,9 +234,12 @@ def test_more_bits_than_can_be_proven_are_refused_in_words() -> None:
 
 
 def test_bytes_that_are_planned_and_allowed_are_those_that_are_sent(proven) -> None:
-    play = proven(mechanism=PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, dropouts=50), minimum=None)
+    play = proven(
+        mechanism=PlacedCoins(items=30, users=1000, epsilon=1.0, delta=1e-6, dropouts=50),
+        minimum=None,
+    )
     made = servers_user.respond(play.params, play.invitations[0], 7, play.entropy)
-    assert len(encode(made.body)) == SERVERS.bytes_sent(play.params.mechanism)
-    assert len(encode(made.body)) <= longest_upload(play.params, Submission)
+    assert len(encode(made.report)) == SERVERS.bytes_sent(play.params.mechanism)
+    assert len(encode(made.report)) <= max_upload_bytes(play.params, Report)
     plain = Laplace(items=30, users=1000, epsilon=1.0)
     assert SERVERS.bytes_sent(plain) < SERVERS.bytes_sent(play.params.mechanism)

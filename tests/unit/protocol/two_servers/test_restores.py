@@ -1,20 +1,18 @@
 """`servers`: lost and repeated messages, crashes and restores."""
 
-from dataclasses import replace
-
 import pytest
 
 from faircount.protocol import SERVERS, aggregate, resume
-from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.roles.coordinator import backup
+from faircount.protocol.roles import aggregator
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.two_servers.messages import Included
+from faircount.protocol.survey.phases import Phase
+from faircount.protocol.survey.reservations import record_from
+from faircount.protocol.topologies.two_servers.messages import AcceptedReports
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import (
     Published,
     Reason,
-    Receipt,
+    Reservation,
     SyncRequest,
 )
 
@@ -28,18 +26,18 @@ def stage(request, stage, proven):
 
 
 def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> None:
-    """After each step S1 says its last word again, three times over: the result is the same."""
+    """After each step the coordinator says its last word again, three times over: the result is the same."""
     play = stage(S)
     play.answer_all()
     play.deadline()
     for _ in range(6):
-        for message in resume(play.s1) * 3:
+        for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == [1] * 6
     kinds = [type(play.said_by_s2(each)) for each in play.s2.statements]
-    assert kinds == [Receipt, Included, Published]
+    assert kinds == [Reservation, AcceptedReports, Published]
 
 
 def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
@@ -53,7 +51,7 @@ def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
             answers = play.tell_s2(out[0])
             if step == crash:  # the answer is lost and the write with it
                 play.s2 = before
-                answers = play.tell_s2(resume(play.s1)[0])
+                answers = play.tell_s2(resume(play.s1.state, play.s1.rows)[0])
             out = play.tell_s1(answers[0])
         plays.append(play)
     assert len({encode(play.s1.final.signed) for play in plays}) == 1
@@ -62,34 +60,37 @@ def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
 def test_s1_restored_before_its_claim_adopts_the_one_that_s2_holds(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(5,))
-    kept = backup(play.s1)
-    (claim,) = play.deadline()
-    play.tell_s2(claim)
+    kept = play.s1.copy()
+    (manifest,) = play.deadline()
+    play.tell_s2(manifest)
     play.s1 = kept
-    play.tell_s1(play.people[5].body)  # the restored S1 is open again and takes one more
+    play.tell_s1(play.people[5].report)  # the restored coordinator is open again and takes one more
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 1, 1, 0]
-    assert len([each for each in play.s2.statements if isinstance(play.said_by_s2(each), Receipt)]) == 1
+    assert (
+        len([each for each in play.s2.statements if isinstance(play.said_by_s2(each), Reservation)])
+        == 1
+    )
 
 
 def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
-    kept = backup(play.s1)
-    play.tell_s1(play.people[4].body)
-    (claim,) = play.deadline()
-    play.tell_s2(claim)
+    kept = play.s1.copy()
+    play.tell_s1(play.people[4].report)
+    (manifest,) = play.deadline()
+    play.tell_s2(manifest)
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_s1_restored_after_the_result_learns_it(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
-    kept = backup(play.s1)
-    play.tell_s1(play.people[4].body)
+    kept = play.s1.copy()
+    play.tell_s1(play.people[4].report)
     play.settle(play.deadline())
     play.s1 = kept
     play.settle((play.by_s1(SyncRequest(play.setup.params.survey)),))
@@ -97,16 +98,16 @@ def test_s1_restored_after_the_result_learns_it(stage) -> None:
 
 
 def test_s1_restored_that_gives_up_too_early_learns_the_result(stage) -> None:
-    """S1 cannot end a survey alone: it asks S2, which knows better."""
+    """The coordinator cannot end a survey alone: it asks the aggregator, which knows better."""
     play = stage(S)
     kept = play.s1
-    kept = backup(kept)
+    kept = kept.copy()
     play.answer_all()
     play.settle(play.deadline())
     play.s1 = kept
     (request,) = play.deadline()
-    assert play.s1.state is State.SUBMITTING
-    assert resume(play.s1) == (request,)
+    assert play.s1.phase is Phase.SUBMITTING
+    assert resume(play.s1.state, play.s1.rows) == (request,)
     play.settle((request,))
     assert play.counts() == [1] * 6
 
@@ -118,36 +119,36 @@ def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
     out = play.deadline()
     for _ in range(steps):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    play.s2, aborted = aggregator.restored(play.s2)
+    play.s2, aborted = play.s2.do(aggregator.restored)
     play.settle(aborted)
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.closed
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
-    play.settle(resume(play.s1))
-    assert play.s2.state is State.ABORTED
+    play.settle(resume(play.s1.state, play.s1.rows))
+    assert play.s2.phase is Phase.ABORTED
 
 
 def test_an_s1_restored_to_before_its_claim_cannot_release_the_budget(stage) -> None:
-    """Blobs are on their way to S2 when S1 forgets everything and gives up: it must not say that none were sent."""
+    """Blobs are on their way to the aggregator when the coordinator forgets everything and gives up: it must not say that none were sent."""
     play = stage(S)
-    empty = coordinator.backup(play.s1)
+    empty = play.s1.copy()
     play.answer_all()
-    (receipt,) = play.tell_s2(play.deadline()[0])
-    (batch,) = play.tell_s1(receipt)
+    (reservation,) = play.tell_s2(play.deadline()[0])
+    (batch,) = play.tell_s1(reservation)
     play.s1 = empty
     (wish,) = play.deadline()
     play.tell_s2(wish)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
     play.tell_s2(batch)
-    assert play.s2.state is State.ABORTED
+    assert play.s2.phase is Phase.ABORTED
 
 
 def test_a_restored_s2_closes_its_population_even_if_the_survey_is_over(stage) -> None:
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
-    after, out = aggregator.restored(play.s2)
-    assert (after.state, out) == (State.PUBLISHED, ())
+    after, out = play.s2.do(aggregator.restored)
+    assert (after.phase, out) == (Phase.PUBLISHED, ())
     assert after.ledger.closed
     assert after.ledger.find(play.setup.params.survey).status is Status.SPENT
 
@@ -156,20 +157,23 @@ def test_a_closed_population_opens_with_the_receipts(stage) -> None:
     play = stage(S)
     play.answer_all()
     play.tell_s2(play.deadline()[0])
-    receipt = play.s2.statements[-1].signed
-    fresh = replace(play.setup.s2, ledger=play.setup.s2.ledger.restored(()))
-    assert fresh.ledger.closed
-    opened = aggregator.show_receipts(fresh, [receipt])
-    assert not opened.ledger.closed
-    assert opened.ledger.find(play.setup.params.survey).status is Status.SPENT
+    reservation = play.s2.statements[-1].signed
+    restored = play.setup.s2.ledger.close_after_restore(())
+    assert restored.closed
+    opened = restored.reopen([record_from(play.said_by_s2(reservation))])
+    assert not opened.closed
+    assert opened.find(play.setup.params.survey).status is Status.SPENT
 
 
 def test_a_survey_that_was_charged_before_a_restore_has_no_second_life(stage) -> None:
     play = stage(SERVERS)
     play.answer_all()
-    (claim,) = play.deadline()
-    (receipt,) = play.tell_s2(claim)
-    fresh = aggregator.show_receipts(replace(play.setup.s2, ledger=play.setup.s2.ledger.restored(())), [receipt])
-    assert not fresh.ledger.closed
-    _, (refused,) = aggregate(fresh, claim)
+    (manifest,) = play.deadline()
+    (reservation,) = play.tell_s2(manifest)
+    opened = play.setup.s2.ledger.close_after_restore(()).reopen(
+        [record_from(play.said_by_s2(reservation))]
+    )
+    assert not opened.closed
+    fresh = play.setup.s2.changed(ledger=opened)
+    _, (refused,) = fresh.do(aggregate, manifest)
     assert play.said_by_s2(refused).reason == Reason.CLOSED

@@ -10,28 +10,27 @@ from faircount.core.errors import ProtocolError
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, resume
-from faircount.protocol.play import play as play_survey
-from faircount.protocol.play import set_up
-from faircount.protocol.roles import coordinator
-from faircount.protocol.survey.inclusion import counts_in
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers.messages import Enrolment
+from faircount.protocol.peers.messages import Enrolment
+from faircount.protocol.simulator import play as play_survey
+from faircount.protocol.simulator import set_up
+from faircount.protocol.survey.inclusion import verify_inclusion
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user as servers_user
-from faircount.protocol.topologies.two_servers.messages import ServersClaim
+from faircount.protocol.topologies.two_servers.messages import BatchManifest
 from faircount.protocol.topologies.two_servers.user import expansion_info
 from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, IdealCrypto, StandardCrypto
 from faircount.protocol.wire.messages import (
-    Accepted,
-    Concluded,
-    Inclusion,
-    Inquiry,
+    Acknowledgement,
+    FinalStatement,
+    InclusionProof,
+    NotReady,
+    OutcomeRequest,
     Reason,
-    Receipt,
-    Rejected,
+    Rejection,
+    Reservation,
     SyncRequest,
-    Wait,
 )
-from faircount.protocol.wire.sealing import SEALED_SEED, IdealSealing, RealSealing
 from faircount.protocol.wire.signing import sign
 from faircount.sharing.keys import SEED_BYTES
 
@@ -43,7 +42,7 @@ def test_everybody_is_counted_once(stage) -> None:
     play.answer_all()
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
-    assert play.s1.state is play.s2.state is State.PUBLISHED
+    assert play.s1.phase is play.s2.phase is Phase.PUBLISHED
 
 
 def test_a_user_who_does_not_come_is_not_counted(stage) -> None:
@@ -57,8 +56,8 @@ def test_too_few_answers_abort_and_reveal_nothing(stage) -> None:
     play = stage(S, minimum=5)
     play.answer_all(skip=(0, 1))
     play.settle(play.deadline())
-    assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.claim is None
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
+    assert play.s2.manifest is None
     assert play.s2.ledger.find(play.setup.params.survey) is None
 
 
@@ -66,9 +65,9 @@ def test_a_retry_is_the_same_bytes_and_is_accepted_even_late(stage) -> None:
     play = stage(S)
     play.answer_all()
     first = play.people[0]
-    assert isinstance(play.tell_s1(first.body)[0], Accepted)
+    assert isinstance(play.tell_s1(first.report)[0], Acknowledgement)
     play.settle(play.deadline())
-    assert isinstance(play.tell_s1(first.body)[0], Accepted)
+    assert isinstance(play.tell_s1(first.report)[0], Acknowledgement)
     assert play.counts() == [1] * 6
 
 
@@ -76,7 +75,7 @@ def test_a_second_draw_of_the_same_person_is_a_conflict(stage) -> None:
     play = stage(S)
     play.answer_all()
     again = servers_user.respond(play.setup.params, play.invitations[0], 3, play.entropy)
-    (answer,) = play.tell_s1(again.body)
+    (answer,) = play.tell_s1(again.report)
     assert answer.why is Reason.CONFLICT
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
@@ -86,7 +85,7 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(5,))
     out = play.deadline()
-    (answer,) = play.tell_s1(play.people[5].body)
+    (answer,) = play.tell_s1(play.people[5].report)
     assert answer.why is Reason.LATE
     play.settle(out)
     assert play.counts() == [1, 1, 1, 1, 1, 0]
@@ -98,8 +97,8 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
         ({"access": bytes(32)}, Reason.UNKNOWN),
         ({"share": b""}, Reason.MALFORMED),
         ({"share": b"\xff" * 3}, Reason.MALFORMED),
-        ({"blob": bytes(SEALED_SEED - 1)}, Reason.MALFORMED),
-        ({"blob": bytes(SEALED_SEED + 16)}, Reason.MALFORMED),
+        ({"encrypted_share": bytes(ENCRYPTED_SEED_BYTES - 1)}, Reason.MALFORMED),
+        ({"encrypted_share": bytes(ENCRYPTED_SEED_BYTES + 16)}, Reason.MALFORMED),
         ({"public_key": b"\xff" * 32}, Reason.MALFORMED),
         ({"survey": bytes(16)}, Reason.MALFORMED),
     ],
@@ -107,60 +106,65 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
 def test_bad_bodies_are_rejected_at_the_door(stage, change, reason) -> None:
     play = stage(S)
     play.answer_all(skip=(0,))
-    (answer,) = play.tell_s1(replace(play.people[0].body, **change))
-    assert isinstance(answer, Rejected)
+    (answer,) = play.tell_s1(replace(play.people[0].report, **change))
+    assert isinstance(answer, Rejection)
     assert answer.why is reason
 
 
 def test_a_public_key_belongs_to_one_user(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0,))
-    stolen = replace(play.people[0].body, public_key=play.people[1].public_key)
+    stolen = replace(play.people[0].report, public_key=play.people[1].public_key)
     assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
 
 
 def test_blobs_leave_only_with_a_receipt_and_only_those_of_the_claim(stage) -> None:
     play = stage(S)
     play.answer_all()
-    (claim,) = play.deadline()
-    assert play.said_by_s2(claim) is None  # S1 signed it, not S2
-    assert resume(play.s1) == (claim,)
-    (receipt,) = play.tell_s2(claim)
-    assert isinstance(play.said_by_s2(receipt), Receipt)
-    (batch,) = play.tell_s1(receipt)
-    assert resume(play.s1) == (batch,)
+    (manifest,) = play.deadline()
+    assert play.said_by_s2(manifest) is None  # The coordinator signed it, not the aggregator
+    assert resume(play.s1.state, play.s1.rows) == (manifest,)
+    (reservation,) = play.tell_s2(manifest)
+    assert isinstance(play.said_by_s2(reservation), Reservation)
+    (batch,) = play.tell_s1(reservation)
+    assert resume(play.s1.state, play.s1.rows) == (batch,)
 
 
 def test_the_claim_tells_s2_nothing_about_the_shares(stage) -> None:
-    """S2 knows the seed: a plain hash of share1 would let it try every response."""
+    """The aggregator knows the seed: a plain hash of share1 would let it try every response."""
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
-    claim = play.s2.claim
-    assert isinstance(claim, ServersClaim)
+    manifest = play.s2.manifest
+    assert isinstance(manifest, BatchManifest)
     from hashlib import sha256
 
-    for body in (each.body for each in play.people):
-        assert sha256(body.share).digest() not in encode(claim)
-        assert body.salt not in encode(claim)
+    for body in (each.report for each in play.people):
+        assert sha256(body.share).digest() not in encode(manifest)
+        assert body.salt not in encode(manifest)
 
 
 def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
     survey, access = play.setup.params.survey, play.invitations[0].access
-    assert isinstance(play.tell_s1(Inquiry(survey, access))[0], Wait)
+    assert isinstance(play.tell_s1(OutcomeRequest(survey, access))[0], NotReady)
     play.settle(play.deadline())
-    (proof,) = play.tell_s1(Inquiry(survey, access))
-    assert isinstance(proof, Inclusion)
+    (proof,) = play.tell_s1(OutcomeRequest(survey, access))
+    assert isinstance(proof, InclusionProof)
     first, second = play.people[:2]
-    assert counts_in(play.params, proof, first.user, first.public_key)
-    assert not counts_in(play.params, proof, second.user, second.public_key)
-    for size in (proof.size - 1, proof.size + 1):  # another size with the same path is another result
-        assert not counts_in(play.params, replace(proof, size=size), first.user, first.public_key)
-    (answer,) = play.tell_s1(Inquiry(survey, play.invitations[3].access))
-    assert isinstance(answer, Concluded)  # the result, for somebody who is not in it
-    assert play.tell_s1(Inquiry(survey, bytes(32)))[0].why is Reason.UNKNOWN
+    assert verify_inclusion(play.params, proof, first.user, first.public_key)
+    assert not verify_inclusion(play.params, proof, second.user, second.public_key)
+    for size in (
+        proof.size - 1,
+        proof.size + 1,
+    ):  # another size with the same path is another result
+        assert not verify_inclusion(
+            play.params, replace(proof, size=size), first.user, first.public_key
+        )
+    (answer,) = play.tell_s1(OutcomeRequest(survey, play.invitations[3].access))
+    assert isinstance(answer, FinalStatement)  # the result, for somebody who is not in it
+    assert play.tell_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
 
 
 def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
@@ -171,7 +175,7 @@ def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
 
 
 def test_it_runs_on_ideal_sealing_too(stage) -> None:
-    play = stage(S, sealing=IdealSealing())
+    play = stage(S, crypto=IdealCrypto())
     play.answer_all(skip=(1,))
     play.settle(play.deadline())
     assert play.counts() == [1, 0, 1, 1, 1, 1]
@@ -183,7 +187,8 @@ def test_a_guessed_seed_fits_one_user_of_one_survey(stage) -> None:
     users, keys, seed = (bytes(16), b"u" * 16), (bytes(32), b"k" * 32), bytes(SEED_BYTES)
     uses = [(survey, user, key) for survey in (params, other) for user in users for key in keys]
     long = [
-        RealSealing().stretch(seed, survey.digest, expansion_info(survey, *whose), 1009, 50) for survey, *whose in uses
+        StandardCrypto().expand(seed, survey.digest, expansion_info(survey, *whose), 1009, 50)
+        for survey, *whose in uses
     ]
     assert len({tuple(row.tolist()) for row in long}) == len(uses)
 
@@ -197,7 +202,7 @@ def test_under_300_bytes_for_30_items_and_1000_users() -> None:
         entropy = SeededStream(3)
         cast = set_up(mechanism, S, entropy)
         person = servers_user.respond(cast.params, cast.invitations[0], 7, entropy)
-        sizes[mechanism.name] = len(encode(person.body))
+        sizes[mechanism.name] = len(encode(person.report))
     assert all(size < 300 for size in sizes.values()), sizes
     assert sizes == {"laplace": 229, "decoys": 232}
 
@@ -215,26 +220,33 @@ def test_secrets_do_not_print(stage) -> None:
     play = stage(S)
     play.answer_all()
     shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.setup)
-    for secret in (play.s2.box.secret, play.s2.key.secret, play.invitations[0].token, play.s1.key.secret):
+    for secret in (
+        play.s2.box.secret,
+        play.s2.key.secret,
+        play.invitations[0].token,
+        play.s1.key.secret,
+    ):
         assert secret.hex() not in shown
         assert repr(secret)[2:-1] not in shown
 
 
 def asks_what_stands(play) -> None:
-    play.settle((sign(play.s1.key, Party.S1, SyncRequest(play.s1.params.survey)),))
+    play.settle((sign(play.s1.key, Party.COORDINATOR, SyncRequest(play.s1.params.survey)),))
 
 
 def test_servers_know_no_enrolment(stage) -> None:
     """A service must not be brought down by a message of another topology."""
     play = stage(SERVERS)
     guest = play.invitations[0]
-    body = Enrolment(play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32))
+    body = Enrolment(
+        play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32)
+    )
     assert play.tell_s1(body)[0].why is Reason.MALFORMED
-    assert resume(play.s1) == ()
-    unopened = coordinator.backup(play.s1)
+    assert resume(play.s1.state, play.s1.rows) == ()
+    unopened = play.s1.copy()
     play.answer_all()
-    (receipt,) = play.tell_s2(play.deadline()[0])
-    assert receipt is not None
+    (reservation,) = play.tell_s2(play.deadline()[0])
+    assert reservation is not None
     play.s1 = unopened
     asks_what_stands(play)  # the answers were lost with the restore
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED

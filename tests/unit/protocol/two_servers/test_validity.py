@@ -12,12 +12,12 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.server_noise import ServerLaplace
-from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, blocks, form_of
+from faircount.protocol.topologies.two_servers.reports import ELEMENTS_AT_ONCE, form_of, row_blocks
 from faircount.protocol.topologies.two_servers.validity import (
     ReportForm,
-    point_of,
     prove,
-    question,
+    query_at,
+    query_point,
     report_form,
 )
 from faircount.sharing.additive import split
@@ -26,7 +26,9 @@ from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import packed_size
 from faircount.sharing.products import matrix_product
 
-KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json").read_bytes())["cases"]
+KNOWN = json.loads((Path(__file__).parents[4] / "test_vectors" / "validity.json").read_bytes())[
+    "cases"
+]
 
 TINY = [
     ReportForm(2, 1, 0, 2), ReportForm(2, 1, 1, 2), ReportForm(2, 2, 0, 3), ReportForm(3, 1, 0, 2),
@@ -37,12 +39,18 @@ TINY = [
 
 
 def every(q, count):
-    return np.array(list(itertools.product(range(q), repeat=count)), dtype=np.uint8).reshape(-1, count)
+    return np.array(list(itertools.product(range(q), repeat=count)), dtype=np.uint8).reshape(
+        -1, count
+    )
 
 
 def valid_bits(form):
     coins = [list(each) for each in itertools.product((0, 1), repeat=form.coins)]
-    return [np.array([*hot, *some], np.uint8) for hot in np.eye(form.items, dtype=int).tolist() for some in coins]
+    return [
+        np.array([*hot, *some], np.uint8)
+        for hot in np.eye(form.items, dtype=int).tolist()
+        for some in coins
+    ]
 
 
 def is_valid(form, bits):
@@ -54,8 +62,8 @@ def points(form):
 
 
 def judged(form, r, rows):
-    asked = question(form, r)
-    answers = asked.answers(rows)
+    asked = query_at(form, r)
+    answers = asked.verifier_shares(rows)
     return asked.accepts(answers, np.zeros_like(answers))
 
 
@@ -63,9 +71,11 @@ def judged(form, r, rows):
 def test_known_answers(case):
     form = ReportForm(case["q"], case["N"], case["m"], case["k"])
     pairs = zip(case["bits"], case["s"], strict=True)
-    rows = np.array([prove(form, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs])
-    asked, k = question(form, tuple(case["r"])), form.degree
-    answers = asked.answers(rows)
+    rows = np.array(
+        [prove(form, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs]
+    )
+    asked, k = query_at(form, tuple(case["r"])), form.degree
+    answers = asked.verifier_shares(rows)
     assert list(form.field.modulus) == case["modulus"]
     assert rows[:, form.bits + k :].tolist() == case["h"]
     assert answers[:, :k].tolist() == case["f_at_r"]
@@ -77,7 +87,9 @@ def test_known_answers(case):
 
 @pytest.mark.parametrize("form", TINY, ids=str)
 def test_every_valid_report_is_accepted_at_every_point(form):
-    rows = np.array([prove(form, bits, s) for bits in valid_bits(form) for s in every(form.q, form.degree)])
+    rows = np.array(
+        [prove(form, bits, s) for bits in valid_bits(form) for s in every(form.q, form.degree)]
+    )
     assert all(judged(form, r, rows).all() for r in points(form))
 
 
@@ -87,13 +99,15 @@ def test_shares_of_a_valid_report_are_accepted_and_each_alone_says_nothing_wrong
     bits[[7, 31, 34]] = 1
     row = prove(form, bits, expand(b"\1" * 32, form.q, form.degree))
     first, second = split(row, 2, form.q, SystemEntropy())
-    asked = question(form, point_of(form, b"\2" * 32))
-    assert asked.accepts(asked.answers(first[None]), asked.answers(second[None])).tolist() == [True]
-    other = asked.answers(second[None])
-    for at in range(form.answers):  # any element of an answer that is shifted refuses it
+    asked = query_at(form, query_point(form, b"\2" * 32))
+    assert asked.accepts(
+        asked.verifier_shares(first[None]), asked.verifier_shares(second[None])
+    ).tolist() == [True]
+    other = asked.verifier_shares(second[None])
+    for at in range(form.verifier_size):  # any element of an answer that is shifted refuses it
         shifted = other.copy()
         shifted[0, at] = (int(other[0, at]) + 1) % form.q
-        assert not asked.accepts(asked.answers(first[None]), shifted).any()
+        assert not asked.accepts(asked.verifier_shares(first[None]), shifted).any()
 
 
 # soundness
@@ -109,8 +123,8 @@ def test_no_invalid_report_passes_at_more_points_than_the_bound():
     right = np.array([[*[0] * 4, *h] for h in every(5, 5)], np.uint8)
     counts, rng = np.zeros((len(left), len(right)), np.uint8), np.random.default_rng(1)
     for r in points(form):
-        asked, weights = question(form, r), np.array([1, 5], np.uint64)
-        first, second = asked.answers(left), asked.answers(right)
+        asked, weights = query_at(form, r), np.array([1, 5], np.uint64)
+        first, second = asked.verifier_shares(left), asked.verifier_shares(right)
         f = first[:, :2].astype(np.uint64)
         product = form.field.multiply(f, (f + np.array([4, 0], np.uint64)) % np.uint64(5)) @ weights
         wanted = matrix_product(second[:, 2:4], asked.vanishing, 5) @ weights
@@ -140,7 +154,12 @@ def test_the_degree_is_chosen_for_the_whole_survey():
 
 @pytest.mark.parametrize(
     ("users", "items", "size", "prio3", "part"),
-    [(1000, 30, 120, 1040, 6), (1000, 300, 822, 6512, 6), (100_000, 30, 171, 1040, 5), (100_000, 300, 1296, 6512, 5)],
+    [
+        (1000, 30, 120, 1040, 6),
+        (1000, 300, 822, 6512, 6),
+        (100_000, 30, 171, 1040, 5),
+        (100_000, 300, 1296, 6512, 5),
+    ],
 )
 def test_row_and_seed_are_a_small_part_of_prio3s_shares(users, items, size, prio3, part):
     """`prio3` is what benchmarks/validity.py finds for Prio3Histogram of the VDAF reference code."""
@@ -155,11 +174,15 @@ def test_row_and_seed_are_a_small_part_of_prio3s_shares(users, items, size, prio
 def test_answers_have_the_same_law_for_every_valid_report(form):
     """Exact: over all blinds, f(r) takes every value of F_{q^k} once, at every point, whatever the bits are."""
     rows = {
-        tuple(bits): np.array([prove(form, bits, s) for s in every(form.q, form.degree)]) for bits in valid_bits(form)
+        tuple(bits): np.array([prove(form, bits, s) for s in every(form.q, form.degree)])
+        for bits in valid_bits(form)
     }
     for r in points(form):
-        asked = question(form, r)
-        laws = {bits: Counter(map(tuple, asked.answers(made).tolist())) for bits, made in rows.items()}
+        asked = query_at(form, r)
+        laws = {
+            bits: Counter(map(tuple, asked.verifier_shares(made).tolist()))
+            for bits, made in rows.items()
+        }
         first = next(iter(laws.values()))
         assert all(law == first for law in laws.values())
         assert len({each[: form.degree] for each in first}) == form.q**form.degree
@@ -168,8 +191,11 @@ def test_answers_have_the_same_law_for_every_valid_report(form):
 def test_the_planted_error_is_seen():
     """With a blind that the server knows (drawn from its seed) f(r) tells the bits."""
     form = ReportForm(5, 2, 0, 2)
-    asked = question(form, (0, 1))
-    known = {tuple(asked.answers(prove(form, bits, np.zeros(2, np.uint8))[None])[0]) for bits in valid_bits(form)}
+    asked = query_at(form, (0, 1))
+    known = {
+        tuple(asked.verifier_shares(prove(form, bits, np.zeros(2, np.uint8))[None])[0])
+        for bits in valid_bits(form)
+    }
     assert len(known) == len(valid_bits(form))
 
 
@@ -179,7 +205,7 @@ def test_a_second_question_would_tell_the_answer():
     laws = []
     for bits in valid_bits(form):
         rows = np.array([prove(form, bits, s) for s in every(3, 2)])
-        both = np.hstack([question(form, r).answers(rows) for r in ((0, 1), (1, 1))])
+        both = np.hstack([query_at(form, r).verifier_shares(rows) for r in ((0, 1), (1, 1))])
         laws.append(Counter(map(tuple, both.tolist())))
     assert laws[0] != laws[1]
 
@@ -188,9 +214,12 @@ def test_a_server_that_shifts_its_answers_learns_nothing_from_what_is_accepted()
     """Exhaustive: every shift of f(r), h(r) and the sum; the law of (f(r), accepted) is the same for every answer."""
     form = ReportForm(3, 2, 0, 2)
     for r in points(form):
-        asked = question(form, r)
-        answers = [asked.answers(np.array([prove(form, w, s) for s in every(3, 2)])) for w in valid_bits(form)]
-        for shift in every(3, form.answers):
+        asked = query_at(form, r)
+        answers = [
+            asked.verifier_shares(np.array([prove(form, w, s) for s in every(3, 2)]))
+            for w in valid_bits(form)
+        ]
+        for shift in every(3, form.verifier_size):
             laws = []
             for mine in answers:
                 accepted = asked.accepts(mine, np.broadcast_to(shift, mine.shape))
@@ -204,7 +233,7 @@ def test_a_server_that_shifts_its_answers_learns_nothing_from_what_is_accepted()
 def test_a_point_inside_the_field_of_shares_is_never_asked():
     form = ReportForm(3, 2, 0, 2)
     with pytest.raises(ParameterError, match="outside the field"):
-        question(form, (2, 0))
+        query_at(form, (2, 0))
 
 
 def test_the_point_is_the_first_outside_the_field_of_shares():
@@ -215,17 +244,19 @@ def test_the_point_is_the_first_outside_the_field_of_shares():
         stream = expand(key, 2, 40).reshape(-1, 2).tolist()
         wanted = next(tuple(each) for each in stream if each[1])
         skipped += stream[0] != list(wanted)
-        assert point_of(form, key) == wanted
+        assert query_point(form, key) == wanted
     assert skipped
 
 
 def test_points_are_uniform_outside_the_field_of_shares():
     """Chi-square over the 6 points of F_9 outside F_3, 6000 keys; false alarm 1e-6 (5 degrees of freedom: 37.3)."""
     form = ReportForm(3, 2, 0, 2)
-    drawn = Counter(point_of(form, number.to_bytes(32, "big")) for number in range(6000))
+    drawn = Counter(query_point(form, number.to_bytes(32, "big")) for number in range(6000))
     assert set(drawn) == set(points(form))
     assert sum((seen - 1000) ** 2 / 1000 for seen in drawn.values()) < 37.3
-    assert sum((seen - 1000) ** 2 / 1000 for seen in (2000, 800, 800, 800, 800, 800)) > 37.3  # a planted error
+    assert (
+        sum((seen - 1000) ** 2 / 1000 for seen in (2000, 800, 800, 800, 800, 800)) > 37.3
+    )  # a planted error
 
 
 def test_too_many_bits_are_refused_in_words():
@@ -235,9 +266,11 @@ def test_too_many_bits_are_refused_in_words():
         report_form(31, 30, 5, 20)
 
 
-@pytest.mark.parametrize(("count", "width"), [(0, 74), (10, 74), (5000, 74), (300, 5213), (3, 10**6)])
+@pytest.mark.parametrize(
+    ("count", "width"), [(0, 74), (10, 74), (5000, 74), (300, 5213), (3, 10**6)]
+)
 def test_rows_come_in_blocks_of_bounded_size_and_each_once(count, width):
     rows = np.arange(count)
-    found = [rows[some] for some in blocks(count, width)]
+    found = [rows[some] for some in row_blocks(count, width)]
     assert [each for block in found for each in block] == rows.tolist()
     assert all(len(block) * width <= max(width, ELEMENTS_AT_ONCE) for block in found)

@@ -1,26 +1,28 @@
-"""TSS and TSS': S2 takes one sum over one set of reporters, whatever S1 claims and whose seeds do not open."""
+"""TSS and TSS': the aggregator takes one sum over one set of reporters, whatever the coordinator claims and whose seeds do not open."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from stored_rows import put
 
+from faircount.protocol.peers.messages import AcceptedMembers
 from faircount.protocol.roles import coordinator
 from faircount.protocol.survey.budget import Ledger, Status
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers.messages import PeersIncluded
+from faircount.protocol.survey.endings import EndCode, Ending
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_stage import user as people
-from faircount.protocol.topologies.two_stage.calls import Called
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Election,
-    Gone,
+    SlotSumRequest,
     SlotSums,
-    SumCall,
+    VanishedHelper,
 )
 from faircount.protocol.topologies.two_stage.relay import ballot_of
+from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.digests import members_of
-from faircount.protocol.wire.messages import Published, Reason, Receipt
+from faircount.protocol.wire.messages import Published, Reason, Reservation
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
 
@@ -30,27 +32,38 @@ def ones(*without) -> list[int]:
 
 
 def refused(play, what):
-    """S2's refusal of something that S1 signed."""
+    """The aggregator's refusal of something that the coordinator signed."""
     return play.said_by_s2(play.tell_s2(play.by_s1(what))[0])
 
 
 def test_others_take_over_from_who_sent_a_seed_that_does_not_open(two_stage) -> None:
     play = two_stage("shared", k=2)
     bad = play.bad_sums()
-    assert (play.s1.state, play.s2.state) == (State.SHARING, State.CLAIMED)
-    first = play.s2.claim
+    assert (play.s1.phase, play.s2.phase) == (Phase.SHARING, Phase.COUNTING)
+    first = play.s2.manifest
     play.finish()
     assert play.counts() == ones()
-    second = play.s2.claim
-    assert (first.members, first.formed, first.attempt) == (second.members, second.formed, second.attempt - 1)
+    second = play.s2.manifest
+    assert (first.members, first.formed, first.attempt) == (
+        second.members,
+        second.formed,
+        second.attempt - 1,
+    )
     assert bad not in play.holders()
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
-    assert kinds[:6] == ["Seal", "Receipt", "Announced", "Election", "Receipt", "PeersIncluded"]
-    assert kinds[6:] == ["Receipt", "PeersIncluded", "Published"]
+    assert kinds[:6] == [
+        "RosterConfirmation",
+        "Reservation",
+        "AnnouncementReply",
+        "Election",
+        "Reservation",
+        "AcceptedMembers",
+    ]
+    assert kinds[6:] == ["Reservation", "AcceptedMembers", "Published"]
 
 
 def test_a_reporter_lost_after_a_seed_did_not_open_leaves_and_the_survey_goes_on(two_stage) -> None:
-    """S2 has nothing yet that depends on answers: a further attempt over a smaller set tells it nothing."""
+    """The aggregator has nothing yet that depends on answers: a further attempt over a smaller set tells it nothing."""
     play = two_stage("shared", k=2)
     play.bad_sums()
     lost = play.waiting_for(Assignment)[0]
@@ -66,25 +79,30 @@ def test_seeds_that_do_not_open_cost_an_attempt_each(two_stage) -> None:
         assert play.s1.attempt == attempt
         play.phase()
     play.bad_sums()
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
 
 def test_sums_made_over_another_set_do_not_open(two_stage) -> None:
-    """S1 shows one helper a smaller set: S2 opens only the seeds that were sealed for the claimed one."""
+    """The coordinator shows one helper a smaller set: the aggregator opens only the seeds that were sealed for the claimed one."""
     play = two_stage("shared", k=2)
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     call, ballot = play.visit(i), ballot_of(play.s1)
     tasks = tuple(
-        replace(each, parcels=each.parcels[:-1] if 7 in members_of(each.listed, 8) else each.parcels)
+        replace(
+            each,
+            encrypted_shares=each.encrypted_shares[:-1]
+            if 7 in members_of(each.listed, 8)
+            else each.encrypted_shares,
+        )
         for each in call.tasks
     )
     fooled = replace(call, members=b"\x7f", tasks=tasks)
-    play.people[i], body = people.add_up(play.people[i], fooled, play.entropy)
-    assert play.tell_s1(body)[0].why is Reason.LATE  # S1 itself would not take it
-    play.s1.uploads.put((SlotSums.tag, Called.by(call).digest(ballot), i), body)
+    play.people[i], body = people.answer_sum_request(play.people[i], fooled, play.entropy)
+    assert play.tell_s1(body)[0].why is Reason.LATE  # The coordinator itself would not take it
+    put(play.s1, "uploads", (SlotSums.tag, SumScope.of(call).digest(ballot), i), body)
     play.settle(play.phase())
-    assert i not in members_of(play.s2.last(PeersIncluded).says.members, 8)
+    assert i not in members_of(play.s2.last(AcceptedMembers).message.members, 8)
     assert play.s2.last(Published) is None
 
 
@@ -93,8 +111,8 @@ def test_a_sum_that_cannot_be_aborts(two_stage) -> None:
     play.people[3] = replace(play.people[3], bits=np.array([9, 0, 0], dtype=np.uint8))
     play.phase()
     play.finish()
-    assert play.s2.state is State.ABORTED
-    assert play.said_by_s2(play.s1.final).reason == b"corrupt"
+    assert play.s2.phase is Phase.ABORTED
+    assert play.said_by_s2(play.s1.final).code == EndCode.CORRUPT_SUM
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
 
@@ -107,60 +125,62 @@ def test_a_sum_that_cannot_be_aborts(two_stage) -> None:
         ({"formed": 2}, Reason.TOO_MANY_ATTEMPTS),
         ({"formed": 0}, Reason.TOO_MANY_ATTEMPTS),
         ({"attempt": 5}, Reason.TOO_MANY_ATTEMPTS),
-        ({"gone": (Gone(2, 0),)}, Reason.TOO_MANY_ATTEMPTS),
-        ({"gone": (Gone(1, 0),)}, Reason.MALFORMED),
+        ({"gone": (VanishedHelper(2, 0),)}, Reason.TOO_MANY_ATTEMPTS),
+        ({"gone": (VanishedHelper(1, 0),)}, Reason.MALFORMED),
         ({"members": b"\xff\x01"}, Reason.MALFORMED),
         ({"members": b"\x7f"}, Reason.WRONG_DIGEST),
-        ({"blobs": ()}, Reason.MALFORMED),
+        ({"encrypted_shares": ()}, Reason.MALFORMED),
     ],
 )
 def test_claims_that_s2_refuses(two_stage, change, reason) -> None:
     play = two_stage("shared", k=2)
     play.phase()
-    assert refused(play, replace(play.s1.claim, **change)).reason == reason
-    assert play.s2.claim is None
+    assert refused(play, replace(play.s1.manifest, **change)).reason == reason
+    assert play.s2.manifest is None
 
 
 def test_too_small_a_set_and_a_claim_without_an_election_are_refused(two_stage) -> None:
     play = two_stage("shared")
     play.phase()
-    claim = play.s1.claim
-    small = replace(claim, members=b"\x03")
-    small = replace(small, set_digest=Called.by(small).digest(ballot_of(play.s1)))
+    manifest = play.s1.manifest
+    small = replace(manifest, members=b"\x03")
+    small = replace(small, set_digest=SumScope.of(small).digest(ballot_of(play.s1)))
     assert refused(play, small).reason == Reason.TOO_FEW
-    play.s2 = replace(play.s2, statements=play.s2.statements[:1])
-    assert refused(play, claim).reason == Reason.WRONG_DIGEST
+    play.s2 = play.s2.changed(statements=play.s2.statements[:1])
+    assert refused(play, manifest).reason == Reason.WRONG_DIGEST
 
 
 def test_once_s2_is_ready_another_claim_is_a_conflict(two_stage) -> None:
     play = two_stage("shared")
-    (claim,) = play.phase()
-    receipt, included = play.tell_s2(claim)
-    answer, stored = play.tell_s2(play.by_s1(replace(play.s1.claim, attempt=2)))
-    assert (play.said_by_s2(answer).reason, stored) == (Reason.CONFLICT, receipt)
-    assert play.tell_s2(claim) == (receipt, included)
+    (manifest,) = play.phase()
+    reservation, included = play.tell_s2(manifest)
+    answer, stored = play.tell_s2(play.by_s1(replace(play.s1.manifest, attempt=2)))
+    assert (play.said_by_s2(answer).reason, stored) == (Reason.CONFLICT, reservation)
+    assert play.tell_s2(manifest) == (reservation, included)
 
 
-def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spent_then(two_stage) -> None:
-    """S2 reads the m_j at the election: an abort after it left the ledger empty."""
+def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spent_then(
+    two_stage,
+) -> None:
+    """The aggregator reads the m_j at the election: an abort after it left the ledger empty."""
     play = two_stage("drawn")
     survey = play.params.survey
     assert play.s2.ledger.find(survey) is None
     (announcement,) = play.phase()
-    receipt, announced = play.tell_s2(announcement)
-    assert isinstance(play.said_by_s2(receipt), Receipt)
+    reservation, announced = play.tell_s2(announcement)
+    assert isinstance(play.said_by_s2(reservation), Reservation)
     assert play.s2.ledger.find(survey).status is Status.RESERVED
-    (*_, request) = (*play.tell_s1(receipt), *play.tell_s1(announced))
+    (*_, request) = (*play.tell_s1(reservation), *play.tell_s1(announced))
     play.settle((request,))
-    play.settle(coordinator.give_up(play.s1, "nobody shares")[1])
+    play.settle(coordinator.give_up(play.s1.state, Ending(EndCode.OWNER, (), "nobody shares"))[1])
     assert play.s2.ledger.find(survey).status is Status.SPENT
 
 
 def test_an_election_over_budget_is_not_held(two_stage) -> None:
     play = two_stage("drawn")
     empty = Ledger(play.params.population, 0.5, 0.0)
-    play.s2 = replace(play.s2, ledger=empty)
+    play.s2 = play.s2.changed(ledger=empty)
     play.settle(play.phase())
-    assert play.s1.state is play.s2.state is State.ABORTED
-    assert not any(isinstance(each.says, Election) for each in play.s2.statements)
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
+    assert not any(isinstance(each.message, Election) for each in play.s2.statements)
     assert play.s2.ledger.find(play.params.survey) is None

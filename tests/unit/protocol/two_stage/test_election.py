@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from faircount.accounting.two_stage import s1_delta, s1_epsilon, sets_delta
+from faircount.accounting.two_stage import coordinator_delta, coordinator_epsilon, sets_delta
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.two_stage import TSS, TSSPrime
 from faircount.protocol import TWO_STAGE
 from faircount.protocol.survey.parameters import NO_COMMITMENT, Keys, SurveyParameters, propose
 from faircount.protocol.topologies.two_stage.election import (
     Ballot,
-    draw,
-    helpers,
-    orders,
+    draw_ballot,
+    draw_orders,
+    helper_counts,
     tally_problem,
     verify_election,
 )
-from faircount.protocol.topologies.two_stage.messages import Election, Gone
+from faircount.protocol.topologies.two_stage.messages import Election, VanishedHelper
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Reason, SyncRequest
@@ -45,27 +45,36 @@ def params(mechanism=None, **terms) -> SurveyParameters:
 
 
 def election(eligible=tuple(range(12)), reporters=(5, 5, 5, 5, 4), **change) -> Election:
-    keys, lists = tuple(bytes([i]) * 32 for i in range(len(eligible))), (bytes(32),) * len(reporters)
-    return replace(Election(SURVEY, DIGEST, bitmap(eligible, 12), keys, reporters, lists, VALUE), **change)
+    keys, lists = (
+        tuple(bytes([i]) * 32 for i in range(len(eligible))),
+        (bytes(32),) * len(reporters),
+    )
+    return replace(
+        Election(SURVEY, DIGEST, bitmap(eligible, 12), keys, reporters, lists, VALUE), **change
+    )
 
 
 def ballot(n=7, items=3, slots=(3, 2, 4)) -> Ballot:
     eligible = tuple(range(n))
-    return Ballot(b"h" * 32, eligible, (), slots, (), slots, orders(VALUE, DIGEST, items, eligible))
+    return Ballot(
+        b"h" * 32, eligible, (), slots, (), slots, draw_orders(VALUE, DIGEST, items, eligible)
+    )
 
 
 def test_orders_follow_their_definition() -> None:
     """The same with nothing but AES and sorting: what another language would write."""
     eligible = (0, 2, 3, 7, 11)
-    for item, row in enumerate(orders(VALUE, DIGEST, 4, eligible)):
+    for item, row in enumerate(draw_orders(VALUE, DIGEST, 4, eligible)):
         key = sha256(b"faircount/1/election\0" + VALUE + DIGEST + item.to_bytes(4, "big")).digest()
-        stream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor().update(bytes(16 * 12))
+        stream = (
+            Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor().update(bytes(16 * 12))
+        )
         assert row.tolist() == sorted(eligible, key=lambda i, s=stream: s[16 * i : 16 * i + 16])
 
 
 def test_a_known_answer() -> None:
     """Made apart from this code, with single AES blocks of a counter."""
-    assert orders(VALUE, DIGEST, 3, tuple(range(6))).tolist() == [
+    assert draw_orders(VALUE, DIGEST, 3, tuple(range(6))).tolist() == [
         [2, 0, 1, 5, 3, 4],
         [5, 0, 2, 3, 4, 1],
         [0, 3, 5, 2, 1, 4],
@@ -75,7 +84,7 @@ def test_a_known_answer() -> None:
 @given(st.sets(st.integers(0, 40), min_size=2), st.data())
 def test_who_else_is_eligible_does_not_change_the_order(eligible, data) -> None:
     some = data.draw(st.sets(st.sampled_from(sorted(eligible)), min_size=1))
-    every, fewer = (orders(VALUE, DIGEST, 2, tuple(sorted(each))) for each in (eligible, some))
+    every, fewer = (draw_orders(VALUE, DIGEST, 2, tuple(sorted(each))) for each in (eligible, some))
     for row, part in zip(every, fewer, strict=True):
         assert sorted(row.tolist()) == sorted(eligible)
         assert [i for i in row.tolist() if i in some] == part.tolist()
@@ -83,7 +92,10 @@ def test_who_else_is_eligible_does_not_change_the_order(eligible, data) -> None:
 
 def test_value_roster_and_item_each_give_another_order() -> None:
     everybody = tuple(range(30))
-    found = [orders(*each, 2, everybody) for each in ((VALUE, DIGEST), (DIGEST, DIGEST), (VALUE, VALUE))]
+    found = [
+        draw_orders(*each, 2, everybody)
+        for each in ((VALUE, DIGEST), (DIGEST, DIGEST), (VALUE, VALUE))
+    ]
     assert len({tuple(row.tolist()) for rows in found for row in rows}) == 6
 
 
@@ -97,7 +109,7 @@ def test_every_order_is_equally_likely() -> None:
     ways = {way: i for i, way in enumerate(itertools.permutations(range(4)))}
     counts = np.zeros(24)
     for i in range(2000):
-        for row in orders(i.to_bytes(32, "big"), DIGEST, 3, (0, 1, 2, 3)).tolist():
+        for row in draw_orders(i.to_bytes(32, "big"), DIGEST, 3, (0, 1, 2, 3)).tolist():
             counts[ways[tuple(row)]] += 1
     assert _p_value(counts) > ALARM
     planted = counts.copy()
@@ -106,17 +118,22 @@ def test_every_order_is_equally_likely() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reporters", "eligible", "wanted"), [(0, 12, 3), (2, 12, 3), (3, 12, 3), (7, 12, 7), (12, 12, 12), (12, 9, 9)]
+    ("reporters", "eligible", "wanted"),
+    [(0, 12, 3), (2, 12, 3), (3, 12, 3), (7, 12, 7), (12, 12, 12), (12, 9, 9)],
 )
 def test_at_least_phi_plus_one_helpers_and_at_most_everybody(reporters, eligible, wanted) -> None:
-    assert helpers(params(), eligible, [reporters]) == (wanted,)
-    assert helpers(params(k=3), eligible, [reporters]) == (3,)
+    assert helper_counts(params(), eligible, [reporters]) == (wanted,)
+    assert helper_counts(params(k=3), eligible, [reporters]) == (3,)
 
 
 def test_algorithm_3_elects_as_many_as_report() -> None:
     plain = params(TSS(items=5, users=12, p=1.0, alpha=0.4))
     assert plain.phi == 0
-    assert helpers(plain, 12, [0, 1, 5]) == (1, 1, 5)  # a helper of an item that nobody reports sends 0
+    assert helper_counts(plain, 12, [0, 1, 5]) == (
+        1,
+        1,
+        5,
+    )  # a helper of an item that nobody reports sends 0
 
 
 def test_parameters_of_a_two_stage_survey() -> None:
@@ -137,23 +154,33 @@ def test_the_first_of_each_order_hold_the_slots() -> None:
     slots = drawn.after(())
     assert slots.item.tolist() == [0] * 3 + [1] * 2 + [2] * 4
     assert slots.slot.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
-    assert slots.holder.tolist() == [*drawn.orders[0, :3], *drawn.orders[1, :2], *drawn.orders[2, :4]]
+    assert slots.holder.tolist() == [
+        *drawn.orders[0, :3],
+        *drawn.orders[1, :2],
+        *drawn.orders[2, :4],
+    ]
     assert set(slots.granted.tolist()) == {1}
 
 
 def test_the_next_of_the_order_takes_over_that_slot_only() -> None:
     drawn = ballot()
     before, leaving = drawn.after(()), int(drawn.orders[0, 1])
-    after = drawn.after((Gone(2, leaving),))
+    after = drawn.after((VanishedHelper(2, leaving),))
     for at in range(len(before)):
         if before.holder[at] != leaving:
             assert (after.holder[at], after.granted[at]) == (before.holder[at], 1)
         else:
-            standby = [i for i in drawn.orders[after.item[at], drawn.slots[after.item[at]] :] if i != leaving]
+            standby = [
+                i
+                for i in drawn.orders[after.item[at], drawn.slots[after.item[at]] :]
+                if i != leaving
+            ]
             assert (after.holder[at], after.granted[at]) == (standby[0], 2)
 
 
-vanishing = st.lists(st.tuples(st.integers(2, 5), st.integers(0, 11)), max_size=7, unique_by=lambda each: each[1])
+vanishing = st.lists(
+    st.tuples(st.integers(2, 5), st.integers(0, 11)), max_size=7, unique_by=lambda each: each[1]
+)
 
 
 @settings(max_examples=200)
@@ -161,7 +188,7 @@ vanishing = st.lists(st.tuples(st.integers(2, 5), st.integers(0, 11)), max_size=
 def test_nobody_ever_holds_two_slots_of_one_item(steps, slots) -> None:
     """So phi users never hold shares of more than phi slots of an item, whoever vanishes in whatever order."""
     drawn = ballot(12, 3, tuple(slots))
-    gone = tuple(Gone(*each) for each in sorted(steps))
+    gone = tuple(VanishedHelper(*each) for each in sorted(steps))
     if drawn.after(gone) is None:
         return
     held: dict[tuple[int, int], set[int]] = {}
@@ -177,19 +204,21 @@ def test_nobody_ever_holds_two_slots_of_one_item(steps, slots) -> None:
 def test_when_nobody_is_left_there_are_no_slots() -> None:
     drawn = ballot(4, 1, (3,))
     first, second = drawn.orders[0, 0], drawn.orders[0, 1]
-    assert drawn.after((Gone(2, int(first)),)) is not None
-    assert drawn.after(tuple(Gone(2, i) for i in sorted((int(first), int(second))))) is None
+    assert drawn.after((VanishedHelper(2, int(first)),)) is not None
+    assert (
+        drawn.after(tuple(VanishedHelper(2, i) for i in sorted((int(first), int(second))))) is None
+    )
 
 
 @pytest.mark.parametrize(
     "gone",
     [
-        (Gone(1, 0),),
-        (Gone(2, 99),),
-        (Gone(2, 1), Gone(2, 0)),
-        (Gone(3, 0), Gone(2, 1)),
-        (Gone(2, 1), Gone(3, 1)),
-        (Gone(2, 1), Gone(2, 1)),
+        (VanishedHelper(1, 0),),
+        (VanishedHelper(2, 99),),
+        (VanishedHelper(2, 1), VanishedHelper(2, 0)),
+        (VanishedHelper(3, 0), VanishedHelper(2, 1)),
+        (VanishedHelper(2, 1), VanishedHelper(3, 1)),
+        (VanishedHelper(2, 1), VanishedHelper(2, 1)),
     ],
 )
 def test_lists_of_vanished_users_have_one_form(gone) -> None:
@@ -199,7 +228,7 @@ def test_lists_of_vanished_users_have_one_form(gone) -> None:
 def test_shares_and_sums_are_due_once() -> None:
     drawn = ballot()
     leaving = int(drawn.orders[0, 0])
-    after = drawn.after((Gone(2, leaving),))
+    after = drawn.after((VanishedHelper(2, leaving),))
     assert after.owed((0,), 1).size + after.owed((0,), 2).size == 3
     assert set(after.item[after.owed((0, 2), 2)].tolist()) <= {0, 2}
     for holder in drawn.eligible:
@@ -207,7 +236,9 @@ def test_shares_and_sums_are_due_once() -> None:
         by_attempt = [set(after.due(holder, 1, attempt).tolist()) for attempt in (1, 2, 3)]
         assert set().union(*by_attempt) == mine
         assert not by_attempt[0] & by_attempt[1]
-        assert set(after.due(holder, 3, 3).tolist()) == mine  # a set formed later needs every sum again
+        assert (
+            set(after.due(holder, 3, 3).tolist()) == mine
+        )  # a set formed later needs every sum again
 
 
 @pytest.mark.parametrize(
@@ -223,13 +254,16 @@ def test_shares_and_sums_are_due_once() -> None:
 )
 def test_tallies_that_cannot_be(bits, reporters, reason) -> None:
     eligible = members_of(bits, 12) or range(12)
-    assert tally_problem(params(), 12, replace(election(eligible, reporters), eligible=bits)).why is reason
+    assert (
+        tally_problem(params(), 12, replace(election(eligible, reporters), eligible=bits)).why
+        is reason
+    )
 
 
 def test_everybody_draws_what_s2_signed() -> None:
-    signed = sign(KEY, Party.S2, election())
+    signed = sign(KEY, Party.AGGREGATOR, election())
     drawn = verify_election(params(), 12, DIGEST, signed)
-    assert drawn == draw(params(), 12, election())
+    assert drawn == draw_ballot(params(), 12, election())
     assert drawn.hash == sha256(signed.payload).digest()
     assert drawn.slots == (5, 5, 5, 5, 4)
 
@@ -247,24 +281,31 @@ def test_everybody_draws_what_s2_signed() -> None:
     ],
 )
 def test_elections_that_nobody_believes(change, reason) -> None:
-    assert verify_election(params(), 12, DIGEST, sign(KEY, Party.S2, election(**change))).why is reason
+    assert (
+        verify_election(params(), 12, DIGEST, sign(KEY, Party.AGGREGATOR, election(**change))).why
+        is reason
+    )
 
 
 def test_only_s2_holds_elections() -> None:
-    by_s1 = sign(SigningKey(b"\4" * 32), Party.S1, election())
+    by_s1 = sign(SigningKey(b"\4" * 32), Party.COORDINATOR, election())
     changed = replace(
-        sign(KEY, Party.S2, election()), payload=sign(KEY, Party.S2, election(reporters=(4, 5, 5, 5, 5))).payload
+        sign(KEY, Party.AGGREGATOR, election()),
+        payload=sign(KEY, Party.AGGREGATOR, election(reporters=(4, 5, 5, 5, 5))).payload,
     )
-    for each in (by_s1, changed, sign(KEY, Party.S2, SyncRequest(SURVEY))):
+    for each in (by_s1, changed, sign(KEY, Party.AGGREGATOR, SyncRequest(SURVEY))):
         assert verify_election(params(), 12, DIGEST, each).why is Reason.UNSIGNED
 
 
 def _sets(mechanism: TSS, held: int) -> dict[frozenset[int], float]:
     """The law of A, from the paper's definition: inactive uniform, active by gamma."""
-    N, M, gamma, p = mechanism.N, mechanism.reported, mechanism.gamma, mechanism.rate
+    N, M, gamma, p = mechanism.N, mechanism.reported_items, mechanism.gamma, mechanism.rate
     scale = gamma * math.comb(N - 1, M - 1) + math.comb(N - 1, M)
     ways = (frozenset(each) for each in itertools.combinations(range(N), M))
-    return {each: (1 - p) / math.comb(N, M) + p * (gamma if held in each else 1) / scale for each in ways}
+    return {
+        each: (1 - p) / math.comb(N, M) + p * (gamma if held in each else 1) / scale
+        for each in ways
+    }
 
 
 @pytest.mark.parametrize("gamma", [1.0, 2.0, 20.0])
@@ -276,5 +317,5 @@ def test_the_delta_of_a_set_is_enumerated(gamma, reported, eps) -> None:
     exact = sum(max(0.0, one[each] - math.exp(eps) * other[each]) for each in one)
     found = sets_delta(5, reported, 0.7, gamma, eps)
     assert found == pytest.approx(exact, abs=1e-12)
-    assert found <= s1_delta(5, reported, 0.7, gamma, 10, eps)
-    assert found == 0 or eps < s1_epsilon(0.7, reported / 5, gamma)
+    assert found <= coordinator_delta(5, reported, 0.7, gamma, 10, eps)
+    assert found == 0 or eps < coordinator_epsilon(0.7, reported / 5, gamma)

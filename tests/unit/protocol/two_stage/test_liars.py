@@ -1,4 +1,4 @@
-"""TSS and TSS' against a lying S1, a lying S2 and lying clients: nobody is singled out, one liar stops nothing.
+"""TSS and TSS' against a lying coordinator, a lying aggregator and lying clients: nobody is singled out, one liar stops nothing.
 
 Noise is off: user i holds item i and reports it, so an item's sum over one reporter is that user's bit.
 """
@@ -9,12 +9,23 @@ from hashlib import sha256
 import pytest
 
 from faircount.protocol import resume
+from faircount.protocol.survey.endings import OTHER_BATCH, TWO_SETS
 from faircount.protocol.survey.invitations import Invitation
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_stage import user as people
-from faircount.protocol.topologies.two_stage.blame import blamed
-from faircount.protocol.topologies.two_stage.lists import is_listed, item_salt, list_root, prove_listed
-from faircount.protocol.topologies.two_stage.messages import Assignment, Election, SlotSums, SumCall
+from faircount.protocol.topologies.two_stage.blame import assign_blame
+from faircount.protocol.topologies.two_stage.lists import (
+    is_listed,
+    item_salt,
+    list_root,
+    prove_listed,
+)
+from faircount.protocol.topologies.two_stage.messages import (
+    Assignment,
+    Election,
+    SlotSumRequest,
+    SlotSums,
+)
 from faircount.protocol.topologies.two_stage.relay import (
     ballot_of,
     items_of,
@@ -24,10 +35,10 @@ from faircount.protocol.topologies.two_stage.relay import (
     rounds,
 )
 from faircount.protocol.wire.codec import Party, encode
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Published, Reason, Signed, SyncState, decode
-from faircount.protocol.wire.sealing import SEALED_SEED
-from faircount.protocol.wire.signing import UNCHAINED, Link, link_to, sign
+from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
 from faircount.sharing.packing import packed_size
 
 
@@ -35,7 +46,7 @@ def ones(*without) -> list[int]:
     return [int(i not in without) for i in range(8)]
 
 
-# --- a lying S1 ---------------------------------------------------------------------------------------------------
+# --- a lying coordinator ---------------------------------------------------------------------------------------------------
 
 
 def one_each(play) -> dict[int, int]:
@@ -53,9 +64,15 @@ def singled_out(play, call, victims, *, lists=False):
     for task in call.tasks:
         listed = members_of(task.listed, 8)
         victim = victims.get(task.item)
-        parcels = tuple(p for number, p in zip(listed, task.parcels, strict=True) if number == victim)
-        bits = bitmap((victim,) if victim is not None and lists else listed, 8) if lists else task.listed
-        tasks.append(replace(task, parcels=parcels, listed=bits))
+        parcels = tuple(
+            p for number, p in zip(listed, task.encrypted_shares, strict=True) if number == victim
+        )
+        bits = (
+            bitmap((victim,) if victim is not None and lists else listed, 8)
+            if lists
+            else task.listed
+        )
+        tasks.append(replace(task, encrypted_shares=parcels, listed=bits))
     return replace(call, tasks=tuple(tasks))
 
 
@@ -65,47 +82,58 @@ def test_s1_cannot_give_helpers_one_reporter_per_item(two_stage, seed, lists) ->
     """In version 0.1 this published the bits of chosen users in 20 of 20 surveys."""
     play = two_stage("shared", k=2, seed=seed)
     victims, fooled = one_each(play), 0
-    for i in play.waiting_for(SumCall):
+    for i in play.waiting_for(SlotSumRequest):
         call = play.visit(i)
         lied = singled_out(play, call, victims, lists=lists)
         if lied != call:
-            answer = people.add_up(play.people[i], lied, play.entropy)
+            answer = people.answer_sum_request(play.people[i], lied, play.entropy)
             assert (answer[0], answer[1].why) == (play.people[i], Reason.WRONG_DIGEST)
             fooled += 1
     assert fooled
 
 
 def test_s1_cannot_hide_behind_lost_reporters(two_stage) -> None:
-    """False m_j and people who vanish: a lower bound m_j - lost would let S1 hide as many reporters of one item."""
+    """False m_j and people who vanish: a lower bound m_j - lost would let the coordinator hide as many reporters of one item."""
     play = two_stage("shared", k=2, skip=(6, 7))
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
-    at, task = next((at, task) for at, task in enumerate(call.tasks) if len(task.parcels) > 1)
-    tasks = (*call.tasks[:at], replace(task, parcels=task.parcels[1:]), *call.tasks[at + 1 :])
-    assert people.add_up(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why is Reason.WRONG_DIGEST
+    at, task = next(
+        (at, task) for at, task in enumerate(call.tasks) if len(task.encrypted_shares) > 1
+    )
+    tasks = (
+        *call.tasks[:at],
+        replace(task, encrypted_shares=task.encrypted_shares[1:]),
+        *call.tasks[at + 1 :],
+    )
+    assert (
+        people.answer_sum_request(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why
+        is Reason.WRONG_DIGEST
+    )
 
 
 def test_a_list_has_as_many_reporters_as_were_announced(two_stage) -> None:
-    """Else S1 would choose how many helpers an item has by a false m_j."""
+    """Else the coordinator would choose how many helpers an item has by a false m_j."""
     play = two_stage("shared", k=2)
-    task, ballot = play.visit(play.waiting_for(SumCall)[0]).tasks[0], ballot_of(play.s1)
-    assert people._is_whole(task, ballot, range(8))
+    task, ballot = play.visit(play.waiting_for(SlotSumRequest)[0]).tasks[0], ballot_of(play.s1)
+    assert people._is_complete(task, ballot, range(8))
     other = tuple(m + (j == task.item) for j, m in enumerate(ballot.reporters))
-    assert not people._is_whole(task, replace(ballot, reporters=other), range(8))
+    assert not people._is_complete(task, replace(ballot, reporters=other), range(8))
 
 
 def announce_lists(play, change) -> None:
-    """S1 announces, and S2 signs, lists that are not those that users indicated."""
+    """The coordinator announces, and the aggregator signs, lists that are not those that users indicated."""
     (first,) = play.phase()
-    lists = tuple(bitmap(change(j, members_of(bits, 8)), 8) for j, bits in enumerate(rounds(play.s1).lists))
+    lists = tuple(
+        bitmap(change(j, members_of(bits, 8)), 8) for j, bits in enumerate(rounds(play.s1).lists)
+    )
     hashed = sha256(encode(request_for(play.s1, lists, 8))).digest()
     said = replace(decode(first.payload), request_hash=hashed)
-    play.s1 = replace(play.s1, own=replace(rounds(play.s1), lists=lists, announcement=said))
+    play.s1 = play.s1.changed(own=replace(rounds(play.s1), lists=lists, announcement=said))
     play.settle((play.by_s1(said),))
 
 
 def test_a_reporter_who_is_not_on_a_list_does_not_share(two_stage) -> None:
-    """S1 writes another number in the place of one on a list, so that the m_j still fit: its owner notices."""
+    """The coordinator writes another number in the place of one on a list, so that the m_j still fit: its owner notices."""
     play = two_stage("drawn", sets={i: (0, 1, 2) if i < 4 else (3, 4, 5) for i in range(8)})
     announce_lists(play, lambda j, listed: listed if j else sorted({*range(8)} - {*listed}))
     assert ballot_of(play.s1).reporters[0] == 4
@@ -113,13 +141,15 @@ def test_a_reporter_who_is_not_on_a_list_does_not_share(two_stage) -> None:
     for number, place in enumerate(known.order):
         items = play.people[place].items
         proofs = tuple(
-            prove_listed(item_salt(play.s1.order_key, play.params.survey, j), known.numbers[j], number)
+            prove_listed(
+                item_salt(play.s1.own.order_key, play.params.survey, j), known.numbers[j], number
+            )
             if number in known.numbers[j]
             else prove_listed(bytes(32), [number], number)
             for j in items
         )
         call = Assignment(play.params.survey, 1, known.election.signed, (), proofs)
-        said = people.report(play.people[place], call, play.entropy)[1]
+        said = people.send_shares(play.people[place], call, play.entropy)[1]
         assert getattr(said, "why", None) is (Reason.WRONG_DIGEST if 0 in items else None)
 
 
@@ -134,21 +164,32 @@ def test_proofs_lead_to_their_list_and_to_no_other() -> None:
         assert not is_listed(proof, number, 5, list_root(b"t" * 32, numbers))
         assert salt not in (proof.salt, *proof.path)
     assert not is_listed(replace(prove_listed(salt, numbers, 1), place=1), 1, 5, root)
-    salts = {item_salt(bytes(32), bytes(16), 0), item_salt(bytes(32), bytes(16), 1), item_salt(b"k" * 32, bytes(16), 0)}
+    salts = {
+        item_salt(bytes(32), bytes(16), 0),
+        item_salt(bytes(32), bytes(16), 1),
+        item_salt(b"k" * 32, bytes(16), 0),
+    }
     assert len(salts) == 3
 
 
 def test_s1_cannot_invent_reporters(two_stage) -> None:
-    """Keys of S1's own making, for which it knows the shares, would fill an item's list around one victim."""
+    """Keys of the coordinator's own making, for which it knows the shares, would fill an item's list around one victim."""
     play = two_stage("drawn")
     (first,) = play.phase()
     own = decode(first.payload)
-    key = play.s2.sealing.keypair(play.entropy).public
+    key = play.s2.crypto.keypair(play.entropy).public
     stranger = Invitation(bytes(32), play.params.digest)
     tried = (
         replace(own.entries[2], public_key=key),
-        replace(own.entries[2], public_key=key, mac=stranger.seal(key, people.REPORTING)),
-        replace(own.entries[2], mac=play.invitations[own.entries[2].place].seal(own.entries[2].public_key)),
+        replace(
+            own.entries[2],
+            public_key=key,
+            mac=stranger.authenticate_key(key, people.REPORTING_LABEL),
+        ),
+        replace(
+            own.entries[2],
+            mac=play.invitations[own.entries[2].place].authenticate_key(own.entries[2].public_key),
+        ),
     )
     for entry in tried:
         entries = (*own.entries[:2], entry, *own.entries[3:])
@@ -160,13 +201,16 @@ def test_s1_cannot_invent_reporters(two_stage) -> None:
 
 def test_s2_takes_one_sum_over_one_set_from_a_lying_s1(two_stage) -> None:
     play = two_stage("shared", k=2)
-    receipt, included = play.tell_s2(play.phase()[0])
-    play.tell_s1(receipt)
+    reservation, included = play.tell_s2(play.phase()[0])
+    play.tell_s1(reservation)
     (total,) = play.tell_s1(included)
     own = rounds(play.s1).total
-    claim = play.s1.claim
-    fewer = replace(claim, attempt=2, formed=2, members=b"\x7f")
-    for lie, why in ((fewer, Reason.CONFLICT), (replace(own, included_hash=bytes(32)), Reason.WRONG_DIGEST)):
+    manifest = play.s1.manifest
+    fewer = replace(manifest, attempt=2, formed=2, members=b"\x7f")
+    for lie, why in (
+        (fewer, Reason.CONFLICT),
+        (replace(own, accepted_hash=bytes(32)), Reason.WRONG_DIGEST),
+    ):
         assert play.said_by_s2(play.tell_s2(play.by_s1(lie))[0]).reason == why
     (published,) = play.tell_s2(total)
     assert play.tell_s2(play.by_s1(replace(own, total=bytes(len(own.total))))) == (published,)
@@ -174,50 +218,57 @@ def test_s2_takes_one_sum_over_one_set_from_a_lying_s1(two_stage) -> None:
     assert play.counts() == ones()
 
 
-# --- a lying S2 ---------------------------------------------------------------------------------------------------
+# --- a lying aggregator ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def claimed(two_stage):
-    """Every sum is sent, S1 has claimed and holds the receipt; S2's word on whose seeds open is not heard yet."""
+    """Every sum is sent, the coordinator has claimed and holds the receipt; the aggregator's word on whose seeds open is not heard yet."""
     play = two_stage("shared", k=2, minimum=5)
-    receipt, play.true_set = play.tell_s2(play.phase()[0])
-    play.tell_s1(receipt)
+    reservation, play.true_set = play.tell_s2(play.phase()[0])
+    play.tell_s1(reservation)
     return play
 
 
 def test_s1_hands_over_one_sum_of_each_item_and_no_sum_of_a_slot(claimed) -> None:
     (first,) = claimed.sums(claimed.tell_s1(claimed.true_set))
-    assert claimed.sums(resume(claimed.s1)) == [first]
+    assert claimed.sums(resume(claimed.s1.state, claimed.s1.rows)) == [first]
     assert len(first.total) == packed_size(claimed.params.q, claimed.params.N)
-    sent = [b"".join(each.signed.payload for each in claimed.s2.statements), encode(claimed.s2.claim)]
-    vectors = [claimed.s1.uploads[SlotSums.tag, part.digest, part.holder].vector for part in parts_now(claimed.s1)]
+    sent = [
+        b"".join(each.signed.payload for each in claimed.s2.statements),
+        encode(claimed.s2.manifest),
+    ]
+    vectors = [
+        claimed.s1.view.uploads[SlotSums.tag, part.digest, part.holder].vector
+        for part in parts_now(claimed.s1)
+    ]
     assert not any(vector in where for vector in vectors for where in sent if len(vector) > 2)
-    claimed.settle(resume(claimed.s1))
+    claimed.settle(resume(claimed.s1.state, claimed.s1.rows))
     assert claimed.counts() == ones()
-    assert claimed.s1.uploads.is_scrubbed
+    assert claimed.s1.rows.is_scrubbed("uploads")
     assert claimed.s1.own.total is None
 
 
 def test_calling_good_seeds_bad_replaces_helpers_and_tells_nothing(claimed) -> None:
-    """A false "bad blob" made S1 send a second batch of sums; now S2 has none before the one total."""
+    """A false "bad blob" made the coordinator send a second batch of sums; now the aggregator has none before the one total."""
     true, holder = claimed.said_by_s2(claimed.true_set), claimed.holders()[0]
     part = next(each for each in parts_now(claimed.s1) if each.holder == holder)
     fewer = bitmap([i for i in claimed.holders() if i != holder], 8)
     assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, members=fewer)))) == []
-    assert (claimed.s1.state, claimed.s1.attempt) == (State.SHARING, 2)
+    assert (claimed.s1.phase, claimed.s1.attempt) == (Phase.SHARING, 2)
     assert len(claimed.s1.members) == 8  # a helper is replaced; its own answer still counts
-    assert (SlotSums.tag, part.digest, holder) not in claimed.s1.uploads._written  # its sums are gone
+    assert not claimed.s1.view.uploads.get((SlotSums.tag, part.digest, holder))  # its sums are gone
 
 
 @pytest.mark.parametrize(
-    "change", [{"members": b""}, {"members": b"\xff\xff"}, {"set_digest": bytes(32)}, {"root": bytes(32)}]
+    "change",
+    [{"members": b""}, {"members": b"\xff\xff"}, {"set_digest": bytes(32)}, {"root": bytes(32)}],
 )
 def test_a_set_that_is_none_of_the_claim_ends_the_survey(claimed, change) -> None:
     true = claimed.said_by_s2(claimed.true_set)
     assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, **change)))) == []
-    assert claimed.s1.state is State.ABORTED
-    assert claimed.s1.uploads.is_scrubbed
+    assert claimed.s1.phase is Phase.ABORTED
+    assert claimed.s1.rows.is_scrubbed("uploads")
 
 
 def test_a_second_set_or_another_claim_after_the_sum_ends_the_survey(claimed) -> None:
@@ -225,34 +276,43 @@ def test_a_second_set_or_another_claim_after_the_sum_ends_the_survey(claimed) ->
     claimed.tell_s1(claimed.true_set)
     before, said, true = claimed.s1, claimed.s2.statements, claimed.said_by_s2(claimed.true_set)
     assert claimed.sums(claimed.tell_s1(claimed.instead(replace(true, members=b"\x01")))) == []
-    assert b"two sets" in claimed.s1.final.says.reason
-    claimed.s1, other = before, replace(before.claim, members=b"\x7f", attempt=2, formed=2)
+    assert claimed.s1.final.message.detail.decode() == TWO_SETS
+    claimed.s1, other = before, replace(before.manifest, members=b"\x7f", attempt=2, formed=2)
     hashed = sha256(encode(other)).digest()
-    words = [each.says for each in said] + [replace(said[-2].says, claim_hash=hashed), replace(true, claim_hash=hashed)]
+    words = [each.message for each in said] + [
+        replace(said[-2].message, manifest_hash=hashed),
+        replace(true, manifest_hash=hashed),
+    ]
     chained, link = list[Signed](), Link(0, UNCHAINED.hash)
     for says in words:
-        chained.append(sign(claimed.s2.key, Party.S2, says, Link(link.number + 1, link.hash)))
-        link = link_to(chained[-1])
+        chained.append(
+            sign(claimed.s2.key, Party.AGGREGATOR, says, Link(link.number + 1, link.hash))
+        )
+        link = compute_link(chained[-1])
     state = SyncState(other.survey, encode(claimed.s2.roster), encode(other), tuple(chained))
-    assert claimed.sums(claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))) == []
-    assert b"another claim" in claimed.s1.final.says.reason
+    assert claimed.sums(claimed.tell_s1(sign(claimed.s2.key, Party.AGGREGATOR, state))) == []
+    assert claimed.s1.final.message.detail.decode() == OTHER_BATCH
 
 
 @pytest.mark.parametrize(
     "change", [{"attempt": 0xFFFFFFFF}, {"attempt": 0}, {"formed": 0}, {"formed": 9, "attempt": 9}]
 )
 def test_a_claim_of_s2s_with_attempts_that_there_are_not_is_none(claimed, change) -> None:
-    """S1 went through every attempt up to the one that S2 named: 20 hours for the largest number."""
+    """The coordinator went through every attempt up to the one that the aggregator named: 20 hours for the largest number."""
     before, said = claimed.s1, claimed.s2.statements
-    other = replace(before.claim, **change)
-    words = [each.says for each in said[:-2]] + [replace(said[-2].says, claim_hash=sha256(encode(other)).digest())]
+    other = replace(before.manifest, **change)
+    words = [each.message for each in said[:-2]] + [
+        replace(said[-2].message, manifest_hash=sha256(encode(other)).digest())
+    ]
     chained, link = list[Signed](), Link(0, UNCHAINED.hash)
     for says in words:
-        chained.append(sign(claimed.s2.key, Party.S2, says, Link(link.number + 1, link.hash)))
-        link = link_to(chained[-1])
-    claimed.s1 = replace(before, newest=link_to(chained[-2]))
+        chained.append(
+            sign(claimed.s2.key, Party.AGGREGATOR, says, Link(link.number + 1, link.hash))
+        )
+        link = compute_link(chained[-1])
+    claimed.s1 = before.changed(newest=compute_link(chained[-2]))
     state = SyncState(other.survey, encode(claimed.s2.roster), encode(other), tuple(chained))
-    (answer,) = claimed.tell_s1(sign(claimed.s2.key, Party.S2, state))
+    (answer,) = claimed.tell_s1(sign(claimed.s2.key, Party.AGGREGATOR, state))
     assert answer.why is Reason.MALFORMED
 
 
@@ -266,23 +326,25 @@ def test_a_claim_of_s2s_with_attempts_that_there_are_not_is_none(claimed, change
     ],
 )
 def test_another_election_than_s1_asked_for_ends_the_survey(two_stage, change) -> None:
-    """A lying S2 would put users of its own in the place of others, or change how many helpers an item has."""
+    """A lying aggregator would put users of its own in the place of others, or change how many helpers an item has."""
     play = two_stage("drawn")
     _, announced = play.tell_s2(play.phase()[0])
     (request,) = play.tell_s1(announced)
     (election,) = play.tell_s2(request)
     lie = replace(play.said_by_s2(election), **change)
-    play.tell_s1(sign(play.s2.key, Party.S2, lie, Link(election.number, election.previous)))
-    assert b"another election" in play.s1.final.says.reason
-    assert play.s1.state is State.ABORTED
+    play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, lie, Link(election.number, election.previous)))
+    assert b"another election" in play.s1.final.message.detail
+    assert play.s1.phase is Phase.ABORTED
 
 
 def test_another_announcement_than_that_of_s1_ends_the_survey_before_any_m_j(two_stage) -> None:
     play = two_stage("drawn")
     _, announced = play.tell_s2(play.phase()[0])
     lie = replace(play.said_by_s2(announced), eligible=b"\x7f")
-    (wish,) = play.tell_s1(sign(play.s2.key, Party.S2, lie, Link(announced.number, announced.previous)))
-    assert b"another election was announced" in decode(wish.payload).reason
+    (wish,) = play.tell_s1(
+        sign(play.s2.key, Party.AGGREGATOR, lie, Link(announced.number, announced.previous))
+    )
+    assert b"had announced another election" in decode(wish.payload).detail
 
 
 # --- lying clients ------------------------------------------------------------------------------------------------
@@ -300,30 +362,50 @@ def test_a_key_that_no_invitation_vouches_for_leaves_its_user_out(two_stage) -> 
 
 def test_too_few_keys_end_the_survey_and_cost_nothing(two_stage) -> None:
     play = two_stage("drawn", minimum=8)
-    play.people[3] = replace(play.people[3], indicator=replace(play.people[3].indicator, mac=bytes(32)))
+    play.people[3] = replace(
+        play.people[3], indicator=replace(play.people[3].indicator, mac=bytes(32))
+    )
     play.indicate()
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.find(play.params.survey) is None
 
 
 def test_whom_complaints_leave_out() -> None:
     """(attempt, helper, reporters named); phi liars are reckoned with, at least one."""
-    assert blamed([], 1, 1) == (set(), set())
-    assert blamed([(1, 1, [5])], 1, 1) == ({1}, set())  # nobody can tell: the helper is replaced
-    assert blamed([(1, 1, [5, 6])], 1, 1) == ({1}, set())  # who names more than phi lies
-    assert blamed([(1, 1, [5]), (1, 2, [5])], 1, 1) == (set(), {5})  # of whom more than phi complain lies
-    assert blamed([(1, 1, [5]), (1, 2, [5])], 1, 2) == ({1, 2}, set())
-    assert blamed([(1, 1, [5]), (2, 2, [5])], 2, 2) == (set(), {5})  # complaints in two attempts
-    assert blamed([(1, 1, [5, 6, 7]), (2, 2, [5])], 2, 2) == ({2}, set())  # the first one is void
-    assert blamed([(1, 1, [5]), (1, 2, [5]), (1, 3, [6, 7])], 1, 1) == ({3}, {5})
-    assert blamed([(1, 1, [5]), (1, 2, [5, 6]), (1, 3, [5])], 1, 2) == ({2}, {5})  # 6 stays, so 2 is replaced
-    assert blamed([(1, 1, [5])], 2, 1) == (set(), set())  # an old complaint alone blames nobody again
+    assert assign_blame([], 1, 1) == (set(), set())
+    assert assign_blame([(1, 1, [5])], 1, 1) == (
+        {1},
+        set(),
+    )  # nobody can tell: the helper is replaced
+    assert assign_blame([(1, 1, [5, 6])], 1, 1) == ({1}, set())  # who names more than phi lies
+    assert assign_blame([(1, 1, [5]), (1, 2, [5])], 1, 1) == (
+        set(),
+        {5},
+    )  # of whom more than phi complain lies
+    assert assign_blame([(1, 1, [5]), (1, 2, [5])], 1, 2) == ({1, 2}, set())
+    assert assign_blame([(1, 1, [5]), (2, 2, [5])], 2, 2) == (
+        set(),
+        {5},
+    )  # complaints in two attempts
+    assert assign_blame([(1, 1, [5, 6, 7]), (2, 2, [5])], 2, 2) == (
+        {2},
+        set(),
+    )  # the first one is void
+    assert assign_blame([(1, 1, [5]), (1, 2, [5]), (1, 3, [6, 7])], 1, 1) == ({3}, {5})
+    assert assign_blame([(1, 1, [5]), (1, 2, [5, 6]), (1, 3, [5])], 1, 2) == (
+        {2},
+        {5},
+    )  # 6 stays, so 2 is replaced
+    assert assign_blame([(1, 1, [5])], 2, 1) == (
+        set(),
+        set(),
+    )  # an old complaint alone blames nobody again
 
 
 def test_who_complains_falsely_is_replaced_and_nobody_else_leaves(two_stage) -> None:
     for numbers in ([0], range(8)):
         play = two_stage("shared", k=2)
-        i = play.waiting_for(SumCall)[0]
+        i = play.waiting_for(SlotSumRequest)[0]
         play.complain(i, numbers)
         play.phase()
         assert [each.index for each in rounds(play.s1).gone] == [i]
@@ -351,10 +433,16 @@ def test_a_reporter_whose_shares_do_not_open_leaves_with_all_its_items(two_stage
 
 def garbage(play, i, spoiled) -> None:
     """User i reports, with bytes that do not open instead of its first shares, or of all of them."""
-    play.people[i], body = people.report(play.people[i], play.visit(i), play.entropy)
-    blobs = tuple(bytes(len(blob)) if at < (spoiled or 99) else blob for at, blob in enumerate(body.blobs))
-    play.tell_s1(replace(body, blobs=blobs))
-    play.people[i] = replace(play.people[i], bundles=(*play.people[i].bundles[:-1], replace(body, blobs=blobs)))
+    play.people[i], body = people.send_shares(play.people[i], play.visit(i), play.entropy)
+    encrypted_shares = tuple(
+        bytes(len(encrypted_share)) if at < (spoiled or 99) else encrypted_share
+        for at, encrypted_share in enumerate(body.encrypted_shares)
+    )
+    play.tell_s1(replace(body, encrypted_shares=encrypted_shares))
+    play.people[i] = replace(
+        play.people[i],
+        bundles=(*play.people[i].bundles[:-1], replace(body, encrypted_shares=encrypted_shares)),
+    )
 
 
 def test_one_liar_costs_three_attempts_and_no_more(two_stage) -> None:
@@ -363,8 +451,8 @@ def test_one_liar_costs_three_attempts_and_no_more(two_stage) -> None:
     liar = play.holders()[0]
     garbage(play, liar, 1)
     play.phase()
-    if liar in play.waiting_for(SumCall):
-        play.send_sums(liar, bytes(SEALED_SEED))
+    if liar in play.waiting_for(SlotSumRequest):
+        play.send_sums(liar, bytes(ENCRYPTED_SEED_BYTES))
     while play.s1.final is None:
         if isinstance(play.visit(liar), Assignment):
             garbage(play, liar, 1)

@@ -9,22 +9,27 @@ import pytest
 from scipy.stats import chi2
 
 from faircount.protocol import decode
-from faircount.protocol.roles import coordinator
 from faircount.protocol.survey.budget import Status
-from faircount.protocol.survey.inclusion import counts_in
-from faircount.protocol.survey.states import State
+from faircount.protocol.survey.inclusion import verify_inclusion
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage.messages import (
     Assignment,
     Election,
-    Gone,
+    SlotSumRequest,
     SlotSums,
-    SumCall,
+    VanishedHelper,
 )
-from faircount.protocol.topologies.two_stage.relay import items_of, reporters, request_for, rounds, shuffled
+from faircount.protocol.topologies.two_stage.relay import (
+    items_of,
+    reporters,
+    request_for,
+    rounds,
+    shuffled,
+)
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.messages import Accepted, Concluded, Inclusion, Reason
-from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.crypto import StandardCrypto
+from faircount.protocol.wire.messages import Acknowledgement, FinalStatement, InclusionProof, Reason
 from faircount.protocol.wire.signing import SigningKey, sign
 
 SAME_ITEMS = dict.fromkeys(range(8), (0, 1, 2))
@@ -37,7 +42,7 @@ def ones(*without) -> list[int]:
 
 
 def asked(play):
-    """S1's request, as it was announced."""
+    """The coordinator's request, as it was announced."""
     known = rounds(play.s1)
     return request_for(play.s1, known.lists, len(known.order))
 
@@ -45,31 +50,39 @@ def asked(play):
 def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
     play = two_stage("elected")
     request = asked(play)
-    other = replace(request, reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]))
+    other = replace(
+        request,
+        reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]),
+    )
     answer, stored = play.tell_s2(play.by_s1(other))
     assert play.said_by_s2(answer).reason == Reason.CONFLICT
     assert stored == rounds(play.s1).election.signed
-    forged = replace(stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters)))
+    forged = replace(
+        stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters))
+    )
     call = replace(play.visit(0), election=forged)
-    assert people.report(play.people[0], call, play.entropy)[1].why is Reason.UNSIGNED
+    assert people.send_shares(play.people[0], call, play.entropy)[1].why is Reason.UNSIGNED
     assert play.tell_s2(play.by_s1(request)) == (stored,)
 
 
 def test_a_user_takes_part_in_one_election(two_stage) -> None:
     play = two_stage("elected", sets=SAME_ITEMS)
     call = play.visit(0)
-    play.people[0], _ = people.report(play.people[0], call, play.entropy)
+    play.people[0], _ = people.send_shares(play.people[0], call, play.entropy)
     held = play.said_by_s2(call.election)
     other = replace(held, reporters=(7, 8, 8, 1, 0, 0, 0, 0))
-    second = replace(call, election=sign(play.s2.key, Party.S2, other))
-    assert people.report(play.people[0], second, play.entropy)[1].why is Reason.CONFLICT
+    second = replace(call, election=sign(play.s2.key, Party.AGGREGATOR, other))
+    assert people.send_shares(play.people[0], second, play.entropy)[1].why is Reason.CONFLICT
 
 
 def test_s2_must_reveal_what_it_committed_to(two_stage) -> None:
     play = two_stage("drawn")
-    play.s2 = replace(play.s2, committed=bytes(32))
+    play.s2 = play.s2.changed(committed=bytes(32))
     play.indicate()
-    assert people.report(play.people[0], play.visit(0), play.entropy)[1].why is Reason.WRONG_DIGEST
+    assert (
+        people.send_shares(play.people[0], play.visit(0), play.entropy)[1].why
+        is Reason.WRONG_DIGEST
+    )
 
 
 def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
@@ -91,7 +104,9 @@ def test_requests_that_s2_refuses(two_stage, change, reason) -> None:
     play = two_stage("drawn")
     (first,) = play.phase()
     wrong = replace(asked(play), **change)
-    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT  # not announced
+    assert (
+        play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT
+    )  # not announced
     announced = replace(decode(first.payload), request_hash=sha256(encode(wrong)).digest())
     play.tell_s2(play.by_s1(announced))
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
@@ -112,11 +127,11 @@ def test_announcements_that_s2_refuses_end_the_survey(two_stage, change, reason)
     (first,) = play.phase()
     own = decode(first.payload)
     wrong = replace(own, entries=change(own.entries))
-    play.s1 = replace(play.s1, own=replace(rounds(play.s1), announcement=wrong))
+    play.s1 = play.s1.changed(own=replace(rounds(play.s1), announcement=wrong))
     (answer,) = play.tell_s2(play.by_s1(wrong))
     assert play.said_by_s2(answer).reason == reason
     play.settle((answer,))
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_a_key_of_the_roster_is_nobodys_to_report_under(two_stage) -> None:
@@ -131,12 +146,12 @@ def test_a_key_of_the_roster_is_nobodys_to_report_under(two_stage) -> None:
 def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
     """Two requests would differ by the items of one user."""
     play = two_stage("drawn")
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     for person in play.people.values():
         play.tell_s1(person.indicator)
     (first,) = play.deadline()
-    receipt, announced = play.tell_s2(first)
-    assert play.tell_s2(first) == (receipt, announced)
+    reservation, announced = play.tell_s2(first)
+    assert play.tell_s2(first) == (reservation, announced)
     (request,) = play.tell_s1(announced)
     play.s1 = before  # and nobody tells it
     for i in range(7):
@@ -145,11 +160,13 @@ def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
     refused, *_, again = play.tell_s2(other)
     assert (play.said_by_s2(refused).reason, again) == (Reason.CONFLICT, announced)
     (wish,) = play.tell_s1(again)
-    assert b"another election was announced" in decode(wish.payload).reason
+    assert b"had announced another election" in decode(wish.payload).detail
     play.tell_s2(request)  # the first one comes late
     play.settle((wish,))
-    assert play.s1.state is play.s2.state is State.ABORTED
-    assert play.s2.ledger.find(play.params.survey).status is Status.SPENT  # the request may have been read
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
+    assert (
+        play.s2.ledger.find(play.params.survey).status is Status.SPENT
+    )  # the request may have been read
 
 
 @pytest.mark.parametrize(
@@ -159,13 +176,15 @@ def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
         ({"attempt": 5}, Reason.TOO_MANY_ATTEMPTS),
         ({"attempt": 2}, Reason.LATE),
         ({"proofs": ()}, Reason.WRONG_DIGEST),
-        ({"gone": (Gone(2, 1),)}, Reason.MALFORMED),
-        ({"gone": (Gone(1, 1),)}, Reason.MALFORMED),
+        ({"gone": (VanishedHelper(2, 1),)}, Reason.MALFORMED),
+        ({"gone": (VanishedHelper(1, 1),)}, Reason.MALFORMED),
     ],
 )
 def test_assignments_that_a_reporter_refuses(two_stage, change, reason) -> None:
     play = two_stage("elected")
-    same, answer = people.report(play.people[0], replace(play.visit(0), **change), play.entropy)
+    same, answer = people.send_shares(
+        play.people[0], replace(play.visit(0), **change), play.entropy
+    )
     assert answer.why is reason
     assert same is play.people[0]
 
@@ -176,10 +195,10 @@ def test_a_reporter_has_one_list_of_who_is_gone(two_stage) -> None:
     i = play.waiting_for(Assignment)[0]
     call = play.visit(i)
     play.act(i)
-    other = replace(call, gone=(Gone(2, (call.gone[0].index + 1) % 8),))
-    assert people.report(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
+    other = replace(call, gone=(VanishedHelper(2, (call.gone[0].index + 1) % 8),))
+    assert people.send_shares(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
     nothing_new = replace(call, attempt=3)
-    assert people.report(play.people[i], nothing_new, play.entropy)[1].why is Reason.MALFORMED
+    assert people.send_shares(play.people[i], nothing_new, play.entropy)[1].why is Reason.MALFORMED
 
 
 @pytest.mark.parametrize(
@@ -191,74 +210,97 @@ def test_a_reporter_has_one_list_of_who_is_gone(two_stage) -> None:
         (lambda call: {"members": b"\x03"}, Reason.TOO_FEW),
         (lambda call: {"members": b"\x07\x00"}, Reason.MALFORMED),
         (lambda call: {"tasks": call.tasks[1:]}, Reason.MALFORMED),
-        (lambda call: {"tasks": (replace(call.tasks[0], slot=7), *call.tasks[1:])}, Reason.MALFORMED),
+        (
+            lambda call: {"tasks": (replace(call.tasks[0], slot=7), *call.tasks[1:])},
+            Reason.MALFORMED,
+        ),
         (lambda call: {"tasks": (_twice(call.tasks[0]), *call.tasks[1:])}, Reason.WRONG_DIGEST),
-        (lambda call: {"tasks": (replace(call.tasks[0], salt=bytes(32)), *call.tasks[1:])}, Reason.WRONG_DIGEST),
-        (lambda call: {"tasks": (replace(call.tasks[0], listed=b"\xff"), *call.tasks[1:])}, Reason.WRONG_DIGEST),
-        (lambda call: {"tasks": (replace(call.tasks[0], listed=b""), *call.tasks[1:])}, Reason.WRONG_DIGEST),
-        (lambda call: {"gone": (Gone(2, 0),)}, Reason.MALFORMED),
+        (
+            lambda call: {"tasks": (replace(call.tasks[0], salt=bytes(32)), *call.tasks[1:])},
+            Reason.WRONG_DIGEST,
+        ),
+        (
+            lambda call: {"tasks": (replace(call.tasks[0], listed=b"\xff"), *call.tasks[1:])},
+            Reason.WRONG_DIGEST,
+        ),
+        (
+            lambda call: {"tasks": (replace(call.tasks[0], listed=b""), *call.tasks[1:])},
+            Reason.WRONG_DIGEST,
+        ),
+        (lambda call: {"gone": (VanishedHelper(2, 0),)}, Reason.MALFORMED),
     ],
 )
 def test_calls_that_an_elected_user_refuses(two_stage, change, reason) -> None:
     play = two_stage("shared")
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
-    same, answer = people.add_up(play.people[i], replace(call, **change(call)), play.entropy)
+    same, answer = people.answer_sum_request(
+        play.people[i], replace(call, **change(call)), play.entropy
+    )
     assert answer.why is reason
     assert same is play.people[i]
 
 
 def _twice(task):
-    return replace(task, parcels=(task.parcels[0], *task.parcels))
+    return replace(task, encrypted_shares=(task.encrypted_shares[0], *task.encrypted_shares))
 
 
 def test_nobody_adds_up_two_slots_of_one_item(two_stage) -> None:
-    """Not even if S1 says so: the slots follow from the election and from who is gone."""
+    """Not even if the coordinator says so: the slots follow from the election and from who is gone."""
     play = two_stage("shared", sets=SAME_ITEMS, k=2)
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
     extra = replace(call.tasks[0], slot=1 - call.tasks[0].slot)
     tasks = tuple(sorted((*call.tasks, extra), key=lambda task: (task.item, task.slot)))
-    assert people.add_up(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why is Reason.MALFORMED
+    assert (
+        people.answer_sum_request(play.people[i], replace(call, tasks=tasks), play.entropy)[1].why
+        is Reason.MALFORMED
+    )
 
 
 def test_an_elected_user_adds_over_one_set_in_one_attempt_and_sets_only_shrink(two_stage) -> None:
     play = two_stage("shared")
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
-    play.people[i], body = people.add_up(play.people[i], call, play.entropy)
+    play.people[i], body = people.answer_sum_request(play.people[i], call, play.entropy)
     assert isinstance(body, SlotSums)
     other = replace(call, members=b"\x7f")
-    assert people.add_up(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
+    assert people.answer_sum_request(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
     same_set = replace(call, attempt=2, formed=2)
-    assert people.add_up(play.people[i], same_set, play.entropy)[1].why is Reason.CONFLICT
+    assert (
+        people.answer_sum_request(play.people[i], same_set, play.entropy)[1].why is Reason.CONFLICT
+    )
 
 
 def test_complaints_name_reporters_of_the_set(two_stage) -> None:
     play = two_stage("shared", skip=(5,))
-    i = play.waiting_for(SumCall)[0]
+    i = play.waiting_for(SlotSumRequest)[0]
     for numbers in ((), (rounds(play.s1).order.index(5),), (99,)):
         assert play.complain(i, numbers).why is Reason.MALFORMED
-    assert isinstance(play.complain(i, (reporters(play.s1)[0][0],)), Accepted)
+    assert isinstance(play.complain(i, (reporters(play.s1)[0][0],)), Acknowledgement)
 
 
 def test_helpers_do_not_learn_who_reports(two_stage) -> None:
     """Numbers and keys are all that comes with a share; neither is on the roster."""
-    play = two_stage("shared", sealing=RealSealing())
-    for i in play.waiting_for(SumCall):
+    play = two_stage("shared", crypto=StandardCrypto())
+    for i in play.waiting_for(SlotSumRequest):
         call = encode(play.visit(i))
-        assert not any(each.public_key in call or each.user in call for each in play.people[i].member.roster)
+        assert not any(
+            each.public_key in call or each.user in call for each in play.people[i].member.roster
+        )
 
 
 def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
-    """Who gets number 0, over 2,000 keys of S1; planted: the first user one time in 20 more often."""
+    """Who gets number 0, over 2,000 keys of the coordinator; planted: the first user one time in 20 more often."""
     play = two_stage("elected")
     assert rounds(play.s1).order == shuffled(play.s1, range(8)) != tuple(range(8))
     counts = np.zeros(8)
     for seed in range(2000):
         key = sha256(seed.to_bytes(4, "big")).digest()
-        counts[shuffled(replace(play.s1, order_key=key), range(8))[0]] += 1
-    other = replace(play.s1, key=SigningKey(bytes(32)))  # a key has one purpose: signing says nothing of the order
+        counts[shuffled(play.s1.changed(own=replace(play.s1.own, order_key=key)), range(8))[0]] += 1
+    other = play.s1.changed(
+        key=SigningKey(bytes(32))
+    )  # a key has one purpose: signing says nothing of the order
     assert shuffled(other, range(8)) == shuffled(play.s1, range(8))
     limit = chi2.isf(ALARM, 7)
     assert ((counts - 250) ** 2 / 250).sum() < limit
@@ -267,14 +309,14 @@ def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
 
 
 def test_s2_hears_of_the_m_j_once(two_stage) -> None:
-    """A reporter lost after the election: nothing that S2 gets afterwards depends on which items it reports."""
+    """A reporter lost after the election: nothing that the aggregator gets afterwards depends on which items it reports."""
     sets, heard = {i: tuple(sorted({i, (i + 1) % 8, (i + 2) % 8})) for i in range(8)}, []
     for own in ((0, 1, 2), (5, 6, 7)):
         play = two_stage("shared", k=2, sets={**sets, 0: own}, skip=(0,))
-        (claim,) = play.phase()
-        said = decode(claim.payload)
-        heard.append((said.members, said.gone, len(said.blobs), said.formed))
-        play.settle((claim,))
+        (manifest,) = play.phase()
+        said = decode(manifest.payload)
+        heard.append((said.members, said.gone, len(said.encrypted_shares), said.formed))
+        play.settle((manifest,))
         assert play.counts() == ones(0)
     assert heard[0] == heard[1]
 
@@ -290,20 +332,22 @@ def test_shares_of_all_but_one_slot_say_nothing(two_stage) -> None:
     play.act(0)
     person = play.people[0]
     assert person.items == items_of(play.s1, 0)
-    assert (person.shares.astype(int).reshape(-1, 2).sum(axis=1) % q).tolist() == person.bits.tolist()
+    assert (
+        person.shares.astype(int).reshape(-1, 2).sum(axis=1) % q
+    ).tolist() == person.bits.tolist()
 
 
 def counts(play, i, answer) -> bool:
-    return counts_in(play.params, answer, *play.client.entry(play.device(i)))
+    return verify_inclusion(play.params, answer, *play.client.entry(play.device(i)))
 
 
 def test_users_can_check_that_they_were_counted(two_stage) -> None:
     play = two_stage("shared", skip=(5,))
     play.finish()
-    assert isinstance(play.visit(5), Concluded)
+    assert isinstance(play.visit(5), FinalStatement)
     answers = {i: play.visit(i) for i in range(8) if i != 5}
     for i, answer in answers.items():
-        assert isinstance(answer, Inclusion)
+        assert isinstance(answer, InclusionProof)
         assert counts(play, i, answer)
         assert not counts(play, 5, answer)
     forged = replace(answers[7], published=replace(answers[7].published, signature=bytes(64)))

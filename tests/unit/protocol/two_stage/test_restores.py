@@ -8,17 +8,24 @@ import pytest
 
 from faircount.core.errors import ProtocolError
 from faircount.protocol import end_phase, resume
+from faircount.protocol.peers import member as user
+from faircount.protocol.peers.messages import AcceptedMembers, Roster
 from faircount.protocol.roles import aggregator, coordinator
-from faircount.protocol.survey.states import State
-from faircount.protocol.topologies.peers import member as user
-from faircount.protocol.topologies.peers.messages import PeersIncluded, Roster
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage import user as two_stage_user
-from faircount.protocol.topologies.two_stage.messages import Bundle, Election, SumCall
+from faircount.protocol.topologies.two_stage.messages import Election, SlotBundle, SlotSumRequest
 from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.messages import Accepted, Published, Reason, Receipt, SyncRequest, Wait
-from faircount.protocol.wire.sealing import RealSealing
+from faircount.protocol.wire.crypto import StandardCrypto
+from faircount.protocol.wire.messages import (
+    Acknowledgement,
+    NotReady,
+    Published,
+    Reason,
+    Reservation,
+    SyncRequest,
+)
 
 ALL = [1] * 8
 
@@ -28,58 +35,64 @@ def recall(play) -> None:
 
 
 def test_retries_are_the_same_bytes(two_stage) -> None:
-    play = two_stage("elected", sealing=RealSealing())
+    play = two_stage("elected", crypto=StandardCrypto())
     call = play.visit(0)
-    play.people[0], body = people.report(play.people[0], call, play.entropy)
-    play.people[0], again = people.report(play.people[0], call, play.entropy)
+    play.people[0], body = people.send_shares(play.people[0], call, play.entropy)
+    play.people[0], again = people.send_shares(play.people[0], call, play.entropy)
     assert encode(again) == encode(body)
     for _ in range(2):
-        assert isinstance(play.tell_s1(body)[0], Accepted)
-        assert isinstance(play.tell_s1(play.people[0].indicator)[0], Accepted)
+        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+        assert isinstance(play.tell_s1(play.people[0].indicator)[0], Acknowledgement)
     play.phase()
-    assert isinstance(play.tell_s1(body)[0], Accepted)
-    i = play.waiting_for(SumCall)[0]
+    assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+    i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
-    play.people[i], sums = people.add_up(play.people[i], call, play.entropy)
-    play.people[i], again = people.add_up(play.people[i], call, play.entropy)
+    play.people[i], sums = people.answer_sum_request(play.people[i], call, play.entropy)
+    play.people[i], again = people.answer_sum_request(play.people[i], call, play.entropy)
     assert encode(again) == encode(sums)
     for _ in range(2):
-        assert isinstance(play.tell_s1(sums)[0], Accepted)
-    assert isinstance(play.visit(i), Wait)
+        assert isinstance(play.tell_s1(sums)[0], Acknowledgement)
+    assert isinstance(play.visit(i), NotReady)
 
 
 def test_other_bytes_are_a_conflict(two_stage) -> None:
-    play = two_stage("elected", sealing=RealSealing())
+    play = two_stage("elected", crypto=StandardCrypto())
     person = play.people[0]
     items = tuple((item + 1) % 8 for item in person.items)
     other = people.prepare(person.member, play.invitations[0], items, person.bits, play.entropy)
     assert play.tell_s1(other.indicator)[0].why is Reason.CONFLICT
-    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+    _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
     play.act(0)
     assert play.tell_s1(bundle)[0].why is Reason.CONFLICT
     play.phase()
-    i = play.waiting_for(SumCall)[0]
-    _, sums = people.add_up(play.people[i], play.visit(i), play.entropy)
+    i = play.waiting_for(SlotSumRequest)[0]
+    _, sums = people.answer_sum_request(play.people[i], play.visit(i), play.entropy)
     play.act(i)
     assert play.tell_s1(sums)[0].why is Reason.CONFLICT
 
 
 def test_forms_are_checked_at_the_door(two_stage) -> None:
-    play = two_stage("elected", sealing=RealSealing())
+    play = two_stage("elected", crypto=StandardCrypto())
     for items in (b"", b"\x03", b"\xff", b"\x07\x00"):
-        assert play.tell_s1(replace(play.people[0].indicator, items=items))[0].why is Reason.MALFORMED
-    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+        assert (
+            play.tell_s1(replace(play.people[0].indicator, items=items))[0].why is Reason.MALFORMED
+        )
+    _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
     for change in (
-        {"blobs": bundle.blobs[1:]},
-        {"blobs": (b"", *bundle.blobs[1:])},
+        {"encrypted_shares": bundle.encrypted_shares[1:]},
+        {"encrypted_shares": (b"", *bundle.encrypted_shares[1:])},
     ):
         assert play.tell_s1(replace(bundle, **change))[0].why is Reason.MALFORMED
     assert play.tell_s1(replace(bundle, attempt=2))[0].why is Reason.LATE
     play.phase()
-    i = play.waiting_for(SumCall)[0]
-    _, sums = people.add_up(play.people[i], play.visit(i), play.entropy)
+    i = play.waiting_for(SlotSumRequest)[0]
+    _, sums = people.answer_sum_request(play.people[i], play.visit(i), play.entropy)
     too_large = b"\xff" * len(sums.vector)
-    for change in ({"vector": sums.vector + b"\0"}, {"vector": too_large}, {"blob": b""}):
+    for change in (
+        {"vector": sums.vector + b"\0"},
+        {"vector": too_large},
+        {"encrypted_share": b""},
+    ):
         assert play.tell_s1(replace(sums, **change))[0].why is Reason.MALFORMED
 
 
@@ -87,19 +100,26 @@ def test_forms_are_checked_at_the_door(two_stage) -> None:
 def test_everything_needs_the_users_credential(two_stage, change) -> None:
     play = two_stage("elected")
     assert play.tell_s1(replace(play.people[0].indicator, **change))[0].why is Reason.UNKNOWN
-    _, bundle = people.report(play.people[0], play.visit(0), play.entropy)
+    _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
     assert play.tell_s1(replace(bundle, **change))[0].why is Reason.UNKNOWN
-    assert play.tell_s1(replace(user.visit(play.people[0].member), **change))[0].why is Reason.UNKNOWN
+    assert (
+        play.tell_s1(replace(user.poll_request(play.people[0].member), **change))[0].why
+        is Reason.UNKNOWN
+    )
 
 
 def test_a_key_belongs_to_one_reporter_and_is_made_for_this(two_stage) -> None:
-    play = two_stage("drawn", sealing=RealSealing())
+    play = two_stage("drawn", crypto=StandardCrypto())
     play.tell_s1(play.people[0].indicator)
-    low_order, of_another, on_the_roster = bytes(32), play.people[0].reporting_key, play.people[1].member.keys
+    low_order, of_another, on_the_roster = (
+        bytes(32),
+        play.people[0].reporting_key,
+        play.people[1].member.keys,
+    )
     for key in (b"\xff" * 32, low_order, of_another.public, on_the_roster.public):
         wrong = replace(play.people[1].indicator, public_key=key)
         assert play.tell_s1(wrong)[0].why is Reason.MALFORMED
-    assert isinstance(play.tell_s1(play.people[1].indicator)[0], Accepted)
+    assert isinstance(play.tell_s1(play.people[1].indicator)[0], Acknowledgement)
 
 
 def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
@@ -108,29 +128,37 @@ def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
         play.tell_s1(person.indicator)
     play.deadline()
     for _ in ("announcement", "request"):
-        answers = dict.fromkeys(answer for request in resume(play.s1) * 3 for answer in play.tell_s2(request))
+        answers = dict.fromkeys(
+            answer
+            for request in resume(play.s1.state, play.s1.rows) * 3
+            for answer in play.tell_s2(request)
+        )
         for answer in list(answers) * 2:
             play.tell_s1(answer)
     play.phase()
     play.phase()
     for _ in range(4):
-        for message in resume(play.s1) * 3:
+        for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == ALL
     kinds = Counter(type(play.said_by_s2(each)) for each in play.s2.statements)
-    assert (kinds[Election], kinds[Receipt], kinds[Published]) == (1, 2, 1)  # one receipt for the election
+    assert (kinds[Election], kinds[Reservation], kinds[Published]) == (
+        1,
+        2,
+        1,
+    )  # one receipt for the election
 
 
 def test_two_workers_at_one_deadline(two_stage) -> None:
     play = two_stage("elected", k=2)
     for i in play.people:
         play.act(i)
-    seen = play.s1.phase
-    play.s1, _ = end_phase(play.s1, seen)
-    play.s1, out = end_phase(play.s1, seen)
-    assert (play.s1.state, out) == (State.SUBMITTING, ())
+    seen = play.s1.phase_attempt
+    play.s1, _ = play.s1.do(end_phase, seen)
+    play.s1, out = play.s1.do(end_phase, seen)
+    assert (play.s1.phase, out) == (Phase.SUBMITTING, ())
     play.finish()
     assert play.counts() == ALL
 
@@ -150,7 +178,9 @@ def test_indicators_are_closed_once_the_request_is_made(two_stage) -> None:
 def test_misuse_raises(two_stage) -> None:
     play = two_stage("drawn")
     with pytest.raises(ProtocolError):
-        people.indicate(replace(play.people[0].member, index=-1), play.invitations[0], 0, play.entropy)
+        people.indicate(
+            replace(play.people[0].member, index=-1), play.invitations[0], 0, play.entropy
+        )
     with pytest.raises(ProtocolError):
         ballot_of(play.s1)
 
@@ -163,15 +193,15 @@ def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
     backup = copy.deepcopy(play.s1)
     play.indicate()
     held = rounds(play.s1).election
-    play.s1, question = coordinator.restored(backup)
-    assert play.deadline() == question  # no phase ends before S1 knows what stands
+    play.s1, question = backup.do(coordinator.restored)
+    assert play.deadline() == question  # no phase ends before the coordinator knows what stands
     play.settle(question)
     assert rounds(play.s1).election == held
     assert 7 in ballot_of(play.s1).eligible
     assert isinstance(play.visit(7), Roster)
-    early = Bundle(play.params.survey, 7, play.people[7].member.credential, 1, ())
+    early = SlotBundle(play.params.survey, 7, play.people[7].member.credential, 1, ())
     assert play.tell_s1(early)[0].why is Reason.EARLY
-    assert isinstance(play.tell_s1(play.people[7].indicator)[0], Accepted)
+    assert isinstance(play.tell_s1(play.people[7].indicator)[0], Acknowledgement)
     play.finish()
     assert play.counts() == ALL
 
@@ -185,7 +215,7 @@ def test_s1_restored_before_the_seal_finds_its_way(two_stage) -> None:
     play.indicate()
     play.s1 = backup
     recall(play)
-    assert play.s1.state is State.SHARING
+    assert play.s1.phase is Phase.SHARING
     for person in play.people.values():
         play.tell_s1(person.indicator)
     play.finish()
@@ -206,11 +236,11 @@ def test_s1_restored_to_another_set_does_not_get_sums_over_both(two_stage) -> No
     play = two_stage("elected", k=2)
     backup = copy.deepcopy(play.s1)
     play.phase()
-    stubborn = play.waiting_for(SumCall)[0]
+    stubborn = play.waiting_for(SlotSumRequest)[0]
     play.act(stubborn)
     play.s1 = backup
     play.phase(skip=(6,))
-    _, answer = people.add_up(play.people[stubborn], play.visit(stubborn), play.entropy)
+    _, answer = people.answer_sum_request(play.people[stubborn], play.visit(stubborn), play.entropy)
     assert answer.why is Reason.CONFLICT
     play.phase(skip=(stubborn,))
     play.finish()
@@ -224,8 +254,8 @@ def test_s1_restored_after_the_claim_goes_on(two_stage) -> None:
     for i in play.people:
         play.act(i)
     backup = copy.deepcopy(play.s1)
-    (claim,) = play.deadline()
-    play.tell_s2(claim)
+    (manifest,) = play.deadline()
+    play.tell_s2(manifest)
     play.s1 = backup
     recall(play)
     assert play.counts() == ALL
@@ -234,11 +264,11 @@ def test_s1_restored_after_the_claim_goes_on(two_stage) -> None:
 def test_s1_restored_without_the_sums_gives_up(two_stage) -> None:
     play = two_stage("shared")
     backup = copy.deepcopy(play.s1)
-    (claim,) = play.phase()
-    play.tell_s2(claim)
+    (manifest,) = play.phase()
+    play.tell_s2(manifest)
     play.s1 = backup
     recall(play)
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_s1_restored_to_before_the_election_after_the_result_learns_it(two_stage) -> None:
@@ -248,7 +278,7 @@ def test_s1_restored_to_before_the_election_after_the_result_learns_it(two_stage
     play.finish()
     play.s1 = backup
     recall(play)
-    assert play.s1.state is State.PUBLISHED
+    assert play.s1.phase is Phase.PUBLISHED
     assert play.counts() == ALL
 
 
@@ -256,23 +286,26 @@ def test_s1_restored_after_bad_blobs_goes_on_over_the_same_set(two_stage) -> Non
     play = two_stage("shared", k=2)
     backups = []
     tell = play.settle
-    play.settle = lambda out: (backups.append(copy.deepcopy(play.s1)), tell(out))  # what S1 is when it claims
+    play.settle = lambda out: (
+        backups.append(copy.deepcopy(play.s1)),
+        tell(out),
+    )  # what the coordinator is when it claims
     play.bad_sums()
     play.settle = tell
     play.s1 = backups[-1]
     recall(play)
-    assert play.s1.state is State.SHARING
+    assert play.s1.phase is Phase.SHARING
     play.finish()
     assert play.counts() == ALL
 
 
 def test_s2_restored_aborts(two_stage) -> None:
     play = two_stage("shared")
-    (claim,) = play.phase()
-    play.tell_s2(claim)
-    play.s2, out = aggregator.restored(play.s2)
+    (manifest,) = play.phase()
+    play.tell_s2(manifest)
+    play.s2, out = play.s2.do(aggregator.restored)
     play.settle(out)
-    assert play.s1.state is play.s2.state is State.ABORTED
+    assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
@@ -280,10 +313,12 @@ def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
     others = list(play.people)[1:]
     for i in others:
         play.act(i)
-    before = coordinator.backup(play.s1)
+    before = play.s1.copy()
     play.deadline()  # user 0 did not report
-    helper = play.waiting_for(SumCall)[0]
-    play.people[helper], sums = two_stage_user.add_up(play.people[helper], play.visit(helper), play.entropy)
+    helper = play.waiting_for(SlotSumRequest)[0]
+    play.people[helper], sums = two_stage_user.answer_sum_request(
+        play.people[helper], play.visit(helper), play.entropy
+    )
     play.tell_s1(sums)
     play.s1 = before
     play.act(0)
@@ -291,6 +326,6 @@ def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
     assert len(play.s1.members) == 8
     assert play.tell_s1(sums)[0].why is Reason.LATE
     play.finish()
-    named = [each for each in play.s2.statements if isinstance(each.says, PeersIncluded)]
+    named = [each for each in play.s2.statements if isinstance(each.message, AcceptedMembers)]
     assert len(named) == 1  # all seeds opened at once
     assert play.counts() == [1] * 8

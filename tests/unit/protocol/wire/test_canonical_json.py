@@ -11,8 +11,13 @@ from faircount.core.errors import InputError, MalformedError
 from faircount.protocol.wire import canonical_json as canonical
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-canonical.LARGEST, canonical.LARGEST) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-canonical.LARGEST, canonical.LARGEST)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -29,7 +34,10 @@ def test_values_survive_their_bytes(value) -> None:
 @given(plain, st.booleans())
 def test_other_spellings_are_refused(value, indent) -> None:
     spelled = json.dumps(
-        value, ensure_ascii=False, indent=1 if indent else None, separators=None if indent else (", ", ": ")
+        value,
+        ensure_ascii=False,
+        indent=1 if indent else None,
+        separators=None if indent else (", ", ": "),
     )
     try:
         data, exact = spelled.encode(), canonical.encode(value)
@@ -80,17 +88,17 @@ def test_values_that_cannot_be_published(value) -> None:
 
 @given(st.floats(2.0**-75, 1e6))
 def test_real_numbers_are_exact(value) -> None:
-    assert canonical.unscaled(canonical.scaled(value)) == value
-    assert Fraction(int(canonical.scaled(value)), canonical.UNIT) == Fraction(value)
+    assert canonical.parse_real(canonical.format_real(value)) == value
+    assert Fraction(int(canonical.format_real(value)), canonical.UNIT) == Fraction(value)
 
 
 def test_real_numbers_too_fine_to_publish_are_rounded_up_or_refused() -> None:
     with pytest.raises(MalformedError):
-        canonical.scaled(2.0**-130)
-    assert canonical.scaled_up(2.0**-130) == "1"
-    assert canonical.scaled_up(0.0) == "0"
+        canonical.format_real(2.0**-130)
+    assert canonical.format_upper_bound(2.0**-130) == "1"
+    assert canonical.format_upper_bound(0.0) == "0"
     for text in ("+1", "01", "", "-", "1.0", "--1", "\u0661", 3, None):
         with pytest.raises(MalformedError):
-            canonical.big(text)
-    assert canonical.big("-12") == -12
+            canonical.parse_integer(text)
+    assert canonical.parse_integer("-12") == -12
     assert issubclass(MalformedError, InputError)

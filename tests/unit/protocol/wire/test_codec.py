@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from faircount.core.errors import MalformedError
 from faircount.protocol import decode
 from faircount.protocol.wire.codec import _CLASSES, VERSION, Message, Party, encode, message, parse
-from faircount.protocol.wire.field_kinds import FixedBytes
-from faircount.protocol.wire.messages import Accepted, Reason, Rejected, SyncRequest
+from faircount.protocol.wire.field_codecs import FixedBytes
+from faircount.protocol.wire.messages import Acknowledgement, Reason, Rejection, SyncRequest
 
 
 def strategy(hint):
@@ -26,7 +26,9 @@ def strategy(hint):
             return st.binary(min_size=mark.size, max_size=mark.size)
         bits = 8 * mark.width
         return (
-            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) if mark.code == "q" else st.integers(0, (1 << bits) - 1)
+            st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+            if mark.code == "q"
+            else st.integers(0, (1 << bits) - 1)
         )
     return built(hint)
 
@@ -36,7 +38,9 @@ def built(kind):
     return st.builds(kind, *(strategy(hints[each.name]) for each in dataclasses.fields(kind)))
 
 
-@pytest.mark.parametrize("kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__
+)
 def test_every_message_survives_its_bytes(kind) -> None:
     @settings(max_examples=25)
     @given(built(kind), st.data())
@@ -44,8 +48,8 @@ def test_every_message_survives_its_bytes(kind) -> None:
         raw = encode(what)
         assert raw[:2] == bytes([VERSION, kind.tag])
         assert decode(raw) == what
-        assert isinstance(decode(raw + b"\0"), Rejected)
-        assert isinstance(decode(raw[: data.draw(st.integers(0, len(raw) - 1))]), Rejected)
+        assert isinstance(decode(raw + b"\0"), Rejection)
+        assert isinstance(decode(raw[: data.draw(st.integers(0, len(raw) - 1))]), Rejection)
 
     check()
 
@@ -53,11 +57,13 @@ def test_every_message_survives_its_bytes(kind) -> None:
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_message_or_rejected_and_have_one_spelling(data) -> None:
     found = decode(data)
-    if not (isinstance(found, Rejected) and found.reason == Reason.MALFORMED):
+    if not (isinstance(found, Rejection) and found.reason == Reason.MALFORMED):
         assert encode(found) == data
 
 
-@pytest.mark.parametrize("kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", sorted(_CLASSES.values(), key=lambda kind: kind.tag), ids=lambda kind: kind.__name__
+)
 def test_a_message_prints_its_numbers_and_no_bytes(kind) -> None:
     """Shares, credentials and answers are bytes; what prints may end up in a log."""
 
@@ -74,11 +80,15 @@ def test_a_message_prints_its_numbers_and_no_bytes(kind) -> None:
 
 def test_a_huge_count_allocates_nothing() -> None:
     raw = encode(SyncRequest(bytes(16)))
-    assert isinstance(decode(bytes([VERSION, 4]) + raw[2:] + bytes(32) + b"\xff" * 4), Rejected)
+    assert isinstance(decode(bytes([VERSION, 4]) + raw[2:] + bytes(32) + b"\xff" * 4), Rejection)
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
-    for bad in (Accepted(b"short", bytes(32), 0, 1, (), bytes(64)), Rejected(256), Rejected(-1)):
+    for bad in (
+        Acknowledgement(b"short", bytes(32), 0, 1, (), bytes(64)),
+        Rejection(256),
+        Rejection(-1),
+    ):
         with pytest.raises(MalformedError):
             encode(bad)
     with pytest.raises(MalformedError):
@@ -90,4 +100,4 @@ def test_tags_are_given_once() -> None:
         pass
 
     with pytest.raises(TypeError, match="belongs to"):
-        message(SyncRequest.tag, Party.S2)(Impostor)
+        message(SyncRequest.tag, Party.AGGREGATOR)(Impostor)

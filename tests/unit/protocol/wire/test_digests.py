@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircount.protocol.wire.digests import (
-    InclusionProof,
-    beside,
+    MerkleProof,
     bitmap,
+    build_tree,
     leaf,
     members_of,
     merkle_root,
+    multiproof,
     prove,
-    proves,
-    root_from,
+    root_from_multiproof,
     roster_digest,
     set_digest,
-    tree,
+    verify_proof,
 )
 
 
@@ -26,21 +26,21 @@ from faircount.protocol.wire.digests import (
 def test_some_leaves_and_the_hashes_beside_them_give_the_root(size, data) -> None:
     leaves = [sha256(bytes([i])).digest() for i in range(size)]
     places = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
-    levels = tree(leaves)
-    hashes = beside(levels, places)
+    levels = build_tree(leaves)
+    hashes = multiproof(levels, places)
     known = {at: leaves[at] for at in places}
-    assert levels[-1][0] == merkle_root(leaves) == root_from(size, known, hashes)
-    assert root_from(size, known, (*hashes, bytes(32))) is None
+    assert levels[-1][0] == merkle_root(leaves) == root_from_multiproof(size, known, hashes)
+    assert root_from_multiproof(size, known, (*hashes, bytes(32))) is None
     if hashes:
-        assert root_from(size, known, hashes[1:]) is None
-        assert root_from(size, known, (bytes(32), *hashes[1:])) != levels[-1][0]
+        assert root_from_multiproof(size, known, hashes[1:]) is None
+        assert root_from_multiproof(size, known, (bytes(32), *hashes[1:])) != levels[-1][0]
     wrong = {**known, min(places): bytes(32)}
-    assert root_from(size, wrong, hashes) != levels[-1][0]
+    assert root_from_multiproof(size, wrong, hashes) != levels[-1][0]
 
 
 def test_all_leaves_need_nothing_beside_them() -> None:
     leaves = [sha256(bytes([i])).digest() for i in range(13)]
-    assert beside(tree(leaves), range(13)) == ()
+    assert multiproof(build_tree(leaves), range(13)) == ()
 
 
 @given(n=st.integers(1, 70), data=st.data())
@@ -59,13 +59,13 @@ def test_inclusion_proofs(size, data) -> None:
         assert root == sha256(b"").digest()
         return
     index = data.draw(st.integers(0, size - 1))
-    proof = prove(tree(leaves), index)
-    assert proves(proof, leaves[index], root)
-    assert not proves(proof, sha256(b"other").digest(), root)
-    assert not proves(InclusionProof(index, size, (*proof.path, bytes(32))), leaves[index], root)
-    assert not proves(InclusionProof(size, size, proof.path), leaves[index], root)
+    proof = prove(build_tree(leaves), index)
+    assert verify_proof(proof, leaves[index], root)
+    assert not verify_proof(proof, sha256(b"other").digest(), root)
+    assert not verify_proof(MerkleProof(index, size, (*proof.path, bytes(32))), leaves[index], root)
+    assert not verify_proof(MerkleProof(size, size, proof.path), leaves[index], root)
     if proof.path:
-        assert not proves(InclusionProof(index, size, proof.path[:-1]), leaves[index], root)
+        assert not verify_proof(MerkleProof(index, size, proof.path[:-1]), leaves[index], root)
 
 
 def test_known_trees() -> None:

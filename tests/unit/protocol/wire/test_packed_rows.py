@@ -6,13 +6,21 @@ from hypothesis import strategies as st
 
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import InputError
-from faircount.protocol.wire.packed_rows import first_elements, is_vector, pack_rows, sum_packed, unpack_rows
+from faircount.protocol.wire.packed_rows import (
+    first_elements,
+    is_vector,
+    pack_rows,
+    sum_packed,
+    unpack_rows,
+)
 from faircount.sharing.field import uniform
 from faircount.sharing.packing import pack, unpack
 
 
 @given(
-    st.sampled_from([2, 7, 251, 257, 1009, 65537, 100003, 2**31 - 1, 2**61 - 1]), st.integers(1, 60), st.integers(0, 5)
+    st.sampled_from([2, 7, 251, 257, 1009, 65537, 100003, 2**31 - 1, 2**61 - 1]),
+    st.integers(1, 60),
+    st.integers(0, 5),
 )
 def test_rows_are_packed_as_single_vectors_are(q, count, rows) -> None:
     matrix = uniform(q, (rows, count), SeededStream(q + count))
@@ -36,7 +44,11 @@ def test_bad_rows_are_found_as_single_vectors_are(data, q, count) -> None:
     assert rows[0].tolist() == (wanted.tolist() if wanted is not None else [0] * count)
 
 
-@given(st.sampled_from([2, 5, 1009, 65537, 2**31 - 1, 2**58 - 27, 2**61 - 1]), st.integers(1, 60), st.integers(0, 12))
+@given(
+    st.sampled_from([2, 5, 1009, 65537, 2**31 - 1, 2**58 - 27, 2**61 - 1]),
+    st.integers(1, 60),
+    st.integers(0, 12),
+)
 def test_the_first_elements_are_those_of_the_whole_vector(q, count, more) -> None:
     matrix = uniform(q, (3, count + more), SeededStream(q + count))
     assert np.array_equal(first_elements(pack_rows(matrix, q), q, count), matrix[:, :count])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircount.core.arrays import Ints, Marks, Residues
+from faircount.core.arrays import Bools, Ints, Residues
 from faircount.core.errors import MalformedError, ParameterError
-from faircount.protocol.wire.messages import Accepted, Rejected, Wait
-from faircount.protocol.wire.stored import read_all, stored_kind
-from faircount.protocol.wire.stored_kinds import DTYPES, OwnForm, write_all
+from faircount.protocol.wire.messages import Acknowledgement, NotReady, Rejection
+from faircount.protocol.wire.stored import decode_value, stored_codec
+from faircount.protocol.wire.stored_codecs import DTYPES, CustomCodec, encode_value
 
 
 class Word(StrEnum):
@@ -43,7 +43,7 @@ class Small:
         (int | None, 7),
         (int | bytes, b"digest"),
         (int | bytes, 7),
-        (Accepted | Wait, Wait(bytes(16), b"sharing")),
+        (Acknowledgement | NotReady, NotReady(bytes(16), b"sharing")),
         (tuple[int, ...], (3, 1, 2)),
         (tuple[int, bytes], (3, b"x")),
         (frozenset[tuple[int, int]], frozenset({(1, 2), (0, 5)})),
@@ -52,33 +52,39 @@ class Small:
     ids=str,
 )
 def test_every_kind_comes_back(hint: Any, value: Any) -> None:
-    kind = stored_kind(hint)
-    data = write_all(kind, value)
-    assert read_all(kind, data) == value
+    kind = stored_codec(hint)
+    data = encode_value(kind, value)
+    assert decode_value(kind, data) == value
     for bad in (data + b"\0", data[:-1]):
         with pytest.raises(MalformedError):
-            read_all(kind, bad)
+            decode_value(kind, bad)
 
 
 def test_sets_have_one_order_and_mappings_keep_theirs() -> None:
-    kind = stored_kind(frozenset[bytes])
-    assert write_all(kind, frozenset({b"b", b"a"})) == write_all(kind, frozenset({b"a", b"b"}))
-    mapping = stored_kind(dict[int, bytes])
-    assert list(read_all(mapping, write_all(mapping, {4: b"d", 1: b"a"}))) == [4, 1]
+    kind = stored_codec(frozenset[bytes])
+    assert encode_value(kind, frozenset({b"b", b"a"})) == encode_value(
+        kind, frozenset({b"a", b"b"})
+    )
+    mapping = stored_codec(dict[int, bytes])
+    assert list(decode_value(mapping, encode_value(mapping, {4: b"d", 1: b"a"}))) == [4, 1]
 
 
 @given(st.sampled_from(DTYPES), st.lists(st.integers(0, 4), max_size=2), st.booleans())
 def test_arrays_keep_type_and_shape(code: str, shape: list[int], swapped: bool) -> None:
-    hint = {"b": Marks, "i": Ints, "u": Residues}[np.dtype(code).kind]
+    hint = {"b": Bools, "i": Ints, "u": Residues}[np.dtype(code).kind]
     numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2
     value = numbers.astype(np.dtype(code).newbyteorder(">" if swapped else "<"))
-    found = read_all(stored_kind(hint), write_all(stored_kind(hint), value))
+    found = decode_value(stored_codec(hint), encode_value(stored_codec(hint), value))
     assert np.array_equal(found, value)
-    assert (found.shape, found.dtype.isnative, found.dtype.itemsize) == (value.shape, True, value.dtype.itemsize)
+    assert (found.shape, found.dtype.isnative, found.dtype.itemsize) == (
+        value.shape,
+        True,
+        value.dtype.itemsize,
+    )
     assert found.flags.writeable
 
 
-MARKS = write_all(stored_kind(Marks), np.array([True, False]))
+MARKS = encode_value(stored_codec(Bools), np.array([True, False]))
 
 
 @pytest.mark.parametrize(
@@ -86,9 +92,9 @@ MARKS = write_all(stored_kind(Marks), np.array([True, False]))
     [
         (Ints, MARKS),
         (Residues, MARKS),
-        (Marks, MARKS[:-1] + b"\2"),
-        (Marks, b"\0\3" + bytes(24)),
-        (Marks, b"\x09\1" + bytes(8)),
+        (Bools, MARKS[:-1] + b"\2"),
+        (Bools, b"\0\3" + bytes(24)),
+        (Bools, b"\x09\1" + bytes(8)),
         (Ints, b"\5\2" + b"\xff" * 16),
         (Ints, b"\5\2" + b"\xff" * 8 + bytes(8)),  # no element, but more rows than can be
         (Ints, b"\5\1" + (1 << 40).to_bytes(8, "big")),
@@ -105,27 +111,27 @@ MARKS = write_all(stored_kind(Marks), np.array([True, False]))
 )
 def test_bytes_of_no_value_are_refused(hint: Any, data: bytes) -> None:
     with pytest.raises(MalformedError):
-        read_all(stored_kind(hint), data)
+        decode_value(stored_codec(hint), data)
 
 
 def test_what_cannot_stand_in_a_field_is_not_written() -> None:
     with pytest.raises(MalformedError, match="float64"):
-        write_all(stored_kind(Ints), np.zeros(2))
+        encode_value(stored_codec(Ints), np.zeros(2))
     with pytest.raises(MalformedError, match="str"):
-        write_all(stored_kind(int | None), "7")
-    kind = stored_kind(Accepted | Wait)
-    with pytest.raises(MalformedError, match="Rejected"):
-        read_all(kind, write_all(kind, Rejected(1)))
+        encode_value(stored_codec(int | None), "7")
+    kind = stored_codec(Acknowledgement | NotReady)
+    with pytest.raises(MalformedError, match="Rejection"):
+        decode_value(kind, encode_value(kind, Rejection(1)))
 
 
 def test_annotations_without_a_stored_form_are_a_mistake_of_ours() -> None:
     for hint in (object, list[int], int | bytes | None):
         with pytest.raises(TypeError):
-            stored_kind(hint)
+            stored_codec(hint)
 
 
 def test_a_value_with_a_form_of_its_own() -> None:
-    kind = OwnForm("Small", lambda small: bytes((small.number,)), lambda raw: Small(raw[0]))
-    assert read_all(kind, write_all(kind, Small(4))) == Small(4)
+    kind = CustomCodec("Small", lambda small: bytes((small.number,)), lambda raw: Small(raw[0]))
+    assert decode_value(kind, encode_value(kind, Small(4))) == Small(4)
     with pytest.raises(MalformedError, match="take a smaller one"):
-        read_all(kind, b"\0\0\0\1\x0a")
+        decode_value(kind, b"\0\0\0\1\x0a")

@@ -1,50 +1,77 @@
-"""S2 in the `explicit` topology: a claim over a set, whose seeds open, and one sum if all of them do."""
+"""The aggregator in the `explicit` topology: a claim over a set, whose seeds open, and one sum
+if all of them do.
+"""
 
 from collections.abc import Mapping
 
+from faircount.protocol.peers import opening
+from faircount.protocol.peers.opening import PeersAggregator
+from faircount.protocol.peers.peer_set import PeerSet, is_robustly_connected, parse_peer_set
+from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator
-from faircount.protocol.topologies.explicit.messages import PeersClaim
-from faircount.protocol.topologies.peers import opening
-from faircount.protocol.topologies.peers.messages import Total
-from faircount.protocol.topologies.peers.peer_set import PeerSet, holds_together, peer_set
-from faircount.protocol.topologies.peers.self_mask import Round
+from faircount.protocol.roles.rows import StepRows
+from faircount.protocol.topologies.explicit.messages import ExplicitManifest
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.messages import Reason, Rejected, rejected
+from faircount.protocol.wire.messages import Reason, Rejection, reject
 
 
-def on_claim(s: Aggregator, claim: PeersClaim) -> aggregator.Step:
-    """Check digest, set, attempt, connectivity, minimum and budget, record the claim and open its seeds."""
-    known = opening.repeated(s, claim)
-    if known is not None:
-        return known
-    wanted = peer_set(s.digest, claim.attempt, opening.roster_size(s), claim.members, claim.removed)
-    problem = _set_problem(s, claim, wanted)
-    if problem is not None or wanted is None:
-        return aggregator.refuse_claim(s, problem)
-    step = opening.admitted(s, claim, len(wanted.members), wanted.members)
-    return _included(s, claim, wanted, step) if step[0].claim == claim else step
+class ExplicitAggregator(PeersAggregator):
+    """The aggregator of `explicit`."""
+
+    def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
+        """The claim of an attempt."""
+        return {**super().handlers(), ExplicitManifest: self.on_claim}
+
+    def on_claim(
+        self, s: Aggregator, rows: StepRows, manifest: ExplicitManifest
+    ) -> aggregator.Change:
+        """Check digest, set, attempt, connectivity, minimum and budget, record the claim and open
+        its seeds.
+        """
+        known = opening.repeated(s, manifest)
+        if known is not None:
+            return known
+        wanted = parse_peer_set(
+            s.digest, manifest.attempt, opening.roster_size(s), manifest.members, manifest.removed
+        )
+        problem = _set_problem(s, manifest, wanted)
+        if problem is not None or wanted is None:
+            return aggregator.refuse_manifest(s, problem)
+        step = opening.admitted(s, rows, manifest, len(wanted.members), wanted.members)
+        return _included(s, manifest, wanted, step) if step[0].manifest == manifest else step
 
 
-def _set_problem(s: Aggregator, claim: PeersClaim, wanted: PeerSet | None) -> Rejected | None:
+def _set_problem(
+    s: Aggregator, manifest: ExplicitManifest, wanted: PeerSet | None
+) -> Rejection | None:
     """What is wrong with the set of a claim, budget and minimum aside."""
-    if claim.digest != s.digest or s.roster is None:
-        return rejected(Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one")
-    if wanted is None or len(wanted.members) != len(claim.blobs):
-        return rejected(Reason.MALFORMED, "a claim names members of the roster, and one sealed seed of each")
-    if claim.set_digest != wanted.set_digest:
-        return rejected(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
-    if not holds_together(wanted.members, wanted.removed, s.params.phi):
-        return rejected(Reason.DISCONNECTED, "the set falls apart")
+    if manifest.digest != s.digest or s.roster is None:
+        return reject(
+            Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one"
+        )
+    if wanted is None or len(wanted.members) != len(manifest.encrypted_shares):
+        return reject(
+            Reason.MALFORMED, "a claim names members of the roster, and one sealed seed of each"
+        )
+    if manifest.set_digest != wanted.set_digest:
+        return reject(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
+    if not is_robustly_connected(wanted.members, wanted.removed, s.params.phi):
+        return reject(Reason.DISCONNECTED, "the set falls apart")
     return None
 
 
-def _included(s: Aggregator, claim: PeersClaim, wanted: PeerSet, step: aggregator.Step) -> aggregator.Step:
-    """Whose seeds open. Their shares cancel only if all do: else S2 waits for a further attempt without the others."""
-    now = Round(s.params, s.digest, claim.attempt, claim.set_digest)
-    seeds = opening.open_seeds(s, now, wanted.members, claim.blobs)
+def _included(
+    s: Aggregator, manifest: ExplicitManifest, wanted: PeerSet, step: aggregator.Change
+) -> aggregator.Change:
+    """Whose seeds open.
+
+    Their shares cancel only if all do: else the aggregator waits for a further attempt without
+    the others.
+    """
+    now = AttemptContext(s.params, s.digest, manifest.attempt, manifest.set_digest)
+    seeds = opening.open_seeds(s, now, wanted.members, manifest.encrypted_shares)
     held = opening.self_masks(s, now, seeds) if len(seeds) == len(wanted.members) else None
-    return opening.say_included(s, step, claim.set_digest, tuple(seeds), held, opening.root_of(s, tuple(seeds)))
-
-
-S2: Mapping[type[Message], aggregator.Handler] = {PeersClaim: on_claim, Total: opening.on_total}
+    return opening.say_included(
+        s, step, manifest.set_digest, tuple(seeds), held, opening.root_of(s, tuple(seeds))
+    )

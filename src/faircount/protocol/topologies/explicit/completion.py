@@ -1,7 +1,8 @@
-"""How likely an `explicit` survey comes to its end: exact.
+"""How likely an `explicit` survey completes: exact.
 
-It needs everybody of the set in one attempt; after each attempt the set is who came, and it gives up below the minimum
-or after the last attempt. So the law of the set's size goes from visit to visit.
+An attempt needs everybody of its set. After a failed one the set is whoever came, and the survey
+ends without a result below the minimum or after the last attempt. So the distribution of the set's
+size is computed from visit to visit.
 """
 
 import math
@@ -10,55 +11,67 @@ from dataclasses import replace
 import numpy as np
 
 from faircount.core.arrays import Floats, Ints
-from faircount.core.search import last_real
-from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Completion
+from faircount.core.search import last_float
+from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance
 
 NEGLIGIBLE = 1e-18
 """Probabilities below this are left out of the recursion."""
 
 
 def chance(who: Attendance) -> float:
-    """Probability that a survey publishes."""
-    if who.attempts * (1 - who.loss) ** who.minimum < NEGLIGIBLE:  # everybody of such a set at once
+    """Probability that a survey publishes a result."""
+    # No set is smaller than the minimum, so this bounds the chance of all attempts together.
+    if who.attempts * (1 - who.loss) ** who.minimum < NEGLIGIBLE:
         return 0.0
-    sizes, law = np.array([who.users]), np.ones(1)
-    for _ in range(2):  # enrol and share: who comes is the set
-        sizes, law = _after(sizes, law, who, missing=0)
-    done = 0.0
+    sizes = np.array([who.users])
+    probabilities = np.ones(1)
+    for _ in range(2):  # the visits to enrol and to share: whoever comes is in the set
+        sizes, probabilities = _next_sizes(sizes, probabilities, who, missing=0)
+    completed = 0.0
     for _ in range(who.attempts):
-        done += float(law @ (1 - who.loss) ** sizes)
-        sizes, law = _after(sizes, law, who, missing=1)
-    return done
+        completed += float(probabilities @ (1 - who.loss) ** sizes)
+        sizes, probabilities = _next_sizes(sizes, probabilities, who, missing=1)
+    return completed
 
 
-def _after(sizes: Ints, law: Floats, who: Attendance, missing: int) -> tuple[Ints, Floats]:
-    """The law of the sizes after a visit that at least `missing` users missed, without sets below the minimum."""
+def _next_sizes(
+    sizes: Ints, probabilities: Floats, who: Attendance, missing: int
+) -> tuple[Ints, Floats]:
+    """The distribution of the set's size after a visit that at least `missing` members missed.
+
+    Sizes below the minimum are left out: there the survey ends.
+    """
     from scipy.stats import binom
 
     if not sizes.size:
-        return sizes, law
-    # fewer of the fewest come next to never
-    typical = sizes[0] * (1 - who.loss) - 10 * math.sqrt(sizes[0] * who.loss) - 50
-    came = np.arange(max(who.minimum, math.floor(typical)), sizes[-1] + 1 - missing)
-    chances = np.where(came <= sizes[:, None] - missing, binom.pmf(came, sizes[:, None], 1 - who.loss), 0.0)
-    after = law @ chances
+        return sizes, probabilities
+    # Ten standard deviations and 50 below the mean of the smallest set: fewer have no weight.
+    low = sizes[0] * (1 - who.loss) - 10 * math.sqrt(sizes[0] * who.loss) - 50
+    came = np.arange(max(who.minimum, math.floor(low)), sizes[-1] + 1 - missing)
+    chances = np.where(
+        came <= sizes[:, None] - missing, binom.pmf(came, sizes[:, None], 1 - who.loss), 0.0
+    )
+    after = probabilities @ chances
     return came[after > NEGLIGIBLE], after[after > NEGLIGIBLE]
 
 
-def tolerable_loss(who: Attendance, wanted: float = TARGET_COMPLETION) -> float:
-    """The largest loss per visit at which a survey still comes to its end with the wanted probability."""
-    high = 1 - (wanted / who.attempts) ** (1 / who.minimum)  # above, not even one attempt has everybody
-    return last_real(lambda loss: chance(replace(who, loss=loss)) >= wanted, 0.0, high, 1e-5 * high)
+def tolerable_loss(who: Attendance) -> float:
+    """The largest loss per visit at which a survey completes with the wanted probability."""
+    # Above this loss not even the smallest set is complete often enough.
+    high = 1 - (TARGET_COMPLETION / who.attempts) ** (1 / who.minimum)
+
+    def completes(loss: float) -> bool:
+        return chance(replace(who, loss=loss)) >= TARGET_COMPLETION
+
+    return last_float(completes, 0.0, high, 1e-5 * high)
 
 
-def _words(who: Attendance, found: float) -> str:
+def advice(who: Attendance, found: float) -> str:
+    """What to tell people about this chance."""
     if found >= TARGET_COMPLETION:
         return f"everybody of the set comes back in one of {who.attempts} attempts"
     return (
-        f"will give up: everybody of a set must come back in one of {who.attempts} attempts; {who.users:,} users end "
-        f"in {TARGET_COMPLETION:.0%} of the surveys only if a visit is missed with probability "
-        f"{tolerable_loss(who):.2g} or less"
+        f"will give up: everybody of a set must come back in one of {who.attempts} attempts; "
+        f"{who.users:,} users end in {TARGET_COMPLETION:.0%} of the surveys only if a visit is "
+        f"missed with probability {tolerable_loss(who):.2g} or less"
     )
-
-
-COMPLETION = Completion("exact", chance, _words)

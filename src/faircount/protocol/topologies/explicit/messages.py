@@ -2,57 +2,57 @@
 
 from collections.abc import Sequence
 
-from faircount.protocol.topologies.peers.messages import Edge, FromMember
-from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
+from faircount.protocol.peers.messages import FromMember, RemovedPair
+from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, VarBytes, message
 
 
-@message(36, Party.S2)
-class PeersClaim(Message):
-    """One attempt's set, and the sealed seeds of its members' masks in roster order."""
+@message(36, Party.AGGREGATOR)
+class ExplicitManifest(Message):
+    """The set of one attempt, and the encrypted seeds of its members' masks, in roster order."""
 
     survey: Id
     digest: Hash
     attempt: U32
-    members: Blob
-    removed: tuple[Edge, ...]
+    members: VarBytes
+    removed: tuple[RemovedPair, ...]
     set_digest: Hash
-    blobs: tuple[Blob, ...]
+    encrypted_shares: tuple[VarBytes, ...]
 
 
-@message(48, Party.S1)
+@message(48, Party.COORDINATOR)
 class ShareBundle(FromMember):
-    """`explicit`: a user's sealed shares for all others, in roster order without itself."""
+    """A client's encrypted shares for all others, in roster order without itself."""
 
-    blobs: Sequence[Blob]
+    encrypted_shares: Sequence[VarBytes]
 
 
-@message(49, Party.USER)
-class Call(Message):
-    """`explicit`: the set of an attempt, and the shares for this user from the set's other members, in roster order."""
+@message(49, Party.CLIENT)
+class SumRequest(Message):
+    """The set of an attempt, and the encrypted shares from its other members, in roster order."""
 
     survey: Id
     attempt: U32
-    members: Blob
-    removed: Sequence[Edge]
-    blobs: Sequence[Blob]
+    members: VarBytes
+    removed: Sequence[RemovedPair]
+    encrypted_shares: Sequence[VarBytes]
 
 
-@message(50, Party.S1)
-class SumUpload(FromMember):
-    """A user's sum over one attempt's set under a mask of its own, and the mask's seed, sealed to S2.
+@message(50, Party.COORDINATOR)
+class PeerSum(FromMember):
+    """A client's masked sum over the set of an attempt, and the seed, encrypted to the aggregator.
 
-    S1 takes none that was made for another set.
+    The coordinator rejects a sum over another set: its shares would not cancel.
     """
 
     attempt: U32
     set_digest: Hash
-    vector: Blob
-    blob: Blob
+    vector: VarBytes
+    encrypted_share: VarBytes
 
 
-@message(51, Party.S1)
+@message(51, Party.COORDINATOR)
 class Complaint(FromMember):
-    """Shares from these users do not open: the pairs are to be left out. Heard in the first attempt only."""
+    """Shares from these members cannot be decrypted. Accepted in the first attempt only."""
 
     attempt: U32
     senders: Sequence[U32]

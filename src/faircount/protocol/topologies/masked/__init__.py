@@ -1,19 +1,33 @@
-"""The `masked` topology: everybody adds masks that cancel with its neighbours', and one of its own.
+"""The `masked` topology: participants add pairwise masks, which cancel in the sum, and their own.
 
-    enrol -> roster sealed, graph drawn -> everybody shares its mask key t-of-k with its neighbours (KeyBundle)
-    S1   those who did, if they hang together and each has t neighbours, are the set                 -> MaskCall
-    user R_i + sum over its neighbours in the set of m_ij + F(seed_i); the seed sealed to S2 (MaskedSum)     -> S1
-    S1   claims the set, the largest connected part of it that sent, and their sealed seeds                  -> S2
-    S2   receipt; says whose seeds open (PeersIncluded): the others are dropped                              -> S1
-    user included, with dropped neighbours: the message keys of their key shares, sealed to S2 (Help)        -> S1
-    S2   puts the dropped users' mask keys together (Ready), or names those whose keys are lost (Unrecoverable):
-         then a further attempt, with fresh masks, among those whose seeds opened
-    S1   ONE sum of the included vectors (Total)                                                             -> S2
-    S2   takes the masks off, publishes
+    enrol         participants join the roster, which the aggregator confirms; it reveals its
+                  committed value, from which everybody derives the graph of neighbours
+    share         each client shares the secret of its mask key t-of-k among its k neighbours,
+                  encrypted (KeyBundle)                                -> coordinator, relayed
+    set           those who shared, if they are connected and each has t neighbours in the set
+                                                                       -> MaskedSumRequest
+    mask          R_i + sum over neighbours j in the set of m_ij + F(seed_i), where m_ij = -m_ji;
+                  the seed encrypted to the aggregator (MaskedSum)     -> coordinator
+    manifest      the set, its largest connected part that sent a sum, and their encrypted seeds
+                                                                       -> aggregator
+    accept        the aggregator names the members whose seeds it could decrypt; all others of the
+                  set are dropped (AcceptedMembers)                    -> coordinator
+    unmask        an accepted client with dropped neighbours sends the message keys of the key
+                  shares they dealt it, encrypted to the aggregator (UnmaskShares)
+    recover       the aggregator combines the dropped members' mask keys (ReadyForTotal), or names
+                  those it cannot recover (Unrecoverable): then another attempt, with fresh masks,
+                  among those whose seeds it could decrypt
+    total         one sum of the accepted masked vectors (AggregateTotal)  -> aggregator
+    publish       the aggregator subtracts the masks
 
-S2 has seeds and keys, and no vector; S1 has vectors, and no seed. So a user whom S2 calls dropped although it is not
-loses its place in the result and nothing else. The masks of pairs protect users if the records of both servers come
-into one hand later: therefore S1 takes no vector after the deadline, and deletes those that are in no sum.
+The paper's Algorithm 2 gives everybody a share of everything. This topology computes the same sum
+with the pairwise masks of Bell et al. (SecAgg+, CCS 2020): a client needs only k neighbours.
+
+What each party sees: the coordinator has masked vectors and no seed, the aggregator seeds and keys
+and no vector. So a client that a dishonest aggregator calls dropped loses its place in the result
+and nothing else. The pairwise masks protect participants even if one operator later gets the
+records of both servers. For that the coordinator accepts no vector after the deadline, and deletes
+the vectors that are in no sum.
 """
 
 from collections.abc import Mapping
@@ -22,94 +36,125 @@ from typing import Any
 from faircount.core.errors import ParameterError
 from faircount.core.validation import share_of_users
 from faircount.mechanisms.secret_shared import FieldMechanism
+from faircount.protocol.peers import vectors
+from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
-from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Attendance, Size, Topology, noiseless
-from faircount.protocol.topologies.masked.aggregator import S2
-from faircount.protocol.topologies.masked.completion import COMPLETION
-from faircount.protocol.topologies.masked.coordinator import S1
-from faircount.protocol.topologies.masked.graph import COLLUDING, check_degree, plan, safe_threshold, stays_connected
-from faircount.protocol.topologies.masked.messages import Help, KeyBundle, MaskedSum
+from faircount.protocol.survey.phases import Phase
+from faircount.protocol.survey.topology import Attendance, Size, Topology, noiseless_mechanism
+from faircount.protocol.topologies.masked import completion
+from faircount.protocol.topologies.masked.aggregator import MaskedAggregator
+from faircount.protocol.topologies.masked.coordinator import MaskedCoordinator
+from faircount.protocol.topologies.masked.graph import (
+    COLLUDING,
+    check_degree,
+    plan_graph,
+    safe_threshold,
+    stays_connected,
+)
+from faircount.protocol.topologies.masked.messages import KeyBundle, MaskedSum, UnmaskShares
 from faircount.protocol.topologies.masked.user import MaskedClient
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
-from faircount.protocol.topologies.peers.vectors import runs
 from faircount.protocol.wire.codec import Message, encode
-from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.packing import packed_size
 from faircount.sharing.shamir import SHARE_BYTES
 
 
-def check(params: SurveyParameters) -> None:
-    """Enough neighbours against as many colluders as the promise covers, and S2's value to draw the graph from."""
-    check_degree(params.n_max, params.k, params.t)
-    if params.t < (least := safe_threshold(params.n_max, params.phi, params.k)):
-        raise ParameterError(
-            f"with t = {params.t} key shares {params.phi} colluding users could put a neighbour's key together: "
-            f"t must be at least {least} for k = {params.k}"
+class Masked(Topology):
+    """Participants mask their vectors with keys that they agree on with their neighbours."""
+
+    name = "masked"
+    form = "users mask each other"
+    sees = (
+        "The coordinator vectors under masks, the aggregator seeds of the masks and one sum, "
+        "everybody the result"
+    )
+    phases = (Phase.ENROLLING, Phase.SHARING, Phase.SUBMITTING, Phase.UNMASKING)
+    coordinator = MaskedCoordinator()
+    aggregator = MaskedAggregator()
+    client = MaskedClient()
+    completion_kind = "at least"
+
+    def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
+        """A mechanism that needs only the sum of all vectors."""
+        return vectors.check_sum_mechanism(mechanism)
+
+    def check(self, params: SurveyParameters) -> None:
+        """Refuse too few neighbours for the assumed colluders, or an aggregator without commitment.
+
+        The graph is derived from the value that the aggregator committed to.
+        """
+        check_degree(params.n_max, params.k, params.t)
+        # check: masked-threshold - phi colluding users could put a neighbour's key together
+        if params.t < (least := safe_threshold(params.n_max, params.phi, params.k)):
+            raise ParameterError(
+                f"with t = {params.t} key shares {params.phi} colluding users could put a "
+                f"neighbour's key together: t must be at least {least} for k = {params.k}"
+            )
+        if not stays_connected(params.n_max, params.phi, params.k):
+            raise ParameterError(
+                f"with k = {params.k} neighbours {params.phi} colluding users could cut the others "
+                "into parts: k must be larger"
+            )
+        if params.keys.s2_commitment == NO_COMMITMENT:
+            raise ParameterError(
+                "masked surveys draw a graph: the aggregator must commit to a value"
+            )
+
+    def default_terms(self, mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Neighbours and threshold as planned for this number of users, unless both are given."""
+        if ("k" in given) != ("t" in given):
+            raise ParameterError(
+                "give both k and t, the neighbours and the key shares needed, or neither"
+            )
+        if "k" in given:
+            return {}
+        k, t = plan_graph(mechanism.n, max(COLLUDING, mechanism.insiders / mechanism.n))
+        return {"k": k, "t": t}
+
+    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+        """A complete graph; in the variant a sparse one, which can fall apart."""
+        return noiseless_mechanism(users), {"k": 4 if variant and users > 5 else users - 1, "t": 2}
+
+    def bytes_sent(self, mechanism: FieldMechanism) -> int:
+        """Enrolment, an encrypted key share per neighbour, the vector and its encrypted seed.
+
+        Nobody drops out, so nobody has to unmask.
+        """
+        degree = min(self.default_terms(mechanism, {})["k"], mechanism.n - 1)
+        bundle = KeyBundle(
+            bytes(16), 0, bytes(32), bytes(32), (bytes(SHARE_BYTES + OVERHEAD),) * degree
         )
-    if not stays_connected(params.n_max, params.phi, params.k):
-        raise ParameterError(
-            f"with k = {params.k} neighbours {params.phi} colluding users could cut the others into parts: "
-            "k must be larger"
+        vector = bytes(packed_size(mechanism.modulus, mechanism.N))
+        masked_sum = MaskedSum(
+            bytes(16), 0, bytes(32), 1, bytes(32), bytes(32), vector, bytes(ENCRYPTED_SEED_BYTES)
         )
-    if params.keys.s2_commitment == NO_COMMITMENT:
-        raise ParameterError("masked surveys draw a graph: S2 must commit to a value")
+        return ENROLMENT_BYTES + len(encode(bundle)) + len(encode(masked_sum))
+
+    def sizes(self, params: SurveyParameters) -> dict[type[Message], Size]:
+        """A key share per neighbour; a vector and a seed; a message key per neighbour."""
+        return {
+            KeyBundle: (params.k, SHARE_BYTES + OVERHEAD),
+            MaskedSum: (0, max(packed_size(params.q, params.N), ENCRYPTED_SEED_BYTES)),
+            UnmaskShares: (0, params.k * KEY_BYTES + OVERHEAD),
+        }
+
+    def tolerated_malicious(self, who: Attendance) -> int:
+        """How many malicious clients cannot stop the survey.
+
+        A client that withholds its unmask shares counts as colluding, and the graph is planned for
+        those. One that dealt wrong key shares and vanishes costs an attempt.
+        """
+        planned = max(who.insiders, share_of_users("colluding", COLLUDING, who.users))
+        return max(0, min(who.users - who.minimum, planned, who.attempts - 1))
+
+    def completion_chance(self, who: Attendance) -> float:
+        """A lower bound, for one attempt."""
+        return completion.chance(who)
+
+    def completion_advice(self, who: Attendance, chance: float) -> str:
+        """Neighbours step in for those who drop out."""
+        return completion.advice(who, chance)
 
 
-def terms(mechanism: FieldMechanism, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Neighbours and threshold as planned for this number of users, unless both are given."""
-    if ("k" in given) != ("t" in given):
-        raise ParameterError("give both k and t, the neighbours and the key shares needed, or neither")
-    if "k" in given:
-        return {}
-    k, t = plan(mechanism.n, max(COLLUDING, mechanism.insiders / mechanism.n))
-    return {"k": k, "t": t}
-
-
-def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
-    """Everybody is everybody's neighbour, or in the variant few are, so that a graph can fall apart."""
-    return noiseless(users), {"k": 4 if variant and users > 5 else users - 1, "t": 2}
-
-
-def bytes_sent(mechanism: FieldMechanism) -> int:
-    """Enrolment, a sealed key share for each neighbour, the vector and its sealed seed. Nobody leaves or helps."""
-    degree = min(terms(mechanism, {})["k"], mechanism.n - 1)
-    bundle = KeyBundle(bytes(16), 0, bytes(32), bytes(32), (bytes(SHARE_BYTES + OVERHEAD),) * degree)
-    row = bytes(packed_size(mechanism.modulus, mechanism.N))
-    vector = MaskedSum(bytes(16), 0, bytes(32), 1, bytes(32), bytes(32), row, bytes(SEALED_SEED))
-    return ENROLMENT_BYTES + len(encode(bundle)) + len(encode(vector))
-
-
-def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
-    """A sealed key share for each neighbour; a vector and a sealed seed; a message key for each neighbour."""
-    return {
-        KeyBundle: (params.k, SHARE_BYTES + OVERHEAD),
-        MaskedSum: (0, max(packed_size(params.q, params.N), SEALED_SEED)),
-        Help: (0, params.k * KEY_BYTES + OVERHEAD),
-    }
-
-
-def liars(who: Attendance) -> int:
-    """Who withholds help counts as colluding; dealers of wrong shares who leave one by one cost an attempt each."""
-    silent = max(who.insiders, share_of_users("colluding", COLLUDING, who.users))
-    return max(0, min(who.users - who.minimum, silent, who.attempts - 1))
-
-
-MASKED = Topology(
-    name="masked",
-    form="users mask each other",
-    sees="S1 vectors under masks, S2 seeds of the masks and one sum, everybody the result",
-    phases=(State.ENROLLING, State.SHARING, State.SUBMITTING, State.RECOVERING),
-    runs=runs,
-    check=check,
-    terms=terms,
-    trial=trial,
-    s1=S1,
-    s2=S2,
-    client=MaskedClient(),
-    bytes_sent=bytes_sent,
-    sizes=sizes,
-    completion=COMPLETION,
-    liars=liars,
-)
+MASKED = Masked()

@@ -1,7 +1,8 @@
-"""What users and S2 compute alike in the masked form: what binds each key, and the sum of a user's masks.
+"""Pairwise masks, as clients and the aggregator compute them: what binds each key, and the sum.
 
-For neighbours i < j: m_ij = F(i,j) and m_ji = -F(i,j), F expanded from the key between their mask keys. A mask key is
-used for nothing else: whoever recovers it learns the masks of its owner and no other secret.
+For neighbours i < j: m_ij = F(i, j) and m_ji = -F(i, j), where F expands the secret that they agree
+on with their mask keys. A mask key is used for nothing else: whoever recovers it learns the masks
+of its owner and no other secret.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,53 +11,67 @@ from functools import lru_cache
 import numpy as np
 
 from faircount.core.arrays import Residues
+from faircount.protocol.peers.self_mask import AttemptContext
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.peers.self_mask import Round
-from faircount.protocol.wire.digests import labelled
-from faircount.protocol.wire.sealing import KeyPair, Sealing
+from faircount.protocol.wire.crypto import CryptoSuite, KeyPair
+from faircount.protocol.wire.digests import tagged_hash
 from faircount.sharing.field import subtract, sum_rows
-from faircount.sharing.keys import S2_INDEX, Purpose, canonical_key, key_info
+from faircount.sharing.keys import S2_INDEX, Purpose, is_canonical_key, key_info
 
 
-def mask_info(now: Round, one: int, other: int) -> bytes:
-    """For the mask of a pair."""
-    low, high = min(one, other), max(one, other)
-    return key_info(Purpose.MASK, now.params.survey, now.attempt, low, high, now.set_digest)
+def mask_info(context: AttemptContext, one: int, other: int) -> bytes:
+    """Key info for the mask of a pair."""
+    survey = context.params.survey
+    low = min(one, other)
+    high = max(one, other)
+    return key_info(Purpose.MASK, survey, context.attempt, low, high, context.set_digest)
 
 
 def keys_digest(own: bytes, neighbours: Iterable[bytes]) -> bytes:
-    """Digest of the mask keys between which a user's masks are: its own, and those it was given, in roster order."""
-    return labelled(b"mask keys", own, *neighbours)
+    """Digest of the mask keys that a client used: its own, and its neighbours' in roster order."""
+    return tagged_hash(b"mask keys", own, *neighbours)
 
 
 def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: bytes) -> bytes:
-    """For a key share sent to a neighbour: it opens only beside the sender's own public mask key."""
-    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, receiver, _context(mask_key))
+    """Key info for a key share to a neighbour: it decrypts only beside the sender's mask key."""
+    context = _mask_key_digest(mask_key)
+    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, receiver, context)
 
 
 @lru_cache(maxsize=1 << 12)
-def _context(mask_key: bytes) -> bytes:
-    """The same for all shares of a key."""
-    return labelled(b"mask key", mask_key)
+def _mask_key_digest(mask_key: bytes) -> bytes:
+    """Cached, because all shares of a mask key need it."""
+    return tagged_hash(b"mask key", mask_key)
 
 
-def help_info(params: SurveyParameters, sender: int, claim_hash: bytes) -> bytes:
-    """For the message keys of dropped neighbours' key shares, sent to S2 for one claim."""
-    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, S2_INDEX, claim_hash)
+def unmask_info(params: SurveyParameters, sender: int, manifest_hash: bytes) -> bytes:
+    """Key info for unmask shares, which are sent to the aggregator for one manifest."""
+    return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, S2_INDEX, manifest_hash)
 
 
-def mask_secrets(sealing: Sealing, own: KeyPair, others: Mapping[int, bytes]) -> dict[int, bytes]:
-    """What a user agrees on with each of the others (place -> public mask key); none with a key that is unusable."""
-    agreed = {j: sealing.agree(own, key) for j, key in others.items() if canonical_key(key)}
-    return {j: secret for j, secret in agreed.items() if secret is not None}
+def mask_secrets(
+    crypto: CryptoSuite, own: KeyPair, others: Mapping[int, bytes]
+) -> dict[int, bytes]:
+    """The secrets agreed with others (place -> public mask key); unusable keys are left out."""
+    secrets = {}
+    for place, key in others.items():
+        # A second encoding of one key would make two keys of it.
+        secret = crypto.agree(own, key) if is_canonical_key(key) else None
+        if secret is not None:
+            secrets[place] = secret
+    return secrets
 
 
-def masks_of(sealing: Sealing, now: Round, user: int, secrets: Mapping[int, bytes]) -> Residues:
-    """The sum of a user's masks with others, from what it agreed on with each: m_ij over j, modulo q.
+def masks_of(
+    crypto: CryptoSuite, context: AttemptContext, user: int, secrets: Mapping[int, bytes]
+) -> Residues:
+    """The sum of a member's pairwise masks modulo q, from the secrets with its neighbours.
 
-    The user adds it to its vector; for a dropped user S2 adds it to the others' sum.
+    The client adds it to its vector; for a dropped member the aggregator adds it to the sum of the
+    others, whose masks with that member it cancels.
     """
-    infos, q = [mask_info(now, user, j) for j in secrets], now.params.q
-    rows = sealing.stretch_rows(list(secrets.values()), now.digest, infos, q, now.params.N)
+    q = context.params.q
+    infos = [mask_info(context, user, j) for j in secrets]
+    rows = crypto.expand_rows(list(secrets.values()), context.digest, infos, q, context.params.N)
     above = np.array([j > user for j in secrets], dtype=np.bool_)
     return subtract(sum_rows(rows[above], q), sum_rows(rows[~above], q), q)

@@ -2,115 +2,119 @@
 
 from collections.abc import Sequence
 
-from faircount.protocol.topologies.peers.messages import FromMember, Peer
-from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
+from faircount.protocol.peers.messages import FromMember, PeerKey
+from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, VarBytes, message
 from faircount.protocol.wire.messages import Signed
 
 
-@message(64, Party.USER)
+@message(64, Party.CLIENT)
 class Neighbourhood(Message):
-    """A user's place, its own line of the roster and its neighbours' in roster order, and the hashes beside them.
+    """A client's place, its roster entry and its neighbours', and the hashes beside them.
 
-    The user recomputes from these the root that S2 signed; which places they must be it knows from the seal.
+    From these, in roster order, the client recomputes the root that the aggregator signed. Which
+    places they must be follows from the confirmation.
     """
 
-    seal: Signed
+    confirmation: Signed
     index: U32
-    lines: Sequence[Peer]
+    entries: Sequence[PeerKey]
     hashes: Sequence[Hash]
 
 
-@message(65, Party.S1)
+@message(65, Party.COORDINATOR)
 class KeyBundle(FromMember):
-    """A user's public mask key, and for each neighbour in roster order a sealed share of its secret half."""
+    """A client's public mask key, and for each neighbour an encrypted share of the secret key."""
 
     mask_key: Hash
-    blobs: Sequence[Blob]
+    encrypted_shares: Sequence[VarBytes]
 
 
-@message(66, Party.USER)
-class MaskCall(Message):
-    """The set of an attempt; of each neighbour in it, in roster order, the mask key and the share for this user."""
+@message(66, Party.CLIENT)
+class MaskedSumRequest(Message):
+    """The set of an attempt, and each neighbour's mask key and key share for this client."""
 
     survey: Id
     attempt: U32
-    members: Blob
+    members: VarBytes
     mask_keys: Sequence[Hash]
-    blobs: Sequence[Blob]
+    encrypted_shares: Sequence[VarBytes]
 
 
-@message(67, Party.S1)
+@message(67, Party.COORDINATOR)
 class MaskedSum(FromMember):
-    """A user's vector under the masks of its pairs and one of its own, and the seed of its own, sealed to S2.
+    """A client's vector under pairwise masks and its own, and the encrypted seed of its own.
 
-    S1 takes none that was made for another set or with other mask keys, its own among them: masks would not cancel.
+    The coordinator rejects one made for another set or with other mask keys, the client's own
+    included: the masks would not cancel.
     """
 
     attempt: U32
     set_digest: Hash
     keys_digest: Hash
-    vector: Blob
-    blob: Blob
+    vector: VarBytes
+    encrypted_share: VarBytes
 
 
-@message(68, Party.S2)
-class MaskedClaim(Message):
-    """The set with its mask keys, who of it has sent, and the sealed seeds of those, all in roster order.
+@message(68, Party.AGGREGATOR)
+class MaskedManifest(Message):
+    """The set with its mask keys, the members that sent a sum, and their encrypted seeds.
 
-    Who is in the set and not among those whose seeds open is dropped: its masks are to be recovered.
+    A member of the set whose seed is missing or cannot be decrypted is dropped: its pairwise masks
+    must be recovered. Everything is in roster order.
     """
 
     survey: Id
     digest: Hash
     attempt: U32
-    members: Blob
-    included: Blob
+    members: VarBytes
+    included: VarBytes
     set_digest: Hash
     mask_keys: tuple[Hash, ...]
-    blobs: tuple[Blob, ...]
+    encrypted_shares: tuple[VarBytes, ...]
 
 
-@message(70, Party.USER)
-class HelpCall(Message):
-    """S2's statement whose seeds open, for a user who holds key shares of dropped neighbours."""
+@message(70, Party.CLIENT)
+class UnmaskRequest(Message):
+    """The aggregator's statement of the accepted members, for a neighbour of dropped ones."""
 
     statement: Signed
 
 
-@message(71, Party.S1)
-class Help(FromMember):
-    """The message keys of the key shares that a user was dealt by its dropped neighbours, in roster order.
+@message(71, Party.COORDINATOR)
+class UnmaskShares(FromMember):
+    """Message keys of the key shares that dropped neighbours dealt, encrypted to the aggregator.
 
-    Sealed to S2. The shares themselves S1 has from the dealers: a helper can lose one, and cannot change it.
+    The coordinator has the encrypted key shares from their dealers. So a client can withhold a key
+    share, but cannot change it.
     """
 
     set_digest: Hash
-    blob: Blob
+    encrypted_share: VarBytes
 
 
-@message(72, Party.S2)
-class HelpBatch(Message):
-    """Everybody's help for a claim in roster order, and helper by helper the sealed shares that it is about."""
-
-    survey: Id
-    claim_hash: Hash
-    helpers: Blob
-    blobs: tuple[Blob, ...]
-    shares: tuple[Blob, ...]
-
-
-@message(73, Party.S1)
-class Ready(Message):
-    """S2 has put together the keys of all dropped users: it can use S1's one sum."""
+@message(72, Party.AGGREGATOR)
+class UnmaskBatch(Message):
+    """All unmask shares for a manifest, in roster order, and the encrypted key shares they open."""
 
     survey: Id
-    claim_hash: Hash
+    manifest_hash: Hash
+    helpers: VarBytes
+    encrypted_shares: tuple[VarBytes, ...]
+    shares: tuple[VarBytes, ...]
 
 
-@message(74, Party.S1)
+@message(73, Party.COORDINATOR)
+class ReadyForTotal(Message):
+    """The aggregator has recovered the keys of all dropped members, and asks for the one total."""
+
+    survey: Id
+    manifest_hash: Hash
+
+
+@message(74, Party.COORDINATOR)
 class Unrecoverable(Message):
-    """The keys of these dropped users, a bitmap over the roster, are lost: a further attempt is needed."""
+    """The keys of these dropped members, a bitmap over the roster, are lost: try once more."""
 
     survey: Id
-    claim_hash: Hash
-    members: Blob
+    manifest_hash: Hash
+    members: VarBytes

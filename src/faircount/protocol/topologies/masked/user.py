@@ -1,44 +1,53 @@
-"""A user of the `masked` topology.
+"""The client of the `masked` topology.
 
-    verify    its own line and its neighbours', under the root that S2 signed; it finds its neighbours by itself
-    share     draw vector and mask key, share the mask key t-of-k among the neighbours, sealed                -> S1
-    answer    R_i + sum of m_ij over the neighbours in the set, under a fresh mask of its own; its seed to S2  -> S1
-    help      the message keys of the shares dealt by neighbours that S2 signed for as dropped, sealed to S2,  -> S1
-              for the first statement of an attempt only
+    verify    its own roster entry and its neighbours', under the root that the aggregator signed;
+              it derives by itself who its neighbours are
+    share     draw vector and mask key, share the key t-of-k among the neighbours  -> coordinator
+    mask      R_i + sum of m_ij over the neighbours in the set, under a fresh mask of its own, whose
+              seed is encrypted to the aggregator                                  -> coordinator
+    unmask    the message keys of the key shares dealt by neighbours that the aggregator declared
+              dropped, encrypted to the aggregator                                 -> coordinator
 
-Everything drawn is drawn once and kept before it is sent; asked again, a user sends the same bytes.
+What is random is drawn once and stored before it is sent; the same request again gets the same
+bytes. A client unmasks for one statement per attempt, and never shares a set again with a member
+whose key it has helped to reveal: that member's pairwise masks no longer hide anything.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from faircount.core.arrays import Residues
+from faircount.core.arrays import ArrayValue, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ShareError
-from faircount.core.values import ArrayValue
-from faircount.protocol.roles.client import Device, UserState, state_of
-from faircount.protocol.topologies.masked.graph import draw
-from faircount.protocol.topologies.masked.masks import help_info, keys_digest, mask_secrets, masks_of, share_info
-from faircount.protocol.topologies.masked.messages import (
-    Help,
-    HelpCall,
-    KeyBundle,
-    MaskCall,
-    MaskedSum,
-    Neighbourhood,
+from faircount.protocol.peers import member as members
+from faircount.protocol.peers.client import PeersClient
+from faircount.protocol.peers.member import Member
+from faircount.protocol.peers.messages import AcceptedMembers, PeerKey
+from faircount.protocol.peers.peer_set import PeerSet, parse_peer_set
+from faircount.protocol.peers.self_mask import AttemptContext, mask_vector
+from faircount.protocol.roles.client import ClientState, TopologyClientState, require_state
+from faircount.protocol.topologies.masked.graph import draw_graph
+from faircount.protocol.topologies.masked.masks import (
+    keys_digest,
+    mask_secrets,
+    masks_of,
+    share_info,
+    unmask_info,
 )
-from faircount.protocol.topologies.peers import member as members
-from faircount.protocol.topologies.peers.client import PeersClient
-from faircount.protocol.topologies.peers.member import Member
-from faircount.protocol.topologies.peers.messages import Peer, PeersIncluded
-from faircount.protocol.topologies.peers.peer_set import PeerSet, peer_set
-from faircount.protocol.topologies.peers.self_mask import Round, hidden
+from faircount.protocol.topologies.masked.messages import (
+    KeyBundle,
+    MaskedSum,
+    MaskedSumRequest,
+    Neighbourhood,
+    UnmaskRequest,
+    UnmaskShares,
+)
 from faircount.protocol.wire.codec import Message, Party
-from faircount.protocol.wire.digests import leaf, members_of, root_from
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
-from faircount.protocol.wire.roster_messages import Seal
-from faircount.protocol.wire.sealing import OVERHEAD, KeyPair
-from faircount.protocol.wire.signing import unwrap
+from faircount.protocol.wire.crypto import OVERHEAD, KeyPair
+from faircount.protocol.wire.digests import leaf, members_of, root_from_multiproof
+from faircount.protocol.wire.messages import Reason, Rejection, Signed, reject
+from faircount.protocol.wire.roster_messages import RosterConfirmation
+from faircount.protocol.wire.signing import verify_message
 from faircount.sharing.field import add
 from faircount.sharing.keys import KEY_BYTES
 from faircount.sharing.shamir import KeyShare, split_key
@@ -46,7 +55,7 @@ from faircount.sharing.shamir import KeyShare, split_key
 
 @dataclass(frozen=True)
 class Placed:
-    """A member who knows its place among n users, and its neighbours' public keys."""
+    """A member that knows its place among n members, and its neighbours' public keys."""
 
     member: Member
     n: int
@@ -54,209 +63,344 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Masker(ArrayValue, UserState):
-    """A user who has drawn everything: its vector, its mask key, the sealed shares of it; kept before it is sent."""
+class Masker(ArrayValue, TopologyClientState):
+    """A client that has drawn everything: its vector, its mask key, the encrypted key shares.
 
-    stored_version = 2
+    Attributes:
+        placed: its place and its neighbours
+        mask: the key pair of its pairwise masks
+        response: its vector
+        secrets: agreed with each neighbour, for encrypting key shares
+        bundle: its encrypted key shares
+        near: mask keys of the neighbours in the last set
+        last: the set of the last attempt that it took part in
+        first_messages: its sum for each attempt that it took part in
+        asked: the aggregator's statement for which it unmasks in this attempt
+        helped: its unmask shares for that statement
+        revealed: neighbours whose keys it has helped to reveal, in any attempt
+    """
+
+    stored_tag = "masked-client"
     placed: Placed
     mask: KeyPair
     response: Residues = field(repr=False)
-    secrets: Mapping[int, bytes] = field(repr=False)  # of the pair with each neighbour, for key shares
+    secrets: Mapping[int, bytes] = field(repr=False)
     bundle: KeyBundle = field(repr=False)
-    near: Mapping[int, bytes] = field(default_factory=dict, repr=False)  # mask keys of the neighbours in the last set
+    near: Mapping[int, bytes] = field(default_factory=dict, repr=False)
     last: PeerSet | None = None
-    bodies: tuple[MaskedSum, ...] = field(default=(), repr=False)  # one for each attempt taken part in
-    asked: bytes = b""  # the one statement of S2 that this user helps with in this attempt
-    helped: Help | None = field(default=None, repr=False)
-    revealed: frozenset[int] = frozenset()  # neighbours whose keys it has helped to put together
+    first_messages: tuple[MaskedSum, ...] = field(default=(), repr=False)
+    asked: bytes = b""
+    helped: UnmaskShares | None = field(default=None, repr=False)
+    revealed: frozenset[int] = frozenset()
 
     @property
     def member(self) -> Member:
-        """The user as it enrolled."""
+        """The member as it enrolled."""
         return self.placed.member
 
 
-def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejected:
-    """The member with its place; refused unless the lines are its own and its neighbours' on the roster S2 signed."""
-    seal = unwrap(member.params.keys.s2, Party.S2, message.seal)
-    if not isinstance(seal, Seal):
-        return rejected(Reason.UNSIGNED, "S2 did not sign this roster")
-    if not member.params.minimum <= seal.n <= member.params.n_max or message.index >= seal.n:
-        return rejected(Reason.TOO_FEW, "the roster is too small or too large, or has no such place")
-    graph = draw(seal.revealed, seal.digest, seal.n, member.params.k)
-    places = sorted((*graph.of(message.index), message.index))
-    lines = dict(zip(places, message.lines, strict=False))
-    leaves = {place: leaf(place, line.user, line.public_key) for place, line in lines.items()}
-    fits = len(message.lines) == len(places)
-    root = root_from(seal.n, leaves, message.hashes) if fits else None
-    problem = members.seal_problem(member, seal, seal.n, root) or _lines_problem(member, message.index, lines)
+def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejection:
+    """The member with its place and neighbours.
+
+    Rejected unless the entries are its own and its neighbours' on the roster that the aggregator
+    signed.
+    """
+    params = member.params
+    index = message.index
+    confirmation = verify_message(params.keys.s2, Party.AGGREGATOR, message.confirmation)
+    if not isinstance(confirmation, RosterConfirmation):
+        return reject(Reason.UNSIGNED, "The aggregator did not sign this roster")
+    n = confirmation.n
+    if not params.minimum <= n <= params.n_max or index >= n:
+        return reject(Reason.TOO_FEW, "the roster is too small or too large, or has no such place")
+    # The client derives its neighbours: the coordinator could otherwise surround it with its own.
+    graph = draw_graph(confirmation.revealed, confirmation.digest, n, params.k)
+    places = sorted((*graph.neighbours_of(index), index))
+    entries = dict(zip(places, message.entries, strict=False))
+    root = None
+    if len(message.entries) == len(places):
+        leaves = {place: leaf(place, peer.user, peer.public_key) for place, peer in entries.items()}
+        root = root_from_multiproof(n, leaves, message.hashes)
+    problem = members.confirmation_problem(member, confirmation, n, root) or _neighbourhood_problem(
+        member, index, entries
+    )
     if problem is not None:
         return problem
-    placed = replace(member, digest=seal.digest, index=message.index)
-    return Placed(placed, seal.n, {j: line.public_key for j, line in lines.items() if j != message.index})
+    placed = replace(member, digest=confirmation.digest, index=index)
+    keys = {place: peer.public_key for place, peer in entries.items() if place != index}
+    return Placed(placed, n, keys)
 
 
-def _lines_problem(member: Member, index: int, lines: Mapping[int, Peer]) -> Rejected | None:
-    if lines[index] != Peer(member.user, member.keys.public):
-        return rejected(Reason.UNKNOWN, "this user is not on the roster with its own key")
-    if len({line.public_key for line in lines.values()}) != len(lines):
-        return rejected(Reason.MALFORMED, "the roster names a key twice")
-    if len(lines) <= member.params.t:
-        return rejected(Reason.TOO_FEW, f"fewer than {member.params.t} neighbours: nobody could recover a key")
+def _neighbourhood_problem(
+    member: Member, index: int, entries: Mapping[int, PeerKey]
+) -> Rejection | None:
+    if entries[index] != PeerKey(member.user, member.keys.public):
+        return reject(Reason.UNKNOWN, "this user is not on the roster with its own key")
+    # Two neighbours with one key would be one participant with two key shares.
+    if len({peer.public_key for peer in entries.values()}) != len(entries):
+        return reject(Reason.MALFORMED, "the roster names a key twice")
+    if len(entries) <= member.params.t:
+        return reject(
+            Reason.TOO_FEW, f"fewer than {member.params.t} neighbours: nobody could recover a key"
+        )
     return None
 
 
 def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
-    """Draw response and mask key, and share the key, once; `answer` is a position in the item list."""
+    """Draw response and mask key, and share the key, once.
+
+    `answer` is the position of the chosen item in the item list.
+    """
     member = placed.member
     response = member.params.mechanism.respond_as(member.index, answer, entropy)
-    return prepare(placed, response, member.sealing.keypair(entropy), entropy)
+    return prepare(placed, response, member.crypto.keypair(entropy), entropy)
 
 
 def prepare(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
     """Share a mask key drawn before; `entropy` is for the polynomial and the nonces."""
     member = placed.member
-    dealt = split_key(mask.secret, member.params.t, len(placed.neighbours), entropy)
-    secrets = {j: member.sealing.agree(member.keys, key) or b"" for j, key in placed.neighbours.items()}
-    blobs = tuple(
-        _sealed(member, j, secret, mask.public, part.to_bytes(), entropy)
-        for (j, secret), part in zip(secrets.items(), dealt, strict=True)
+    key_shares = split_key(mask.secret, member.params.t, len(placed.neighbours), entropy)
+    secrets = {
+        j: member.crypto.agree(member.keys, key) or b"" for j, key in placed.neighbours.items()
+    }
+    encrypted_shares = tuple(
+        _encrypt_key_share(member, j, secret, mask.public, key_share.to_bytes(), entropy)
+        for (j, secret), key_share in zip(secrets.items(), key_shares, strict=True)
     )
-    bundle = KeyBundle(member.params.survey, member.index, member.credential, mask.public, blobs)
+    bundle = KeyBundle(
+        member.params.survey, member.index, member.credential, mask.public, encrypted_shares
+    )
     return Masker(placed, mask, response, secrets, bundle)
 
 
-def _sealed(member: Member, to: int, secret: bytes, mask_key: bytes, part: bytes, entropy: Entropy) -> bytes:
-    if not secret:  # no key with this neighbour: it cannot help
-        return bytes(len(part) + OVERHEAD)
+def _encrypt_key_share(
+    member: Member, to: int, secret: bytes, mask_key: bytes, key_share: bytes, entropy: Entropy
+) -> bytes:
+    if not secret:
+        # The neighbour's key is unusable: it cannot help to recover this mask key.
+        return bytes(len(key_share) + OVERHEAD)
     info = share_info(member.params, member.index, to, mask_key)
-    return member.sealing.seal(secret, member.digest, info, part, entropy)
+    return member.crypto.encrypt(secret, member.digest, info, key_share, entropy)
 
 
-def answer_call(masker: Masker, call: MaskCall, entropy: Entropy) -> tuple[Masker, MaskedSum | Rejected]:
-    """The masked vector for an attempt. Asked again: the same bytes, and never for another set."""
+# --- masking --------------------------------------------------------------------------------------
+
+
+def answer_sum_request(
+    masker: Masker, request: MaskedSumRequest, entropy: Entropy
+) -> tuple[Masker, MaskedSum | Rejection]:
+    """The masked vector for an attempt; the same bytes again, and never for another set."""
     member = masker.member
-    wanted = peer_set(member.digest, call.attempt, masker.placed.n, call.members, ())
-    known = next((each for each in masker.bodies if each.attempt == call.attempt), None)
+    wanted = parse_peer_set(member.digest, request.attempt, masker.placed.n, request.members, ())
+    known = next((sent for sent in masker.first_messages if sent.attempt == request.attempt), None)
     if known is not None and masker.last is not None:
-        same = wanted == masker.last or call.attempt < masker.last.attempt
-        return masker, known if same else rejected(Reason.CONFLICT, "two sets for one attempt: do not go on")
-    live = _live(masker, wanted)
-    problem = _set_problem(masker, wanted, live)
+        # Two sums over different sets in one attempt would differ by single masks.
+        if wanted == masker.last or request.attempt < masker.last.attempt:
+            return masker, known
+        return masker, reject(Reason.CONFLICT, "two sets for one attempt: do not go on")
+    problem = _set_problem(masker, wanted)
     if problem is not None or wanted is None:
-        return masker, problem or rejected(Reason.MALFORMED, "this is no set of the roster")
-    if not len(live) == len(call.mask_keys) == len(call.blobs):
-        return masker, rejected(Reason.MALFORMED, "one mask key and one share of every neighbour in the set are needed")
-    keys = dict(zip(live, call.mask_keys, strict=True))
-    secrets = mask_secrets(member.sealing, masker.mask, keys)
-    if len(secrets) < len(keys):  # a mask of zeros hides nothing
-        return masker, rejected(Reason.MALFORMED, "a neighbour's mask key cannot be used: do not take part")
-    if sum(_opens(masker, j, keys[j], blob) for j, blob in zip(live, call.blobs, strict=True)) < member.params.t:
-        few = "too few neighbours have shared their keys with this user: do not take part"  # the others may be S1's own
-        return masker, rejected(Reason.TOO_FEW, few)
+        return masker, problem or reject(Reason.MALFORMED, "this is no set of the roster")
+    return _mask_for_set(masker, wanted, request, entropy)
+
+
+def _mask_for_set(
+    masker: Masker, wanted: PeerSet, request: MaskedSumRequest, entropy: Entropy
+) -> tuple[Masker, MaskedSum | Rejection]:
+    member = masker.member
+    near = _neighbours_in(masker, wanted)
+    if not len(near) == len(request.mask_keys) == len(request.encrypted_shares):
+        return masker, reject(
+            Reason.MALFORMED, "one mask key and one share of every neighbour in the set are needed"
+        )
+    keys = dict(zip(near, request.mask_keys, strict=True))
+    secrets = mask_secrets(member.crypto, masker.mask, keys)
+    # check: neighbour-mask-key - a mask made with a low-order key is zero and hides nothing
+    if len(secrets) < len(keys):
+        return masker, reject(
+            Reason.MALFORMED, "a neighbour's mask key cannot be used: do not take part"
+        )
+    # A share that decrypts under the neighbour's own key vouches for the mask key beside it.
+    vouched = sum(
+        _has_key_share(masker, j, keys[j], encrypted_share)
+        for j, encrypted_share in zip(near, request.encrypted_shares, strict=True)
+    )
+    # check: masked-few-shares - the other neighbours may be the coordinator's own
+    if vouched < member.params.t:
+        few = "too few neighbours have shared their keys with this user: do not take part"
+        return masker, reject(Reason.TOO_FEW, few)
     after = replace(masker, last=wanted, near=keys, asked=b"", helped=None)
-    body = _body(after, wanted, secrets, entropy)
-    return replace(after, bodies=(*masker.bodies, body)), body
+    message = _masked_sum(after, wanted, secrets, entropy)
+    return replace(after, first_messages=(*masker.first_messages, message)), message
 
 
-def _live(masker: Masker, wanted: PeerSet | None) -> list[int]:
-    inside = frozenset(() if wanted is None else wanted.members)
+def _neighbours_in(masker: Masker, wanted: PeerSet) -> list[int]:
+    inside = frozenset(wanted.members)
     return [j for j in masker.placed.neighbours if j in inside]
 
 
-def _set_problem(masker: Masker, wanted: PeerSet | None, live: list[int]) -> Rejected | None:
-    params, last = masker.member.params, masker.last
-    if wanted is None or not 1 <= wanted.attempt <= params.attempts or masker.member.index not in wanted.members:
-        return rejected(Reason.MALFORMED, "this is no set of the roster with this user in it")
-    if len(wanted.members) < params.minimum or len(live) < params.t:
-        return rejected(Reason.TOO_FEW, "this set has too few users or too few neighbours in it: do not take part")
-    if last is not None and not (wanted.attempt > last.attempt and set(wanted.members) <= set(last.members)):
-        return rejected(Reason.CONFLICT, "sets only shrink from one attempt to the next")
+def _set_problem(masker: Masker, wanted: PeerSet | None) -> Rejection | None:
+    params = masker.member.params
+    last = masker.last
+    if (
+        wanted is None
+        or not 1 <= wanted.attempt <= params.attempts
+        or masker.member.index not in wanted.members
+    ):
+        return reject(Reason.MALFORMED, "this is no set of the roster with this user in it")
+    # With fewer than t neighbours in the set nobody could recover this client's mask key.
+    if len(wanted.members) < params.minimum or len(_neighbours_in(masker, wanted)) < params.t:
+        return reject(
+            Reason.TOO_FEW,
+            "this set has too few users or too few neighbours in it: do not take part",
+        )
+    # A set that grows again would differ from an earlier one by members of somebody's choice.
+    if last is not None and not (
+        wanted.attempt > last.attempt and set(wanted.members) <= set(last.members)
+    ):
+        return reject(Reason.CONFLICT, "sets only shrink from one attempt to the next")
+    # check: masked-revealed-member - a member whose mask key was revealed has no mask
     if not masker.revealed.isdisjoint(wanted.members):
-        return rejected(Reason.CONFLICT, "this set has a user in it whose key this user has helped to reveal")
+        return reject(
+            Reason.CONFLICT, "this set has a user in it whose key this user has helped to reveal"
+        )
     return None
 
 
-def _opens(masker: Masker, j: int, mask_key: bytes, blob: bytes) -> bool:
-    """Whether neighbour j has dealt this user a share of its mask key."""
-    member, key = masker.member, _message_key(masker, j, mask_key)
-    part = None if key is None else member.sealing.open_with(key, blob)
-    return part is not None and _is_share(part, member.params.t)
-
-
-def _message_key(masker: Masker, j: int, mask_key: bytes) -> bytes | None:
-    """The key of the blob in which neighbour j has dealt this user a share of its mask key."""
-    member, secret = masker.member, masker.secrets[j]
-    info = share_info(member.params, j, member.index, mask_key)
-    return member.sealing.message_key(secret, member.digest, info) if secret else None
-
-
-def _is_share(part: bytes, threshold: int) -> bool:
+def _has_key_share(masker: Masker, j: int, mask_key: bytes, encrypted_share: bytes) -> bool:
+    """Whether neighbour j has dealt this client a share of its mask key."""
+    member = masker.member
+    key = _message_key(masker, j, mask_key)
+    if key is None:
+        return False
+    key_share = member.crypto.decrypt_with_key(key, encrypted_share)
+    if key_share is None:
+        return False
     try:
-        return KeyShare.from_bytes(part).threshold == threshold
+        # A share of another threshold would not combine with those of the other neighbours.
+        return KeyShare.from_bytes(key_share).threshold == member.params.t
     except ShareError:
         return False
 
 
-def _body(masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy: Entropy) -> MaskedSum:
-    member, params = masker.member, masker.member.params
-    now = Round(params, member.digest, wanted.attempt, wanted.set_digest)
-    total = add(masker.response, masks_of(member.sealing, now, member.index, secrets), params.q)
-    made_for = now.attempt, now.set_digest, keys_digest(masker.mask.public, masker.near.values())
-    return MaskedSum(params.survey, member.index, member.credential, *made_for, *hidden(member, now, total, entropy))
-
-
-def answer_help(masker: Masker, call: HelpCall, entropy: Entropy) -> tuple[Masker, Help | Rejected]:
-    """Message keys of what dropped neighbours dealt, for the first statement of S2 in an attempt and for no other."""
-    if masker.helped is not None:
-        same = masker.asked == call.statement.payload
-        return masker, masker.helped if same else rejected(Reason.CONFLICT, "help is given for one statement only")
-    stated = _stated(masker, call.statement)
-    if isinstance(stated, Rejected) or masker.last is None:
-        return masker, stated if isinstance(stated, Rejected) else rejected(Reason.EARLY, "no vector was sent yet")
-    included = frozenset(members_of(stated.members, masker.placed.n) or ())
-    gone = {j: _message_key(masker, j, key) or bytes(KEY_BYTES) for j, key in masker.near.items() if j not in included}
+def _message_key(masker: Masker, j: int, mask_key: bytes) -> bytes | None:
+    """The key that decrypts the share of its mask key that neighbour j dealt this client."""
     member = masker.member
-    if not gone:
-        return masker, rejected(Reason.EARLY, "no neighbour was dropped: there is nothing to help with")
-    info = help_info(member.params, member.index, stated.claim_hash)
-    blob = member.sealed_to_s2(info, b"".join(gone.values()), entropy)
-    body = Help(member.params.survey, member.index, member.credential, stated.set_digest, blob)
-    revealed = masker.revealed | gone.keys()
-    return replace(masker, asked=call.statement.payload, helped=body, revealed=revealed), body
+    secret = masker.secrets[j]
+    if not secret:
+        return None
+    info = share_info(member.params, j, member.index, mask_key)
+    return member.crypto.message_key(secret, member.digest, info)
 
 
-def _stated(masker: Masker, statement: Signed) -> PeersIncluded | Rejected:
-    """What S2 signed, if it speaks of the set in which this user took part, and includes the user and enough others."""
-    member, wanted = masker.member, masker.last
-    stated = unwrap(member.params.keys.s2, Party.S2, statement)
-    if not isinstance(stated, PeersIncluded) or stated.survey != member.params.survey:
-        return rejected(Reason.UNSIGNED, "S2 did not sign for this: give nothing")
-    if wanted is None or stated.set_digest != wanted.set_digest:
-        return rejected(Reason.WRONG_DIGEST, "S2 speaks of another set: give nothing")
-    included = frozenset(members_of(stated.members, masker.placed.n) or ())
-    if not included <= frozenset(wanted.members) or member.index not in included:
-        return rejected(Reason.MALFORMED, "this user's own vector is not among those included")
-    if len(included) < member.params.minimum:
-        return rejected(Reason.TOO_FEW, "too few users are included: give nothing")
+def _masked_sum(
+    masker: Masker, wanted: PeerSet, secrets: Mapping[int, bytes], entropy: Entropy
+) -> MaskedSum:
+    member = masker.member
+    params = member.params
+    context = AttemptContext(params, member.digest, wanted.attempt, wanted.set_digest)
+    masks = masks_of(member.crypto, context, member.index, secrets)
+    total = add(masker.response, masks, params.q)
+    vector, encrypted_share = mask_vector(member, context, total, entropy)
+    return MaskedSum(
+        params.survey,
+        member.index,
+        member.credential,
+        wanted.attempt,
+        wanted.set_digest,
+        keys_digest(masker.mask.public, masker.near.values()),
+        vector,
+        encrypted_share,
+    )
+
+
+# --- unmasking ------------------------------------------------------------------------------------
+
+
+def answer_unmask_request(
+    masker: Masker, request: UnmaskRequest, entropy: Entropy
+) -> tuple[Masker, UnmaskShares | Rejection]:
+    """Message keys of what dropped neighbours dealt, for the first statement of an attempt only."""
+    if masker.helped is not None:
+        same = masker.asked == request.statement.payload
+        # check: masked-one-statement - help for two sets would unmask the users who differ
+        return masker, masker.helped if same else reject(
+            Reason.CONFLICT, "help is given for one statement only"
+        )
+    stated = _verify_statement(masker, request.statement)
+    if isinstance(stated, Rejection):
+        return masker, stated
+
+    member = masker.member
+    accepted = frozenset(members_of(stated.members, masker.placed.n) or ())
+    dropped = [j for j in masker.near if j not in accepted]
+    if not dropped:
+        return masker, reject(
+            Reason.EARLY, "no neighbour was dropped: there is nothing to help with"
+        )
+    # Zeros stand for a key that this client never had, so that all have their place.
+    keys = [_message_key(masker, j, masker.near[j]) or bytes(KEY_BYTES) for j in dropped]
+    info = unmask_info(member.params, member.index, stated.manifest_hash)
+    message = UnmaskShares(
+        member.params.survey,
+        member.index,
+        member.credential,
+        stated.set_digest,
+        member.encrypt_to_aggregator(info, b"".join(keys), entropy),
+    )
+    revealed = masker.revealed.union(dropped)
+    payload = request.statement.payload
+    return replace(masker, asked=payload, helped=message, revealed=revealed), message
+
+
+def _verify_statement(masker: Masker, statement: Signed) -> AcceptedMembers | Rejection:
+    """The accepted members that the aggregator signed.
+
+    Rejected unless they are of the set in which this client took part, include the client, and are
+    enough.
+    """
+    member = masker.member
+    wanted = masker.last
+    stated = verify_message(member.params.keys.s2, Party.AGGREGATOR, statement)
+    if not isinstance(stated, AcceptedMembers) or stated.survey != member.params.survey:
+        return reject(Reason.UNSIGNED, "The aggregator did not sign for this: give nothing")
+    if (
+        wanted is None
+        # check: masked-help-set - keys would be revealed for a set that nobody masked for
+        or stated.set_digest != wanted.set_digest
+    ):
+        return reject(Reason.WRONG_DIGEST, "The aggregator speaks of another set: give nothing")
+    accepted = frozenset(members_of(stated.members, masker.placed.n) or ())
+    if (
+        not accepted <= frozenset(wanted.members)
+        # check: masked-help-included - help from outside the set only unmasks others
+        or member.index not in accepted
+    ):
+        return reject(Reason.MALFORMED, "this user's own vector is not among those included")
+    # check: masked-help-minimum - a sum over few users is nearly one report
+    if len(accepted) < member.params.minimum:
+        return reject(Reason.TOO_FEW, "too few users are included: give nothing")
     return stated
 
 
 class MaskedClient(PeersClient):
-    """A shared mask key, a masked vector for every attempt, help with the keys of users who vanished."""
+    """A shared mask key, a masked vector for every attempt, unmask shares for the dropped."""
 
-    calls = {MaskCall: answer_call, HelpCall: answer_help}  # noqa: RUF012 - a table, never changed
-    shows_roster = Neighbourhood
+    handlers = {  # noqa: RUF012 - a table, never changed
+        MaskedSumRequest: answer_sum_request,
+        UnmaskRequest: answer_unmask_request,
+    }
+    roster_kind = Neighbourhood
 
-    def verify_roster(self, member: Member, answer: Neighbourhood) -> Placed | Rejected:
-        """Place and neighbours."""
-        return verify_roster(member, answer)
+    def verify_roster(self, member: Member, roster: Neighbourhood) -> Placed | Rejection:
+        """Find place and neighbours."""
+        return verify_roster(member, roster)
 
-    def drawn(self, device: Device, placed: Placed, entropy: Entropy) -> Masker:
-        """Vector and mask key."""
-        return share(placed, device.answer, entropy)
+    def draw_response(self, client: ClientState, placed: Placed, entropy: Entropy) -> Masker:
+        """Draw vector and mask key."""
+        return share(placed, client.answer, entropy)
 
-    def first_body(self, device: Device) -> Message:
+    def first_message(self, client: ClientState) -> Message:
         """The shares of the mask key."""
-        masker: Masker = state_of(device, Masker)
+        masker: Masker = require_state(client, Masker)
         return masker.bundle

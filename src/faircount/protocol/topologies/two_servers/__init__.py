@@ -1,14 +1,30 @@
-"""The `servers` topology: a user answers in one visit; S1 and S2 hold one uniform share of it each.
+"""The `servers` topology: each participant sends one report, secret-shared between two servers.
 
-    user   share1 = R - expand(seed), blob2 = seal(seed) to S2, bound to user id, key and C(share1)         -> S1
-    S1     freezes (user, key, C(share1), hash blob2), claims                                              -> S2
-    S2     receipt; S1 sends the blobs; S2 opens all, fixes the included set I for good and signs it       -> S1
-    S1     ONE sum of share1 over I                                                                        -> S2
-    S2     adds its expanded seeds, publishes with the Merkle root of I
+    client        share1 = vector - expand(seed)                                  -> coordinator
+                  the seed, encrypted to the aggregator and bound to the user id,
+                  the key and a commitment to share1                              -> coordinator
+    coordinator   freezes the batch manifest: per report the user id, the key, the
+                  commitment and the hash of the encrypted share                  -> aggregator
+    aggregator    records it and reserves the budget; the coordinator then sends
+                  the encrypted shares; the aggregator decrypts them, fixes the
+                  accepted reports for good and signs them                        -> coordinator
+    coordinator   one aggregate share: the sum of share1 over the accepted reports -> aggregator
+    aggregator    adds the sum of its expanded seeds, publishes the total with the
+                  Merkle root of the accepted reports
 
-C is a commitment with a salt that only the user and S1 know. A plain hash of share1 would tell S2 everything: S2 has
-the seed, a response has few possible values, and each could be tried. There is no roster position: everybody makes the
-same noise, and the salt of every key is params_digest.
+What each party sees: the coordinator has share1, which is uniform because the seed's expansion is;
+the aggregator has the seed, which is independent of the response. Privacy holds unless both server
+operators collude. The set of accepted reports is fixed before anything is summed, and only one
+aggregate share ever leaves the coordinator, so nobody can compare two sums.
+
+The commitment has a salt that only the client and the coordinator know. A plain hash of share1
+would reveal the response to the aggregator: it has the seed, a response has few possible values,
+and it could try them all.
+
+The shape is that of DAP with Prio (one upload, two aggregators); the sum over the shares is that of
+Algorithm 2 of the paper with two holders. There is no roster and no position in one: all clients
+draw the same noise, and every key is salted with the digest of the parameters. Reports may carry a
+proof of validity (`validity`), which both servers check together.
 """
 
 from typing import Any
@@ -16,75 +32,97 @@ from typing import Any
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.secret_shared import FieldMechanism
 from faircount.mechanisms.server_noise import ServerLaplace
+from faircount.protocol.peers import vectors
 from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.server_secrets import check_commitments
-from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import TARGET_COMPLETION, Attendance, Completion, Topology, noiseless
-from faircount.protocol.topologies.peers import vectors
-from faircount.protocol.topologies.two_servers.aggregator import S2, apart
-from faircount.protocol.topologies.two_servers.coordinator import S1
-from faircount.protocol.topologies.two_servers.messages import Submission
-from faircount.protocol.topologies.two_servers.reports import derived, form_of, vector_size
-from faircount.protocol.topologies.two_servers.user import SALT, TwoServersClient
+from faircount.protocol.survey.topology import (
+    TARGET_COMPLETION,
+    Attendance,
+    Topology,
+    noiseless_mechanism,
+)
+from faircount.protocol.topologies.two_servers.aggregator import TwoServersAggregator
+from faircount.protocol.topologies.two_servers.coordinator import TwoServersCoordinator
+from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.reports import describe_proof, form_of, vector_size
+from faircount.protocol.topologies.two_servers.user import SALT_BYTES, TwoServersClient
 from faircount.protocol.wire.codec import encode
-from faircount.protocol.wire.sealing import SEALED_SEED
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES
 from faircount.sharing.packing import packed_size
 
 
-def runs(mechanism: FieldMechanism) -> FieldMechanism:
-    """A mechanism of proven reports, or of vectors with the same noise for everybody."""
-    if mechanism.proven:
-        form_of(mechanism)  # refuses what cannot be proven
-        return mechanism
-    return vectors.runs(mechanism).made_alike()
+class TwoServers(Topology):
+    """Participants split their report between two servers, in one visit."""
+
+    name = "servers"
+    form = "two servers"
+    sees = "each server one uniform share, everybody the result"
+    phases = (Phase.SUBMITTING,)
+    coordinator = TwoServersCoordinator()
+    aggregator = TwoServersAggregator()
+    client = TwoServersClient()
+    completion_kind = "exact"
+    attempts = 1
+    supports_proofs = True
+
+    def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
+        """A mechanism with proven reports, or one that sums vectors, with equal noise for all."""
+        if mechanism.proven:
+            form_of(mechanism)  # raises ParameterError for what cannot be proven
+            return mechanism
+        return vectors.check_sum_mechanism(mechanism).with_equal_noise()
+
+    def check(self, params: SurveyParameters) -> None:
+        """Refuse noise that depends on a position, and proofs without both commitments."""
+        # Nobody has a position here, so nobody could be assigned more coins than others.
+        if not params.mechanism.identical_for_all_users:
+            raise ParameterError(
+                "servers know no roster position: give every user equally many coins"
+            )
+        if params.proven:
+            check_commitments(params)
+
+    def bytes_sent(self, mechanism: FieldMechanism) -> int:
+        """Bytes of one report, as it is encoded."""
+        report = Report(
+            survey=bytes(16),
+            access=bytes(32),
+            public_key=bytes(32),
+            mac=bytes(32),
+            salt=bytes(SALT_BYTES),
+            share=bytes(packed_size(mechanism.modulus, vector_size(mechanism))),
+            encrypted_share=bytes(ENCRYPTED_SEED_BYTES),
+        )
+        return len(encode(report))
+
+    def completion_chance(self, who: Attendance) -> float:
+        """The exact probability that enough participants come to their one visit."""
+        from scipy.stats import binom
+
+        return float(1 - binom.cdf(who.minimum - 1, who.users, 1 - who.loss))
+
+    def completion_advice(self, who: Attendance, chance: float) -> str:
+        """One visit is all that this topology needs."""
+        enough = chance >= TARGET_COMPLETION
+        return "one visit" if enough else "too few come: plan with a larger dropout"
+
+    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+        """Proven reports, or plain vectors in the odd variants.
+
+        At so large an epsilon the noise is 0 except with probability 10^-8.
+        """
+        if variant % 2 == 0:
+            return ServerLaplace(items=users, users=users, epsilon=40.0), {}
+        return noiseless_mechanism(users), {}
+
+    def vector_size(self, mechanism: FieldMechanism) -> int:
+        """Field elements that a client splits between the servers."""
+        return vector_size(mechanism)
+
+    def derived_parameters(self, mechanism: FieldMechanism) -> dict[str, Any]:
+        """What the published parameters state about the proof."""
+        return describe_proof(mechanism)
 
 
-def check(params: SurveyParameters) -> None:
-    """There is no roster position; and who proves needs a value of each server."""
-    if not params.mechanism.every_user_alike:
-        raise ParameterError("servers know no roster position: give every user equally many coins")
-    if params.proven:
-        check_commitments(params)
-
-
-def bytes_sent(mechanism: FieldMechanism) -> int:
-    """One submission, as it is encoded."""
-    share, blob = bytes(packed_size(mechanism.modulus, vector_size(mechanism))), bytes(SEALED_SEED)
-    return len(encode(Submission(bytes(16), bytes(32), bytes(32), bytes(32), bytes(SALT), share, blob)))
-
-
-def chance(who: Attendance) -> float:
-    """Enough users come to their one visit: exact."""
-    from scipy.stats import binom
-
-    return float(1 - binom.cdf(who.minimum - 1, who.users, 1 - who.loss))
-
-
-def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
-    """Proven reports, or vectors as they come; noise of so large an epsilon is 0 but once in 10^8."""
-    return (ServerLaplace(items=users, users=users, epsilon=40.0) if variant % 2 == 0 else noiseless(users)), {}
-
-
-def _words(_: Attendance, found: float) -> str:
-    return "one visit" if found >= TARGET_COMPLETION else "too few come: plan with a larger dropout"
-
-
-SERVERS = Topology(
-    name="servers",
-    form="two servers",
-    sees="each server one uniform share, everybody the result",
-    phases=(State.SUBMITTING,),
-    runs=runs,
-    check=check,
-    s1=S1,
-    s2=S2,
-    client=TwoServersClient(),
-    bytes_sent=bytes_sent,
-    completion=Completion("exact", chance, _words),
-    trial=trial,
-    vector_size=vector_size,
-    derived=derived,
-    attempts=1,
-    apart=apart,
-    takes_proofs=True,
-)
+SERVERS = TwoServers()

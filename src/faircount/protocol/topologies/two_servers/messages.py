@@ -3,98 +3,108 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faircount.protocol.wire.codec import U8, U32, Blob, Hash, Id, Message, Party, message
+from faircount.protocol.wire.codec import U8, U32, Hash, Id, Message, Party, VarBytes, message
 
 
-@message(16, Party.S1)
-class Submission(Message):
-    """`servers`: a user's whole visit in one body. `salt` hides the share in its commitment; S2 never sees it."""
+@message(16, Party.COORDINATOR)
+class Report(Message):
+    """A participant's whole response in one message.
+
+    `salt` hides the share in its commitment. The aggregator never sees it.
+    """
 
     survey: Id
     access: Hash
     public_key: Hash
     mac: Hash
     salt: Id
-    share: Blob
-    blob: Blob
+    share: VarBytes
+    encrypted_share: VarBytes
 
 
 @dataclass(frozen=True, slots=True)
-class Submitter:
-    """`servers`: one line of the claim. It commits to the share without telling S2 anything about it."""
+class ManifestEntry:
+    """One report in the manifest. The commitment reveals nothing about share1 to the aggregator."""
 
     user: Id
     public_key: Hash
     mac: Hash
     commitment: Hash
-    blob_hash: Hash
+    encrypted_share_hash: Hash
 
 
-LINES = 4096
-"""Of every part of a claim but its last: so many users are in memory at a time, however many there are."""
+REPORTS_PER_PART = 4096
+"""Entries of every part of a manifest but the last: the most reports in memory at a time."""
 
 
-@message(17, Party.S2)
-class ServersClaim(Message):
-    """`servers`: the frozen batch, ascending by user id, or a part of a long one.
+@message(17, Party.AGGREGATOR)
+class BatchManifest(Message):
+    """The frozen batch, ascending by user id, or a part of a long one.
 
-    Every part names the one before by its hash, so that the hash of the last one is that of the whole claim.
+    Every part names the one before by its hash, so the hash of the last part fixes the whole
+    manifest.
     """
 
     survey: Id
     digest: Hash
-    entries: Sequence[Submitter]
+    entries: Sequence[ManifestEntry]
     number: U32 = 0  # of the part, from 0
     before: Hash = bytes(32)
     more: U8 = 0  # 1 if another part follows
 
     @property
     def size(self) -> int:
-        """Lines of the claim up to the end of this part."""
-        return self.number * LINES + len(self.entries)
+        """Entries of the manifest up to the end of this part."""
+        return self.number * REPORTS_PER_PART + len(self.entries)
 
 
-@message(20, Party.S1)
-class Next(Message):
-    """`servers`: S2 has all parts of a claim, or of its blobs, before the one with this number, which it waits for."""
+@message(20, Party.COORDINATOR)
+class NextPartRequest(Message):
+    """The aggregator asks for a part, by number, of the manifest or of the encrypted shares.
+
+    `recorded` is the hash of the manifest part before it, or, once the manifest is complete, of the
+    manifest itself.
+    """
 
     survey: Id
-    recorded: Hash  # the part of the claim before that one; of blobs, the claim
+    recorded: Hash
     number: U32
 
 
-@message(18, Party.S1)
-class Included(Message):
-    """`servers`: the write-once set whose share1 S1 adds up, as a bitmap over the claim.
+@message(18, Party.COORDINATOR)
+class AcceptedReports(Message):
+    """The accepted reports, fixed for good, as a bitmap over the manifest.
 
-    Where reports are proven, also which of them opened, and S2's answers about those: S1 judges them again.
+    With proofs, also which encrypted shares the aggregator could decrypt (`opened`), and its
+    verifier shares for those: the coordinator checks every proof again.
     """
 
     survey: Id
-    claim_hash: Hash
-    members: Blob
+    manifest_hash: Hash
+    members: VarBytes
     root: Hash
-    opened: Blob = b""
-    answers: Blob = b""
+    opened: VarBytes = b""
+    verifier_shares: VarBytes = b""
 
 
-@message(19, Party.S2)
-class ShareSum(Message):
-    """`servers`: S1's one sum of share1 over the included set, packed; with its noise, where servers make noise."""
+@message(19, Party.AGGREGATOR)
+class AggregateShare(Message):
+    """The coordinator's sum of share1 over the accepted reports, packed; with its noise, if any."""
 
     survey: Id
-    included_hash: Hash
-    total: Blob
+    accepted_hash: Hash
+    total: VarBytes
 
 
-@message(23, Party.S2)
-class Judged(Message):
-    """`servers`: what S2 writes down of the blobs of one part, for itself: who opened, who counts, answers and coins.
+@message(23, Party.AGGREGATOR)
+class PartVerdicts(Message):
+    """What the aggregator records about the reports of one part; kept until the end, never sent.
 
-    It is kept until the survey is over, and never sent.
+    `opened` and `members` are bitmaps over the part: which encrypted shares could be decrypted, and
+    which reports are accepted.
     """
 
-    opened: Blob  # a bitmap over the part
-    members: Blob
-    answers: Blob
-    coins: Blob
+    opened: VarBytes
+    members: VarBytes
+    verifier_shares: VarBytes
+    coins: VarBytes

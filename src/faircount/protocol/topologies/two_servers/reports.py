@@ -1,8 +1,15 @@
-"""What users share in `servers`: a vector that is just added up, or a report with a proof that it is one vote.
+"""What clients secret-share in `servers`, and what each server computes from its shares.
 
-What each server makes of its shares of proven reports stands here: answers to the one question, and its part of the
-sum. Question and placement of coins come from the values of both servers, v1 and v2, which are revealed when all
-reports are fixed; under different labels, so that one says nothing about the other.
+Without proofs a client shares the vector that its mechanism draws, and the servers sum the shares.
+With proofs it shares a report of bits together with a proof that it is one vote (`validity`), and
+
+    each server   computes its verifier share of every report, from the survey's one query
+                  sums its shares of the valid reports, places the coins, adds its own noise
+
+Query and placement of the coins are derived from two values, v1 of the coordinator and v2 of the
+aggregator. Both committed to theirs before anybody responded, and reveal them once all reports are
+fixed: neither a client nor one server alone can aim for a particular query. The two derivations
+have different labels, so that one says nothing about the other.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,48 +24,48 @@ from faircount.core.entropy import Entropy, KeyStream
 from faircount.core.errors import ShareError
 from faircount.estimation.validity import FAILURE_BITS
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.verified import Placement, Tally, VerifiedMechanism, proves_reports
+from faircount.mechanisms.verified import Placement, Tally, VerifiedMechanism, as_verified
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.survey.server_secrets import commitment_of, noise_stream
 from faircount.protocol.topologies.two_servers.validity import (
-    Question,
+    Query,
     ReportForm,
-    point_of,
     prove,
-    question,
+    query_at,
+    query_point,
     report_form,
 )
 from faircount.protocol.wire.codec import Party
-from faircount.protocol.wire.digests import labelled
-from faircount.protocol.wire.packed_rows import in_parts, unpack_rows
+from faircount.protocol.wire.digests import tagged_hash
+from faircount.protocol.wire.packed_rows import batched, unpack_rows
 from faircount.sharing.field import add, dtype_for, from_signed, uniform
 from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import pack, packed_size, unpack
 
 ELEMENTS_AT_ONCE = 1 << 17
-"""So many elements of whole rows are in memory at a time, however many users and items there are."""
+"""Field elements of whole reports in memory at a time, however many users and items there are."""
 
 T = TypeVar("T")
-Values = tuple[bytes, bytes]
-"""v1 and v2, the revealed values of S1 and S2."""
+RevealedValues = tuple[bytes, bytes]
+"""v1 and v2, the revealed values of the coordinator and the aggregator."""
 
 
 def form_of(mechanism: FieldMechanism) -> ReportForm | None:
-    """The form of a proven report; None where vectors are just added up."""
+    """The form of a proven report; None where vectors are only summed."""
     if not mechanism.proven:
         return None
-    proven = proves_reports(mechanism)
+    proven = as_verified(mechanism)
     return report_form(proven.modulus, *proven.proven_bits, proven.n)
 
 
 def vector_size(mechanism: FieldMechanism) -> int:
-    """Field elements that a user splits between the servers."""
+    """Field elements that a client splits between the servers."""
     form = form_of(mechanism)
     return mechanism.N if form is None else form.width
 
 
-def derived(mechanism: FieldMechanism) -> dict[str, object]:
-    """What the parameters say about the proof."""
+def describe_proof(mechanism: FieldMechanism) -> dict[str, object]:
+    """What the published parameters state about the proof."""
     form = form_of(mechanism)
     if form is None:
         return {}
@@ -72,13 +79,14 @@ def derived(mechanism: FieldMechanism) -> dict[str, object]:
     return {"proof": proof}
 
 
-def vector_of(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Residues:
-    """What one user shares: its vector, or its report with the proof."""
+def draw_vector(mechanism: FieldMechanism, answer: int, entropy: Entropy) -> Residues:
+    """Draw what one client shares: its vector, or its report with the proof."""
     form = form_of(mechanism)
     if form is None:
         vector: Residues = mechanism.respond_as(0, answer, entropy)
         return vector
-    bits = proves_reports(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
+    bits = as_verified(mechanism).report_bits(answer, entropy).astype(dtype_for(form.q))
+    # The blind comes from the client's entropy, never from the seed that the aggregator gets.
     return prove(form, bits, uniform(form.q, form.degree, entropy))
 
 
@@ -86,82 +94,104 @@ def _rows_at_once(width: int) -> int:
     return max(1, ELEMENTS_AT_ONCE // width)
 
 
-def blocks(count: int, width: int) -> Iterator[slice]:
-    """The places of so many rows, in parts of `ELEMENTS_AT_ONCE` elements."""
+def row_blocks(count: int, width: int) -> Iterator[slice]:
+    """Slices over `count` rows of this width, each of at most `ELEMENTS_AT_ONCE` elements."""
     step = _rows_at_once(width)
     return (slice(start, start + step) for start in range(0, count, step))
 
 
-def in_blocks(values: Iterable[T], width: int) -> Iterator[list[T]]:
+def batch_rows(values: Iterable[T], width: int) -> Iterator[list[T]]:
     """The same for rows that come one after the other."""
-    return in_parts(values, _rows_at_once(width))
+    return batched(values, _rows_at_once(width))
 
 
-def holds(params: SurveyParameters, server: Party, value: bytes) -> bool:
-    """Whether this is the value that a server has committed to."""
+# --- proofs ---------------------------------------------------------------------------------------
+
+
+def opens_commitment(params: SurveyParameters, server: Party, value: bytes) -> bool:
+    """Whether this is the value that a server has committed to in the parameters."""
     return commitment_of(params, server) == sha256(value).digest()
 
 
-def question_of(params: SurveyParameters, form: ReportForm, values: Values) -> Question:
-    """The one question of the survey."""
-    return question(form, point_of(form, derive_key(b"".join(values), params.digest, labelled(b"question"))))
+def derive_query(params: SurveyParameters, form: ReportForm, values: RevealedValues) -> Query:
+    """The one query of the survey, from both servers' values.
+
+    A second query about the same report would reveal more than its validity.
+    """
+    key = derive_key(b"".join(values), params.digest, tagged_hash(b"question"))
+    return query_at(form, query_point(form, key))
 
 
-def pack_answers(answers: Residues, form: ReportForm) -> bytes:
-    """Answers about many reports, as they travel."""
-    return pack(answers.reshape(-1), form.q)
+def pack_verifier_shares(verifier_shares: Residues, form: ReportForm) -> bytes:
+    """Pack the verifier shares of many reports for sending."""
+    return pack(verifier_shares.reshape(-1), form.q)
 
 
-def packed_answers(form: ReportForm, count: int) -> int:
-    """Bytes of the answers about so many reports."""
-    return packed_size(form.q, count * form.answers)
+def verifier_shares_bytes(form: ReportForm, count: int) -> int:
+    """Bytes of the packed verifier shares of `count` reports."""
+    return packed_size(form.q, count * form.verifier_size)
 
 
-def unpack_answers(packed: bytes, form: ReportForm, count: int) -> Residues | None:
-    """Answers about so many reports; None if these bytes are none."""
+def unpack_verifier_shares(packed: bytes, form: ReportForm, count: int) -> Residues | None:
+    """The verifier shares of `count` reports, one row each; None if the bytes are malformed."""
     try:
-        return unpack(packed, form.q, count * form.answers).reshape(count, form.answers)
+        elements = unpack(packed, form.q, count * form.verifier_size)
     except ShareError:
         return None
+    return elements.reshape(count, form.verifier_size)
 
 
-def answers_of_packed(asked: Question, shares: Iterable[bytes]) -> Residues:
-    """S1's answers about its shares, as users sent them."""
-    form = asked.form
-    rows = (unpack_rows(some, form.q, form.width)[0] for some in in_blocks(shares, form.width))
-    none = np.empty((0, form.answers), dtype=dtype_for(form.q))
-    return np.concatenate([none, *(asked.answers(some) for some in rows)])
+def compute_verifier_shares(query: Query, packed_shares: Iterable[bytes]) -> Residues:
+    """The coordinator's verifier shares, from its shares as clients sent them."""
+    form = query.form
+    # The empty first block gives the result its shape if there are no reports.
+    blocks = [np.empty((0, form.verifier_size), dtype=dtype_for(form.q))]
+    for packed in batch_rows(packed_shares, form.width):
+        shares, _ = unpack_rows(packed, form.q, form.width)
+        blocks.append(query.verifier_shares(shares))
+    return np.concatenate(blocks)
+
+
+# --- the aggregate --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The one sum of a survey with proven reports: values, claim and set, from which all that is random in it follows.
+    """What the one aggregate of a survey with proven reports is derived from.
 
-    `members` is the set as a bitmap over the claim.
+    Both servers' values, the manifest and the accepted reports fix everything random in it.
+    `members` is the set of accepted reports as a bitmap over the manifest.
     """
 
     params: SurveyParameters
     mechanism: VerifiedMechanism
-    values: Values
-    claim_hash: bytes
+    values: RevealedValues
+    manifest_hash: bytes
     members: bytes
 
     @classmethod
-    def of(cls, params: SurveyParameters, values: Values, claim_hash: bytes, members: bytes) -> "Release":
-        """The sum of a survey."""
-        return cls(params, proves_reports(params.mechanism), values, claim_hash, members)
+    def of(
+        cls, params: SurveyParameters, values: RevealedValues, manifest_hash: bytes, members: bytes
+    ) -> "Release":
+        """The release of a survey whose mechanism has proven reports."""
+        return cls(params, as_verified(params.mechanism), values, manifest_hash, members)
 
-    def part(self, server: Party, secret: bytes, tally: Tally) -> Residues:
-        """A server's part, from its shares of the members' reports: coins turned over and placed, its noise added.
+    def aggregate_share(self, server: Party, secret: bytes, tally: Tally) -> Residues:
+        """A server's aggregate share: its tally, the coins inverted and placed, its own noise.
 
-        S1 adds the ones of coins that are turned over. Made again, it is the same.
+        Only the coordinator adds the constant 1 of each inverted coin: both together would add it
+        twice. Computed again, the share is the same, so a retry releases nothing new.
         """
-        total = self.mechanism.add_up(tally, self.placement(len(tally.coins)), constants=server is Party.S1)
-        noise = self.mechanism.server_noise(noise_stream(self.params, server, secret, self.claim_hash, self.members))
+        total = self.mechanism.add_up(
+            tally, self.placement(len(tally.coins)), constants=server is Party.COORDINATOR
+        )
+        noise = self.mechanism.server_noise(
+            noise_stream(self.params, server, secret, self.manifest_hash, self.members)
+        )
         return add(total, from_signed(noise, self.params.q), self.params.q)
 
     def placement(self, members: int) -> Placement:
-        """Which coins of so many members count for which item, and which of them are turned over."""
-        info = labelled(b"coins", self.claim_hash, self.members)
+        """Which coins of the accepted reports count for which item, and which are inverted."""
+        info = tagged_hash(b"coins", self.manifest_hash, self.members)
         stream = KeyStream(derive_key(b"".join(self.values), self.params.digest, info))
-        return self.mechanism.turn_and_place(stream, members)
+        return self.mechanism.place_coins(stream, members)

@@ -1,4 +1,9 @@
-"""A user of the `servers` topology: one visit, one body, everything in it drawn once."""
+"""The client of the `servers` topology: one visit, one report, everything in it drawn once.
+
+The report carries share1 in the clear for the coordinator and the seed of share2 encrypted for the
+aggregator. The encryption is bound to user id, key and the commitment to share1, so the coordinator
+cannot combine the halves of two reports.
+"""
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -7,44 +12,59 @@ from hashlib import sha256
 from faircount.core.arrays import Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ProtocolError
-from faircount.protocol.roles.client import Client, Device, UserState, state_of
+from faircount.protocol.roles.client import Client, ClientState, TopologyClientState, require_state
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.invitations import Invitation
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_servers.messages import Submission
-from faircount.protocol.topologies.two_servers.reports import vector_of, vector_size
+from faircount.protocol.topologies.two_servers.messages import Report
+from faircount.protocol.topologies.two_servers.reports import draw_vector, vector_size
 from faircount.protocol.wire.codec import Message
-from faircount.protocol.wire.sealing import KeyPair, RealSealing, Sealing
+from faircount.protocol.wire.crypto import CryptoSuite, KeyPair, StandardCrypto
 from faircount.sharing.field import subtract
 from faircount.sharing.keys import S2_INDEX, SEED_BYTES, Purpose, key_info
 from faircount.sharing.packing import pack
 
-SALT = 16
+SALT_BYTES = 16
+"""Length of the salt in the commitment to share1: 128 bits, more than anybody can try."""
 
 
 @dataclass(frozen=True)
-class Respondent(UserState):
-    """A user who has answered: the exact body, drawn once. Losing this state is a dropout, never a second draw."""
+class Respondent(TopologyClientState):
+    """A participant who has responded: the exact report, drawn once.
 
-    stored_version = 1
+    Losing this state is a dropout, never a reason to draw again.
+    """
+
+    stored_tag = "servers-client"
     params: SurveyParameters
     user: bytes
     public_key: bytes
-    body: Submission = field(repr=False)
+    report: Report = field(repr=False)
 
 
 def respond(
-    params: SurveyParameters, invitation: Invitation, answer: int, entropy: Entropy, sealing: Sealing | None = None
+    params: SurveyParameters,
+    invitation: Invitation,
+    answer: int,
+    entropy: Entropy,
+    crypto: CryptoSuite | None = None,
 ) -> Respondent:
-    """Draw coin, noise, key and seed of one user, and make its body. Store the result before sending anything.
+    """Draw coin, noise, key and seed, and make the report. Store the result before sending it.
 
-    `answer` is a position in the item list.
+    Args:
+        params: the survey
+        invitation: the participant's invitation to it
+        answer: position of the chosen item in the item list
+        entropy: source of everything that is drawn
+        crypto: cryptography to use; the standard suite by default
     """
+    # The invitation binds the parameters by hash: other parameters may promise less privacy.
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
-    crypto = RealSealing() if sealing is None else sealing
-    response = vector_of(params.mechanism, answer, entropy)
-    return prepare(params, invitation, response, entropy.bytes(SEED_BYTES), crypto.keypair(entropy), entropy, crypto)
+    crypto = StandardCrypto() if crypto is None else crypto
+    response = draw_vector(params.mechanism, answer, entropy)
+    seed = entropy.bytes(SEED_BYTES)
+    return prepare(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
 
 
 def prepare(
@@ -52,75 +72,87 @@ def prepare(
     invitation: Invitation,
     response: Residues,
     seed: bytes,
-    mine: KeyPair,
+    keys: KeyPair,
     entropy: Entropy,
-    crypto: Sealing,
+    crypto: CryptoSuite,
 ) -> Respondent:
-    """The body for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
+    """The report for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
     user = invitation.user
-    share = pack(subtract(response, expanded(crypto, params, user, mine.public, seed), params.q), params.q)
-    secret = crypto.agree(mine, params.keys.box)
+    second = expand_seed(crypto, params, user, keys.public, seed)
+    share = pack(subtract(response, second, params.q), params.q)
+    secret = crypto.agree(keys, params.keys.box)
     if secret is None:
-        raise ProtocolError("S2's key cannot be used: do not answer, ask the owner")
-    salt = entropy.bytes(SALT)
-    info = seal_info(params, user, mine.public, crypto.commit(salt, share))
-    blob = crypto.seal(secret, params.digest, info, seed, entropy)
-    mac = invitation.seal(mine.public)
-    body = Submission(params.survey, invitation.access, mine.public, mac, salt, share, blob)
-    return Respondent(params, user, mine.public, body)
+        raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
+    # Without the salt the aggregator, which has the seed, could try all responses on the hash.
+    salt = entropy.bytes(SALT_BYTES)
+    info = seed_info(params, user, keys.public, crypto.commit(salt, share))
+    encrypted_share = crypto.encrypt(secret, params.digest, info, seed, entropy)
+    mac = invitation.authenticate_key(keys.public)
+    report = Report(
+        params.survey, invitation.access, keys.public, mac, salt, share, encrypted_share
+    )
+    return Respondent(params, user, keys.public, report)
 
 
-def seal_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
-    """What binds the key of a sealed seed: the user, its key, and the share that goes with it."""
-    return _bound(Purpose.SERVERS, params.survey) + sha256(user + public_key + commitment).digest()
-
-
-@lru_cache(maxsize=64)
-def _bound(purpose: Purpose, survey: bytes) -> bytes:
-    """A key's info up to its context, which is all that differs between the users of a survey."""
-    return key_info(purpose, survey, 0, 0, S2_INDEX, bytes(32))[:-32]
+def seed_info(params: SurveyParameters, user: bytes, public_key: bytes, commitment: bytes) -> bytes:
+    """Key info of an encrypted seed: it binds the user, the key and the share that goes with it."""
+    context = sha256(user + public_key + commitment).digest()
+    return _info_prefix(Purpose.SERVERS, params.survey) + context
 
 
 def expansion_info(params: SurveyParameters, user: bytes, public_key: bytes) -> bytes:
-    """What binds the expansion of a seed: the user and its key."""
-    return _bound(Purpose.SEED_EXPANSION, params.survey) + sha256(user + public_key).digest()
+    """Key info of a seed's expansion: it binds the user and the key."""
+    context = sha256(user + public_key).digest()
+    return _info_prefix(Purpose.SEED_EXPANSION, params.survey) + context
 
 
-def expanded(crypto: Sealing, params: SurveyParameters, user: bytes, public_key: bytes, seed: bytes) -> Residues:
-    """S2's share of a user's vector."""
+@lru_cache(maxsize=64)
+def _info_prefix(purpose: Purpose, survey: bytes) -> bytes:
+    """A key info without its last 32 bytes, the context: only that differs between reports."""
+    return key_info(purpose, survey, 0, 0, S2_INDEX, bytes(32))[:-32]
+
+
+def expand_seed(
+    crypto: CryptoSuite, params: SurveyParameters, user: bytes, public_key: bytes, seed: bytes
+) -> Residues:
+    """The aggregator's share of a participant's vector."""
     info = expansion_info(params, user, public_key)
-    return crypto.stretch(seed, params.digest, info, params.q, vector_size(params.mechanism))
+    return crypto.expand(seed, params.digest, info, params.q, vector_size(params.mechanism))
 
 
 class TwoServersClient(Client):
-    """Answer and leave."""
+    """Send one report; the rest is asking for the outcome."""
 
-    def begin(self, params: SurveyParameters, blank: Device, sealing: Sealing, entropy: Entropy) -> Device:
-        """The whole answer."""
-        made = respond(params, blank.invitation, blank.answer, entropy, sealing)
-        return replace(blank, state=made, waiting=(made.body,))
+    def start(
+        self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
+    ) -> ClientState:
+        """Draw the whole report."""
+        respondent = respond(params, blank.invitation, blank.answer, entropy, crypto)
+        return replace(blank, state=respondent, waiting=(respondent.report,))
 
-    def ask(self, device: Device) -> Message | None:
-        """The body until it is acknowledged."""
-        return device.waiting[0] if device.waiting else None
+    def next_message(self, client: ClientState) -> Message | None:
+        """The report until it is acknowledged."""
+        return client.waiting[0] if client.waiting else None
 
-    def go_on(self, device: Device, asked: Message, answer: Message, entropy: Entropy) -> Device:
-        """A refusal ends the visit for good."""
-        return device.without(asked)
+    def handle_topology_response(
+        self, client: ClientState, request: Message, response: Message, entropy: Entropy
+    ) -> ClientState:
+        """Only a rejection can come here, and it is final: there is no other report to send."""
+        return client.without_waiting(request)
 
-    def said_before(self, device: Device) -> Message | None:
-        """The body, unless it was withdrawn; where there is a roster, S1 asks for what it lacks."""
-        return None if device.withdrawn else self._respondent(device).body
+    def message_to_resend(self, client: ClientState) -> Message | None:
+        """The report, unless it was withdrawn: without a roster nobody would ask for a lost one."""
+        return None if client.withdrawn else self._respondent(client).report
 
-    def params(self, device: Device) -> SurveyParameters:
-        """As they were when it answered."""
-        return self._respondent(device).params
+    def params(self, client: ClientState) -> SurveyParameters:
+        """The parameters that the report was made for."""
+        return self._respondent(client).params
 
-    def entry(self, device: Device) -> Entry:
-        """Its user id and the key that it made for this survey."""
-        respondent = self._respondent(device)
+    def entry(self, client: ClientState) -> Entry:
+        """The user id, and the key that the client made for this survey."""
+        respondent = self._respondent(client)
         return respondent.user, respondent.public_key
 
-    def _respondent(self, device: Device) -> Respondent:
-        found: Respondent = state_of(device, Respondent)
+    def _respondent(self, client: ClientState) -> Respondent:
+        found: Respondent = require_state(client, Respondent)
         return found

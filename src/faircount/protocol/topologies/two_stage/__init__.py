@@ -1,16 +1,31 @@
-"""The two-stage topology: TSS (Algorithm 3) and TSS' (Algorithm 4).
+"""The `two-stage` topology: TSS (Algorithm 3 of the paper) and TSS' (Algorithm 4).
 
-    INDICATING   users send A_i and the key under which they report; at the deadline S1 fixes who may be elected, the
-                 m_j and who is on the list of each item; S2 checks the keys, signs it all and reveals: the election
-    SHARING      reporters send one bundle with the shares of all their items, all or nothing, under a number from S1
-    SUBMITTING   elected users fetch the shares of their slots and add them up: the sums under a mask to S1, its seed
-                 sealed to S2. All are there: claim, with the seeds. Somebody is missing: others take over its slots
-    CLAIMED      S2 says whose seeds open. All do: S1 hands over ONE sum of each item. Some do not: others take over
+In the first stage participants say which items they report, in the second they share one bit per
+reported item with helpers who were elected for it.
 
-A reporter that vanishes leaves all its items: the set shrinks, and every sum is made anew. An elected user that
-vanishes is followed by the next of each item's order, and the reporters of these items send that slot's share, the same
-one, once more; the other sums stay good as long as the set does. Who holds which slot is in `election`, who reports
-what in `lists`, who leaves after complaints in `blame`.
+    enrol        participants join the roster, which the aggregator confirms
+    indicate     client i draws its coin, its set A_i of items and a bit for each, and sends A_i
+                 with a fresh key under which it reports (Alg. 3, lines 2 to 9)  -> coordinator
+    elect        the coordinator fixes who is eligible, the number m_j of reporters of every item j
+                 and the list of them; the aggregator checks the keys, signs all of it and reveals
+                 its committed value, from which everybody derives the helpers of each item
+    share        a reporter splits each bit into m'_j shares and encrypts one to the holder of each
+                 slot (lines 15 to 18), in one bundle under a number from the coordinator
+    sum          a helper sums the shares of each slot that it holds (line 20), masks the sums, and
+                 encrypts the seed to the aggregator. If all did: manifest, with the seeds. If
+                 somebody is missing, other users take over its slots
+    accept       the aggregator names the seeds that it could decrypt. If all: the coordinator sends
+                 one total per item, and the aggregator subtracts the masks and publishes
+
+A reporter that vanishes leaves all its items: the set of reporters shrinks, and every sum is made
+anew. A helper that vanishes is followed by the next in each item's order, and the reporters encrypt
+the same share again to the successor; the other sums stay valid as long as the set does.
+
+What each party sees: the coordinator sees A_i but no bit; helpers see uniform shares under a key
+that does not identify the reporter; the aggregator sees how many report each item, seeds and
+totals. It is safe because an item has at least phi + 1 helpers, so phi colluding ones miss a share,
+and because an item's sum is over all its listed reporters who are present, or is not made at all
+(`lists`). Who holds which slot is in `election`, who leaves after complaints in `blame`.
 """
 
 from typing import Any
@@ -18,105 +33,132 @@ from typing import Any
 from faircount.core.errors import ParameterError
 from faircount.mechanisms.base import Collected
 from faircount.mechanisms.secret_shared import FieldMechanism
-from faircount.mechanisms.two_stage import TSSPrime, reports_sets
+from faircount.mechanisms.two_stage import TSSPrime, as_two_stage
+from faircount.protocol.peers.messages import ENROLMENT_BYTES
 from faircount.protocol.survey.parameters import NO_COMMITMENT, SurveyParameters
-from faircount.protocol.survey.states import State
-from faircount.protocol.survey.topology import Attendance, Completion, Size, Topology
-from faircount.protocol.topologies.peers.messages import ENROLMENT_BYTES
-from faircount.protocol.topologies.two_stage.aggregator import S2
-from faircount.protocol.topologies.two_stage.coordinator import S1
-from faircount.protocol.topologies.two_stage.messages import Bundle, Indicator, SlotComplaint, SlotSums
+from faircount.protocol.survey.phases import Phase
+from faircount.protocol.survey.topology import Attendance, Size, Topology
+from faircount.protocol.topologies.two_stage.aggregator import TwoStageAggregator
+from faircount.protocol.topologies.two_stage.coordinator import TwoStageCoordinator
+from faircount.protocol.topologies.two_stage.messages import (
+    Indicator,
+    SlotBundle,
+    SlotComplaint,
+    SlotSums,
+)
 from faircount.protocol.topologies.two_stage.user import TwoStageClient
-from faircount.protocol.wire.codec import Message, encode, size_with_blobs
-from faircount.protocol.wire.sealing import OVERHEAD, SEALED_SEED
+from faircount.protocol.wire.codec import Message, encode, size_with_encrypted_shares
+from faircount.protocol.wire.crypto import ENCRYPTED_SEED_BYTES, OVERHEAD
 from faircount.sharing.packing import packed_size
 
 FRAGILE = (
-    "fragile, and not computed: in one attempt every helper of every item must come; one who does not is replaced, and "
-    "reporters who then do not come again leave; elect phi + 1 helpers only"
+    "fragile, and not computed: in one attempt every helper of every item must come; one who does "
+    "not is replaced, and reporters who then do not come again leave; elect phi + 1 helpers only"
 )
 
+ATTEMPTS_PER_MALICIOUS = 3
+"""Attempts that a malicious client can cost: one as a helper, two as a reporter (`blame`)."""
 
-def runs(mechanism: FieldMechanism) -> FieldMechanism:
-    """TSS and TSS': S1 sees sets of items, and sums per item are opened."""
-    if mechanism.collected is not Collected.SETS:
-        raise ParameterError(
-            f"{mechanism.name} does not run as 'two-stage': choose 'servers', 'explicit' or 'masked', or 'shares'"
+
+class TwoStage(Topology):
+    """TSS and TSS': elected helpers sum the shares of each item."""
+
+    name = "two-stage"
+    form = "elected helpers"
+    sees = (
+        "The coordinator which items a user reports, helpers uniform shares, "
+        "the aggregator how many report an item, everybody the result"
+    )
+    phases = (Phase.ENROLLING, Phase.INDICATING, Phase.SHARING, Phase.SUBMITTING)
+    coordinator = TwoStageCoordinator()
+    aggregator = TwoStageAggregator()
+    client = TwoStageClient()
+    needs_order_key = True
+    reveals_with_roster = False
+
+    def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
+        """TSS and TSS', whose coordinator sees sets of items and which publish a sum per item."""
+        if mechanism.collected is not Collected.SETS:
+            raise ParameterError(
+                f"{mechanism.name} does not run as 'two-stage': choose 'servers', 'explicit' or "
+                "'masked', or 'shares'"
+            )
+        return mechanism
+
+    def check(self, params: SurveyParameters) -> None:
+        """Refuse parameters in which insiders, helpers or the commitment do not fit together."""
+        if params.phi and params.mechanism.insiders != params.phi:
+            raise ParameterError(
+                "give insiders = phi: the promise must hold against as many users as the shares do"
+            )
+        # Fewer reporters than phi + 1 could not hold that many slots.
+        if params.minimum <= params.phi:
+            raise ParameterError(
+                f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers"
+            )
+        if params.k not in ({0, params.phi + 1} if params.phi else {0}):
+            raise ParameterError(
+                "k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi"
+            )
+        if params.keys.s2_commitment == NO_COMMITMENT:
+            raise ParameterError(
+                "two-stage surveys elect helpers: the aggregator must commit to a value"
+            )
+
+    def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
+        """As many helpers as reporters; in the variant phi + 1, so that somebody can step in."""
+        alpha = (users - 1 - variant) / users
+        return TSSPrime(items=users, users=users, p=1.0, alpha=alpha, phi=1), {"k": 2 * variant}
+
+    def bytes_sent(self, mechanism: FieldMechanism) -> int:
+        """Bytes of the average client: enrolment, set, encrypted shares, sums of its slots.
+
+        An item has m_j reporters on average, and as many helpers, but at least phi + 1 and at most
+        everybody.
+        """
+        staged = as_two_stage(mechanism)
+        reporters = round(staged.n * staged.reported_items / staged.N)
+        helpers = min(staged.n, max(staged.least_helpers, reporters))
+        bitmap = bytes(-(-staged.N // 8))
+        indicator = Indicator(bytes(16), 0, bytes(32), bitmap, bytes(32), bytes(32))
+        bundle_bytes = size_with_encrypted_shares(
+            SlotBundle(bytes(16), 0, bytes(32), 1, ()),
+            staged.reported_items * helpers,
+            packed_size(staged.modulus, 1) + OVERHEAD,
         )
-    return mechanism
+        # N items with that many slots each, over n users
+        vector = bytes(packed_size(staged.modulus, round(staged.N * helpers / staged.n)))
+        sums = SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), vector, bytes(ENCRYPTED_SEED_BYTES))
+        return ENROLMENT_BYTES + len(encode(indicator)) + bundle_bytes + len(encode(sums))
+
+    def sizes(self, params: SurveyParameters) -> dict[type[Message], Size]:
+        """A bitmap of items; a share for each slot of the reported items; a sum for each slot."""
+        reported = as_two_stage(params.mechanism).reported_items
+        return {
+            Indicator: (0, -(-params.N // 8)),
+            SlotBundle: (reported * params.n_max, packed_size(params.q, 1) + OVERHEAD),
+            SlotSums: (0, max(packed_size(params.q, params.N), ENCRYPTED_SEED_BYTES)),
+            SlotComplaint: (params.n_max, 0),
+        }
+
+    def completion_advice(self, who: Attendance, chance: float) -> str:
+        """Nobody has computed how likely completion is."""
+        return FRAGILE
+
+    def tolerated_malicious(self, who: Attendance) -> int:
+        """How many malicious clients cannot stop the survey; at most phi are assumed.
+
+        Each costs three attempts, and any two together can make phi honest participants leave.
+        """
+        assumed = max(1, who.insiders)
+        affordable = max(0, min(assumed, (who.attempts - 1) // ATTEMPTS_PER_MALICIOUS))
+        spare = who.users - who.minimum
+        tolerated = 0
+        for malicious in range(affordable + 1):
+            honest_leaving = malicious * assumed // 2 if malicious > 1 else 0
+            if malicious + honest_leaving <= spare:
+                tolerated = malicious
+        return tolerated
 
 
-def check(params: SurveyParameters) -> None:
-    """A two-stage mechanism, whose promise, helpers and commitment fit."""
-    if params.phi and params.mechanism.insiders != params.phi:
-        raise ParameterError("give insiders = phi: the promise must hold against as many users as the shares do")
-    if params.minimum <= params.phi:
-        raise ParameterError(f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers")
-    if params.k not in ({0, params.phi + 1} if params.phi else {0}):
-        raise ParameterError("k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi")
-    if params.keys.s2_commitment == NO_COMMITMENT:
-        raise ParameterError("two-stage surveys elect helpers: S2 must commit to a value")
-
-
-def trial(users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
-    """As many helpers as reporters, or in the variant phi + 1, so that somebody is left to step in."""
-    alpha = (users - 1 - variant) / users
-    return TSSPrime(items=users, users=users, p=1.0, alpha=alpha, phi=1), {"k": 2 * variant}
-
-
-def bytes_sent(mechanism: FieldMechanism) -> int:
-    """Of the average user: enrolment, its set, a sealed share for each helper of its items, sums of its own slots.
-
-    An item has m_j reporters on average, and as many helpers, but at least phi + 1 and at most everybody.
-    """
-    staged = reports_sets(mechanism)
-    helpers = min(staged.n, max(staged.least_helpers, round(staged.n * staged.reported / staged.N)))
-    blob = packed_size(staged.modulus, 1) + OVERHEAD
-    marks = bytes(-(-staged.N // 8))
-    indicator = len(encode(Indicator(bytes(16), 0, bytes(32), marks, bytes(32), bytes(32))))
-    bundle = size_with_blobs(Bundle(bytes(16), 0, bytes(32), 1, ()), staged.reported * helpers, blob)
-    vector = bytes(packed_size(staged.modulus, round(staged.N * helpers / staged.n)))
-    sums = len(encode(SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), vector, bytes(SEALED_SEED))))
-    return ENROLMENT_BYTES + indicator + bundle + sums
-
-
-def sizes(params: SurveyParameters) -> dict[type[Message], Size]:
-    """A bitmap over the items; a sealed element for each slot of the items reported; an element for each slot held."""
-    staged, blob = reports_sets(params.mechanism), packed_size(params.q, 1) + OVERHEAD
-    return {
-        Indicator: (0, -(-params.N // 8)),
-        Bundle: (staged.reported * params.n_max, blob),
-        SlotSums: (0, max(packed_size(params.q, params.N), SEALED_SEED)),
-        SlotComplaint: (params.n_max, 0),
-    }
-
-
-def _words(_: Attendance, __: float) -> str:
-    return FRAGILE
-
-
-def liars(who: Attendance) -> int:
-    """Each costs three attempts, and at most phi are reckoned with; any two can make phi honest users leave."""
-    most = max(1, who.insiders)
-    borne = max(0, min(most, (who.attempts - 1) // 3))
-    return max(c for c in range(borne + 1) if c + c * most // 2 * (c > 1) <= who.users - who.minimum)
-
-
-TWO_STAGE = Topology(
-    name="two-stage",
-    form="elected helpers",
-    sees="S1 which items a user reports, helpers uniform shares, S2 how many report an item, everybody the result",
-    phases=(State.ENROLLING, State.INDICATING, State.SHARING, State.SUBMITTING),
-    runs=runs,
-    check=check,
-    trial=trial,
-    s1=S1,
-    s2=S2,
-    client=TwoStageClient(),
-    bytes_sent=bytes_sent,
-    sizes=sizes,
-    completion=Completion("unknown", None, _words),
-    liars=liars,
-    reveals_with_roster=False,
-    numbers_users=True,
-)
+TWO_STAGE = TwoStage()

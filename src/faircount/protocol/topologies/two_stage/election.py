@@ -1,12 +1,16 @@
-"""The election of TSS and TSS': who holds which slot of which item, drawn by everybody from what S2 signed.
+"""The election of TSS and TSS': who holds which slot of which item.
 
-    S1     fixes the eligible users with the keys under which they report, by number; the m_j; the lists  -> S2
-    S2     one key of each, as invitations vouch; first write wins; signs all with its committed value   -> S1, users
-    all    for every item an order of the eligible users; the first m'_j hold its slots, the others stand by
+    coordinator   fixes the eligible users with their reporting keys, by number, the m_j and the
+                  lists                                                    -> aggregator
+    aggregator    checks that invitations vouch for one key of each; accepts the first request
+                  only; signs it with its committed value                  -> coordinator, clients
+    everybody     derives for every item an order of the eligible users: the first m'_j hold its
+                  slots, the others stand by
 
-The order of an item depends on S2's value and the roster alone, never on what anybody reports: helpers are independent
-of the A_i. Whoever vanishes is followed, slot by slot, by the next of the item's order. So nobody ever holds two slots
-of one item, and phi colluding users hold shares of at most phi of its phi + 1 or more slots, replacements included.
+The order of an item depends on the aggregator's value and the roster alone, never on what anybody
+reports, so helpers are independent of the A_i. A helper that vanishes is followed, slot by slot, by
+the next in the item's order. So nobody ever holds two slots of one item, and phi colluding users
+hold shares of at most phi of its phi + 1 or more slots, replacements included.
 """
 
 from collections.abc import Sequence
@@ -19,22 +23,25 @@ import numpy as np
 
 from faircount.core.arrays import Ints
 from faircount.core.entropy import fill_from, key_stream
-from faircount.mechanisms.two_stage import reports_sets
+from faircount.mechanisms.two_stage import as_two_stage
 from faircount.protocol.survey.parameters import SurveyParameters
-from faircount.protocol.topologies.two_stage.messages import Election, Gone
+from faircount.protocol.topologies.two_stage.messages import Election, VanishedHelper
 from faircount.protocol.wire.codec import Party, encode
-from faircount.protocol.wire.digests import labelled, members_of
-from faircount.protocol.wire.messages import Reason, Rejected, Signed, rejected
-from faircount.protocol.wire.signing import unwrap
+from faircount.protocol.wire.digests import members_of, tagged_hash
+from faircount.protocol.wire.messages import Reason, Rejection, Signed, reject
+from faircount.protocol.wire.signing import verify_message
 from faircount.sharing.keys import Purpose, key_info
 
-TAG = 16
-"""Bytes of the tags by which an item's order is sorted."""
+TAG_BYTES = 16
+"""Length of the tags by which an item's order is sorted."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Every slot in the order of a claim, by item and then slot: who holds it, and from which attempt on."""
+    """Every slot in the order of a manifest, by item and then slot.
+
+    `holder` says who holds it, `granted` from which attempt on.
+    """
 
     item: Ints
     slot: Ints
@@ -45,69 +52,90 @@ class Slots:
         return len(self.item)
 
     def owed(self, items: Sequence[int], attempt: int) -> Ints:
-        """Positions of the slots of these items that have a new holder in this attempt: their shares are due."""
+        """Positions of the slots of these items that get a holder in this attempt.
+
+        Their shares are due from the reporters of the items.
+        """
         return np.flatnonzero((self.granted == attempt) & np.isin(self.item, items))
 
     def due(self, holder: int, formed: int, attempt: int) -> Ints:
-        """Positions of the slots whose sums a holder owes in this attempt, the set being formed in an earlier one.
+        """Positions of the slots whose sums a holder owes in this attempt.
 
-        A slot's sum is due in the first attempt in which both the set and its holder are the present ones.
+        A sum is due in the first attempt in which both the slot's holder and the set of reporters,
+        formed in attempt `formed`, are the present ones.
         """
-        return np.flatnonzero((self.holder == holder) & (np.maximum(self.granted, formed) == attempt))
+        return np.flatnonzero(
+            (self.holder == holder) & (np.maximum(self.granted, formed) == attempt)
+        )
 
 
 @dataclass(frozen=True)
 class Ballot:
-    """An election as drawn. `orders[j]` has all eligible users in the order of item j, of whom slots[j] hold slots."""
+    """An election as derived from what the aggregator signed.
 
-    hash: bytes  # of what S2 signed
+    Attributes:
+        hash: of the signed election
+        eligible: places of the users who may hold slots
+        keys: reporting keys, by number
+        reporters: m_j, the number of reporters of each item
+        lists: salted root of each item's list
+        slots: m'_j, the number of slots of each item
+        orders: row j has all eligible users in the order of item j; the first slots[j] hold slots
+    """
+
+    hash: bytes
     eligible: tuple[int, ...]
-    keys: tuple[bytes, ...] = field(repr=False)  # of the reporters, by number
-    reporters: tuple[int, ...]  # m_j
-    lists: tuple[bytes, ...] = field(repr=False)  # the salted root of each item's list
-    slots: tuple[int, ...]  # m'_j
+    keys: tuple[bytes, ...] = field(repr=False)
+    reporters: tuple[int, ...]
+    lists: tuple[bytes, ...] = field(repr=False)
+    slots: tuple[int, ...]
     orders: Ints = field(repr=False, compare=False)
 
     def __hash__(self) -> int:
         return hash(self.hash)
 
-    def after(self, gone: tuple[Gone, ...]) -> Slots | None:
-        """Who holds what once these have vanished; None unless the list is canonical and somebody is left to step in.
+    def after(self, gone: tuple[VanishedHelper, ...]) -> Slots | None:
+        """Who holds what once these helpers have vanished.
 
-        Attempt by attempt, item by item, slot by slot: the next of the item's order who has not vanished.
+        Attempt by attempt, item by item, slot by slot, the next in the item's order who has not
+        vanished takes over. None unless the list is canonical and somebody is left for each slot.
         """
-        return _after(self, gone)
+        return _assign_slots(self, gone)
 
-    def upto(self, gone: tuple[Gone, ...], attempt: int) -> Slots | None:
+    def upto(self, gone: tuple[VanishedHelper, ...], attempt: int) -> Slots | None:
         """The same as it was in an earlier attempt."""
-        return self.after(tuple(each for each in gone if each.attempt <= attempt))
+        return self.after(tuple(helper for helper in gone if helper.attempt <= attempt))
 
 
-def helpers(params: SurveyParameters, eligible: int, reporters: Sequence[int]) -> tuple[int, ...]:
-    """m'_j = min(set size, max(phi + 1, m_j)) for every item; phi + 1 where the parameters say k = phi + 1."""
+def helper_counts(
+    params: SurveyParameters, eligible: int, reporters: Sequence[int]
+) -> tuple[int, ...]:
+    """m'_j = min(set size, max(phi + 1, m_j)) for every item; k where the parameters give it."""
     return tuple(min(eligible, params.k or max(params.phi + 1, m)) for m in reporters)
 
 
 @lru_cache(maxsize=8)
-def orders(revealed: bytes, digest: bytes, items: int, eligible: tuple[int, ...]) -> Ints:
-    """Row j: the eligible users in the order of item j, ascending by tag, and by place where tags are equal.
+def draw_orders(revealed: bytes, digest: bytes, items: int, eligible: tuple[int, ...]) -> Ints:
+    """Row j: the eligible users in the order of item j, by tag, and by place where tags are equal.
 
-    The tag of place i is the i-th 16 bytes of the AES-256-CTR key stream under a key made from the revealed value, the
-    roster's digest and j: a tag does not depend on who else is eligible.
+    The tag of place i is the i-th 16 bytes of the AES-256-CTR key stream under a key made from the
+    revealed value, the roster's digest and j: a tag does not depend on who else is eligible.
     """
-    places, tags = np.array(eligible, dtype=np.int64), np.empty((max(eligible) + 1, TAG), dtype=np.uint8)
-    rows = np.empty((items, places.size), dtype=np.int64)
+    places = np.array(eligible, dtype=np.int64)
+    tags = np.empty((max(eligible) + 1, TAG_BYTES), dtype=np.uint8)
+    orders = np.empty((items, places.size), dtype=np.int64)
     for item in range(items):
-        fill_from(key_stream(labelled(b"election", revealed, digest, item.to_bytes(4, "big"))), tags.reshape(-1))
+        key = tagged_hash(b"election", revealed, digest, item.to_bytes(4, "big"))
+        fill_from(key_stream(key), tags.reshape(-1))
         words = tags.view(">u8")[places]
-        rows[item] = places[np.lexsort((words[:, 1], words[:, 0]))]
-    rows.flags.writeable = False  # it is shared by everybody who asks
-    return rows
+        orders[item] = places[np.lexsort((words[:, 1], words[:, 0]))]
+    orders.flags.writeable = False  # the cache shares it between all callers
+    return orders
 
 
 @lru_cache(maxsize=8)
-def draw(params: SurveyParameters, n: int, election: Election) -> Ballot:
-    """The ballot of an election that `tally_problem` has nothing against."""
+def draw_ballot(params: SurveyParameters, n: int, election: Election) -> Ballot:
+    """The ballot of an election in which `tally_problem` finds no fault."""
     eligible = members_of(election.eligible, n) or ()
     return Ballot(
         hash=sha256(encode(election)).digest(),
@@ -115,79 +143,109 @@ def draw(params: SurveyParameters, n: int, election: Election) -> Ballot:
         keys=election.keys,
         reporters=election.reporters,
         lists=election.lists,
-        slots=helpers(params, len(eligible), election.reporters),
-        orders=orders(election.revealed, election.digest, params.N, eligible),
+        slots=helper_counts(params, len(eligible), election.reporters),
+        orders=draw_orders(election.revealed, election.digest, params.N, eligible),
     )
 
 
-def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejected | None:
-    """What is wrong with an election's users and numbers; every eligible user reports exactly M items."""
-    eligible, reporters = members_of(election.eligible, n), election.reporters
+def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejection | None:
+    """What is wrong with an election's users and numbers; each reports the same number of items."""
+    eligible = members_of(election.eligible, n)
+    reporters = election.reporters
     if eligible is None or not len(reporters) == len(election.lists) == params.N:
-        return rejected(Reason.MALFORMED, "an election names users of the roster, a number and a list for every item")
+        return reject(
+            Reason.MALFORMED,
+            "an election names users of the roster, a number and a list for every item",
+        )
     if len(eligible) < params.minimum:
-        return rejected(Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed")
+        return reject(
+            Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed"
+        )
+    # A key that stands twice would let one reporter answer under two numbers.
     if len(election.keys) != len(eligible) or len(set(election.keys)) != len(eligible):
-        return rejected(Reason.MALFORMED, "every eligible user has one key, and nobody else's")
-    reported = reports_sets(params.mechanism).reported
+        return reject(Reason.MALFORMED, "every eligible user has one key, and nobody else's")
+    reported = as_two_stage(params.mechanism).reported_items
+    # check: counts-fit - the coordinator makes up counts to steer who is elected
     if max(reporters) > len(eligible) or sum(reporters) != reported * len(eligible):
-        return rejected(Reason.MALFORMED, f"{len(eligible)} users who report {reported} items each do not fit")
+        return reject(
+            Reason.MALFORMED, f"{len(eligible)} users who report {reported} items each do not fit"
+        )
     return None
 
 
 @lru_cache(maxsize=8)
-def verify_election(params: SurveyParameters, n: int, digest: bytes, signed: Signed) -> Ballot | Rejected:
-    """The ballot that S2 signed for this roster, if it revealed what it had committed to.
+def verify_election(
+    params: SurveyParameters, n: int, digest: bytes, signed: Signed
+) -> Ballot | Rejection:
+    """The ballot that the aggregator signed for this roster, if it opens the commitment.
 
-    Cached, as `orders` and `draw` are, for surveys played in memory, where everybody checks the same one.
+    Cached, as `draw_orders` and `draw_ballot` are, for simulations, in which all clients check the
+    same one.
     """
-    election = unwrap(params.keys.s2, Party.S2, signed)
+    election = verify_message(params.keys.s2, Party.AGGREGATOR, signed)
     if not isinstance(election, Election) or election.survey != params.survey:
-        return rejected(Reason.UNSIGNED, "S2 did not sign this election")
+        return reject(Reason.UNSIGNED, "The aggregator did not sign this election")
     if election.digest != digest:
-        return rejected(Reason.WRONG_DIGEST, "the election was held for another roster")
+        return reject(Reason.WRONG_DIGEST, "the election was held for another roster")
+    # check: election-value - the aggregator picks the helpers by choosing its value late
     if sha256(election.revealed).digest() != params.keys.s2_commitment:
-        return rejected(Reason.WRONG_DIGEST, "S2 revealed another value than it had committed to")
-    return tally_problem(params, n, election) or draw(params, n, election)
+        return reject(
+            Reason.WRONG_DIGEST, "The aggregator revealed another value than it had committed to"
+        )
+    return tally_problem(params, n, election) or draw_ballot(params, n, election)
 
 
 @lru_cache(maxsize=32)
-def _after(ballot: Ballot, gone: tuple[Gone, ...]) -> Slots | None:
-    if not _canonical(ballot, gone):
+def _assign_slots(ballot: Ballot, gone: tuple[VanishedHelper, ...]) -> Slots | None:
+    if not _is_canonical(ballot, gone):
         return None
     counts = np.array(ballot.slots, dtype=np.int64)
     item = np.repeat(np.arange(counts.size), counts)
     slot = np.arange(item.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    holder, granted = ballot.orders[item, slot], np.ones(item.size, dtype=np.int64)
-    standby, vanished = list(ballot.slots), set[int]()
-    for attempt, leaving in groupby(gone, key=lambda each: each.attempt):
-        vanished |= {each.index for each in leaving}
-        for at in np.flatnonzero(np.isin(holder, list(vanished))).tolist():
-            j = int(item[at])
-            standby[j] = _next(ballot, j, standby[j], vanished)
-            if standby[j] > len(ballot.eligible):
+    holder = ballot.orders[item, slot]
+    granted = np.ones(item.size, dtype=np.int64)
+    used = list(ballot.slots)  # how far each item's order is used up
+    vanished = set[int]()
+    for attempt, leaving in groupby(gone, key=lambda helper: helper.attempt):
+        vanished |= {helper.index for helper in leaving}
+        for position in np.flatnonzero(np.isin(holder, list(vanished))).tolist():
+            j = int(item[position])
+            used[j] = _use_next(ballot, j, used[j], vanished)
+            if used[j] > len(ballot.eligible):
                 return None
-            holder[at], granted[at] = ballot.orders[j, standby[j] - 1], attempt
+            holder[position] = ballot.orders[j, used[j] - 1]
+            granted[position] = attempt
     return Slots(item, slot, holder, granted)
 
 
-def _next(ballot: Ballot, item: int, used: int, vanished: set[int]) -> int:
-    """How much of an item's order is used up once the next who is still here steps in; too much if nobody is left."""
+def _use_next(ballot: Ballot, item: int, used: int, vanished: set[int]) -> int:
+    """How far an item's order is used once the next user takes over; too far if nobody is left."""
     while used < len(ballot.eligible) and int(ballot.orders[item, used]) in vanished:
         used += 1
     return used + 1
 
 
-def _canonical(ballot: Ballot, gone: tuple[Gone, ...]) -> bool:
-    """Ascending by attempt and place, nobody twice, only eligible users, from the second attempt on."""
-    steps = [(each.attempt, each.index) for each in gone]
-    places = {index for _, index in steps}
-    known = places <= set(ballot.eligible) and len(places) == len(steps)
-    return known and all(a < b for a, b in pairwise(steps)) and all(attempt >= 2 for attempt, _ in steps)
+def _is_canonical(ballot: Ballot, gone: tuple[VanishedHelper, ...]) -> bool:
+    """Ascending by attempt and place, nobody twice, only eligible users, from attempt 2 on.
+
+    Clients bind their keys to this list, so one history must have one form.
+    """
+    steps = [(helper.attempt, helper.index) for helper in gone]
+    places = {helper.index for helper in gone}
+    if not places <= set(ballot.eligible) or len(places) != len(steps):
+        return False
+    # In the first attempt nobody can have missed one yet.
+    if any(helper.attempt < 2 for helper in gone):
+        return False
+    return all(first < second for first, second in pairwise(steps))
 
 
-def share_info(params: SurveyParameters, ballot: Ballot, slots: Slots, at: int, number: int) -> bytes:
-    """What binds the key of a share: the reporter's number, the holder, the election and the slot."""
-    where = (int(each[at]).to_bytes(4, "big") for each in (slots.item, slots.slot))
-    context = labelled(b"slot", ballot.hash, *where)
-    return key_info(Purpose.TSS_SHARE, params.survey, 0, number, int(slots.holder[at]), context)
+def share_info(
+    params: SurveyParameters, ballot: Ballot, slots: Slots, position: int, number: int
+) -> bytes:
+    """Key info of a share: it binds the reporter's number, the holder, election and slot."""
+    item = int(slots.item[position]).to_bytes(4, "big")
+    slot = int(slots.slot[position]).to_bytes(4, "big")
+    context = tagged_hash(b"slot", ballot.hash, item, slot)
+    holder = int(slots.holder[position])
+    return key_info(Purpose.TSS_SHARE, params.survey, 0, number, holder, context)

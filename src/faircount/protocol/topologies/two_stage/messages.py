@@ -1,61 +1,67 @@
-"""Messages of TSS and TSS', tags 80-111. Reporters appear by the number that S1 gave them, helpers by their place."""
+"""Messages of TSS and TSS', tags 80-111.
+
+Reporters appear under the number that the coordinator gave them, helpers under their place.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faircount.protocol.topologies.peers.messages import FromMember
-from faircount.protocol.wire.codec import U32, Blob, Hash, Id, Message, Party, message
+from faircount.protocol.peers.messages import FromMember
+from faircount.protocol.wire.codec import U32, Hash, Id, Message, Party, VarBytes, message
 from faircount.protocol.wire.messages import Signed
 
-# --- the election -------------------------------------------------------------------------------------------------
+# --- the election ---------------------------------------------------------------------------------
 
 
-@message(80, Party.S1)
+@message(80, Party.COORDINATOR)
 class Indicator(FromMember):
-    """The set A_i of items that a user reports, as a bitmap over the items (Alg. 3, line 9), and the key for it.
+    """The set A_i of items that a client reports, a bitmap (Alg. 3, line 9), and its reporting key.
 
-    The key is made for this survey and says nothing about the user; `mac` is the invitation's seal on it, for S2.
+    The key is fresh and does not identify the participant to helpers. `mac` is made with the
+    invitation's key, for the aggregator.
     """
 
-    items: Blob
+    items: VarBytes
     public_key: Hash
     mac: Hash
 
 
 @dataclass(frozen=True, slots=True)
 class ReporterKey:
-    """The key under which the user at this place of the roster reports, with the seal of its invitation."""
+    """The key under which the member at this place reports, with the MAC of its invitation."""
 
     place: U32
     public_key: Hash
     mac: Hash
 
 
-@message(89, Party.S2)
+@message(89, Party.AGGREGATOR)
 class Announcement(Message):
-    """S1 is about to ask for an election, with the request of this hash and no other, of these users, by number."""
+    """The coordinator announces its one election request, by hash, and the reporters."""
 
     survey: Id
     request_hash: Hash
     entries: tuple[ReporterKey, ...]
 
 
-@message(90, Party.S1)
-class Announced(Message):
-    """S2 has recorded which request it will read. Another one never leaves S1: the difference would tell an A_i.
+@message(90, Party.COORDINATOR)
+class AnnouncementReply(Message):
+    """The aggregator has recorded which election request it will accept.
 
-    `eligible` is a bitmap over the roster: invitations vouch for one key of each of these users; `keys` by number.
+    The coordinator never sends another one: from the difference of two requests the aggregator
+    could learn an A_i. `eligible` is a bitmap over the roster of the members whose invitations
+    vouch for one key each; `keys` are those keys by number.
     """
 
     survey: Id
     request_hash: Hash
-    eligible: Blob
+    eligible: VarBytes
     keys: tuple[Hash, ...]
 
 
-@message(81, Party.S2)
+@message(81, Party.AGGREGATOR)
 class ElectionRequest(Message):
-    """The number m_j of reporters of every item, and the salted root of the list of their numbers."""
+    """The number m_j of reporters of every item, and the salted root of their list."""
 
     survey: Id
     digest: Hash
@@ -63,117 +69,125 @@ class ElectionRequest(Message):
     lists: tuple[Hash, ...]
 
 
-@message(82, Party.S1)
+@message(82, Party.COORDINATOR)
 class Election(Message):
-    """All of it, fixed for good, and the value that S2 had committed to: from it everybody draws the helpers."""
+    """The election, fixed for good, with the revealed value that selects the helpers."""
 
     survey: Id
     digest: Hash
-    eligible: Blob
+    eligible: VarBytes
     keys: tuple[Hash, ...]
     reporters: tuple[U32, ...]
     lists: tuple[Hash, ...]
     revealed: Hash
 
 
-# --- sharing ------------------------------------------------------------------------------------------------------
+# --- sharing --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """An elected user who vanished: from this attempt on others hold its slots."""
+class VanishedHelper:
+    """A helper who vanished: from this attempt on others hold its slots."""
 
     attempt: U32
     index: U32
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """That a reporter's number is on an item's list: at which place, with which salt, and the hashes beside its way."""
+class ListProof:
+    """Proof that a reporter is on an item's list: its place, its salt, and the audit path."""
 
     place: U32
     salt: Hash
     path: Sequence[Hash]
 
 
-@message(83, Party.USER)
+@message(83, Party.CLIENT)
 class Assignment(Message):
-    """What a reporter needs to share: the election, and whose slots others have taken over.
+    """What a reporter needs to share its bits: the election, and whose slots others took over.
 
-    With the first one comes the proof that it is on the list of each of its items, in their order.
+    The first one has a proof for each of its items that it is on the item's list.
     """
 
     survey: Id
     attempt: U32
     election: Signed
-    gone: Sequence[Gone]
-    proofs: Sequence[Listed]
+    gone: Sequence[VanishedHelper]
+    proofs: Sequence[ListProof]
 
 
-@message(84, Party.S1)
-class Bundle(FromMember):
-    """A reporter's sealed shares, under the key that it indicated with.
+@message(84, Party.COORDINATOR)
+class SlotBundle(FromMember):
+    """A reporter's encrypted shares, under its reporting key.
 
-    Attempt 1: one for every slot of every item reported, in that order. Later: for the slots taken over since.
+    Attempt 1: one for every slot of every reported item, in that order. Later: one for every slot
+    that was taken over since.
     """
 
     attempt: U32
-    blobs: Sequence[Blob]
+    encrypted_shares: Sequence[VarBytes]
 
 
-# --- sums ---------------------------------------------------------------------------------------------------------
+# --- sums -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One slot: the item's whole list, a bitmap of numbers, and its salt; a sealed share from each who is present."""
+class SlotTask:
+    """One slot to sum: the item's whole list as a bitmap of numbers, with its salt, and the shares.
+
+    There is one encrypted share from each listed reporter who is present.
+    """
 
     item: U32
     slot: U32
-    listed: Blob
+    listed: VarBytes
     salt: Hash
-    parcels: Sequence[Blob]
+    encrypted_shares: Sequence[VarBytes]
 
 
-@message(85, Party.USER)
-class SumCall(Message):
-    """The slots of which an elected user is to send sums now, over the reporters in `members`, a bitmap of numbers."""
+@message(85, Party.CLIENT)
+class SlotSumRequest(Message):
+    """The slots that a helper is to sum now, over the reporters in `members`, a bitmap of numbers.
+
+    `formed` is the attempt from which on these reporters are the set.
+    """
 
     survey: Id
     attempt: U32
-    formed: U32  # the attempt from which these reporters are the set
+    formed: U32
     election: Signed
-    gone: Sequence[Gone]
-    members: Blob
-    tasks: Sequence[Task]
+    gone: Sequence[VanishedHelper]
+    members: VarBytes
+    tasks: Sequence[SlotTask]
 
 
-@message(86, Party.S1)
+@message(86, Party.COORDINATOR)
 class SlotSums(FromMember):
-    """An elected user's sums, one element for each slot it was called for, under a mask of its own; the seed sealed.
+    """A helper's sums, one element for each requested slot, masked; the seed is encrypted.
 
-    `call` is the digest of what it was called for: S1 takes no sums that were made for another set or other slots.
+    `request_digest` is that of the request's scope: the coordinator rejects sums made for another
+    set or other slots.
     """
 
     attempt: U32
-    call: Hash
-    vector: Blob
-    blob: Blob
+    request_digest: Hash
+    vector: VarBytes
+    encrypted_share: VarBytes
 
 
-@message(87, Party.S1)
+@message(87, Party.COORDINATOR)
 class SlotComplaint(FromMember):
-    """Shares from the reporters with these numbers do not open."""
+    """Shares from the reporters with these numbers cannot be decrypted."""
 
     attempt: U32
     numbers: Sequence[U32]
 
 
-@message(88, Party.S2)
-class TwoStageClaim(Message):
-    """The included reporters by number, who stands in for whom, and the sealed seeds of the helpers' masks, in order.
+@message(88, Party.AGGREGATOR)
+class TwoStageManifest(Message):
+    """The accepted reporters by number, the vanished helpers, and the encrypted seeds, in order.
 
-    Nothing here says which items the reporters report, or depends on an answer.
+    Nothing here says which items the reporters report, or depends on a response.
     """
 
     survey: Id
@@ -181,7 +195,7 @@ class TwoStageClaim(Message):
     election: Hash
     attempt: U32
     formed: U32
-    members: Blob
-    gone: tuple[Gone, ...]
+    members: VarBytes
+    gone: tuple[VanishedHelper, ...]
     set_digest: Hash
-    blobs: tuple[Blob, ...]
+    encrypted_shares: tuple[VarBytes, ...]

@@ -1,7 +1,9 @@
-"""S1 as the relay of TSS and TSS': what it keeps beside the common state, and what it hands out to users.
+"""The coordinator as the relay of TSS and TSS': what it keeps beside the common state, and what it
+hands out to users.
 
-Reporters are known to helpers by number and key only. The numbers follow an order that S1 alone can compute, and that a
-restored S1 computes again; who reports which item is fixed with the election, as a list of numbers for every item.
+Reporters are known to helpers by number and key only. The numbers follow an order that the
+coordinator alone can compute, and that a restored coordinator computes again; who reports which
+item is fixed with the election, as a list of numbers for every item.
 """
 
 import hmac
@@ -13,27 +15,32 @@ import numpy as np
 
 from faircount.core.arrays import Ints, Residues
 from faircount.core.errors import ProtocolError
+from faircount.protocol.peers.one_sum import PeersState
 from faircount.protocol.roles import coordinator
 from faircount.protocol.roles.coordinator import Coordinator
+from faircount.protocol.roles.rows import StepRows
 from faircount.protocol.survey.inclusion import Entry
-from faircount.protocol.topologies.peers.one_sum import PeersState
-from faircount.protocol.topologies.two_stage.calls import Called, Part, parts
-from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw
+from faircount.protocol.topologies.two_stage.election import Ballot, Slots, draw_ballot
 from faircount.protocol.topologies.two_stage.lists import item_salt, list_root, prove_listed
 from faircount.protocol.topologies.two_stage.messages import (
     Announcement,
     Assignment,
-    Bundle,
     Election,
     ElectionRequest,
-    Gone,
     Indicator,
+    SlotBundle,
+    SlotSumRequest,
     SlotSums,
-    SumCall,
-    Task,
-    TwoStageClaim,
+    SlotTask,
+    TwoStageManifest,
+    VanishedHelper,
 )
-from faircount.protocol.topologies.two_stage.user import NOBODY
+from faircount.protocol.topologies.two_stage.sum_requests import (
+    HelperSums,
+    SumScope,
+    sums_by_helper,
+)
+from faircount.protocol.topologies.two_stage.user import ANONYMOUS_ID
 from faircount.protocol.wire.digests import LABEL, bitmap, members_of
 from faircount.protocol.wire.packed_rows import unpack_rows
 from faircount.protocol.wire.signing import Statement
@@ -42,16 +49,25 @@ from faircount.sharing.field import add, dtype_for
 
 @dataclass(frozen=True)
 class TwoStageState(PeersState):
-    """S1's own part of the state; `members` of the common part are the places of the present reporters."""
+    """The coordinator's own part of the state; `members` of the common part are the places of
+    the present reporters.
+    """
 
-    stored_version = 2
-    announcement: Announcement | None = None  # from here on S1 cannot change whom an election is about
-    announced: Statement | None = None  # S2 will read the request with this hash
+    stored_tag = "two-stage-coordinator"
+    announcement: Announcement | None = (
+        None  # from here on the coordinator cannot change whom an election is about
+    )
+    announced: Statement | None = None  # The aggregator will read the request with this hash
     election: Statement | None = None
     order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
-    lists: tuple[bytes, ...] = field(default=(), repr=False)  # who reports each item, bitmaps; none: S1 lost them
+    lists: tuple[bytes, ...] = field(
+        default=(), repr=False
+    )  # who reports each item, bitmaps; none: the coordinator lost them
     formed: int = 1  # the attempt from which the present reporters are the set
-    gone: tuple[Gone, ...] = ()
+    gone: tuple[VanishedHelper, ...] = ()
+    order_key: bytes = field(
+        default=b"", repr=False
+    )  # of reporters' numbers and of the lists' salts
 
     @cached_property
     def numbers(self) -> tuple[tuple[int, ...], ...]:
@@ -69,41 +85,56 @@ class TwoStageState(PeersState):
 
 
 def rounds(s: Coordinator) -> TwoStageState:
-    """S1's own part of the state."""
+    """The coordinator's own part of the state."""
     return s.own if isinstance(s.own, TwoStageState) else TwoStageState(None)
 
 
-# --- the election -------------------------------------------------------------------------------------------------
+# --- the election
+# -------------------------------------------------------------------------------------------------
 
 
 def shuffled(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
-    """The eligible users in an order that only S1 knows: the place in it is a reporter's number."""
+    """The eligible users in an order that only the coordinator knows: the place in it is a
+    reporter's number.
+    """
     label = LABEL + b"/numbers\0" + s.params.survey
-    return tuple(sorted(eligible, key=lambda i: hmac.digest(s.order_key, label + i.to_bytes(4, "big"), "sha256")))
+    return tuple(
+        sorted(
+            eligible,
+            key=lambda i: hmac.digest(rounds(s).order_key, label + i.to_bytes(4, "big"), "sha256"),
+        )
+    )
 
 
-def lists_of(s: Coordinator, order: Sequence[int]) -> tuple[bytes, ...] | None:
-    """Who of these users, by number, reports each item; None if S1 lacks what one of them indicated."""
-    held = [coordinator.held(s, Indicator, 0, place) for place in order]
+def lists_of(s: Coordinator, rows: StepRows, order: Sequence[int]) -> tuple[bytes, ...] | None:
+    """Who of these users, by number, reports each item; None if the coordinator lacks what one
+    of them indicated.
+    """
+    held = [coordinator.intact_upload(s, rows, Indicator, 0, place) for place in order]
     if not all(held):
         return None
     sets = [members_of(each.items, s.params.N) or () for each in held if each is not None]
-    return tuple(bitmap((i for i, each in enumerate(sets) if j in each), len(order)) for j in range(s.params.N))
+    return tuple(
+        bitmap((i for i, each in enumerate(sets) if j in each), len(order))
+        for j in range(s.params.N)
+    )
 
 
 def request_for(s: Coordinator, lists: Sequence[bytes], size: int) -> ElectionRequest:
     """The numbers m_j and the salted roots of these lists of `size` reporters."""
     numbers = [members_of(bits, size) or () for bits in lists]
     roots = (list_root(_salt(s, item), each) for item, each in enumerate(numbers))
-    return ElectionRequest(s.params.survey, s.digest, tuple(len(each) for each in numbers), tuple(roots))
+    return ElectionRequest(
+        s.params.survey, s.digest, tuple(len(each) for each in numbers), tuple(roots)
+    )
 
 
 def _salt(s: Coordinator, item: int) -> bytes:
-    return item_salt(s.order_key, s.params.survey, item)
+    return item_salt(rounds(s).order_key, s.params.survey, item)
 
 
 def election_of(s: Coordinator) -> Statement:
-    """What S2 signed."""
+    """What the aggregator signed."""
     held = rounds(s).election
     if held is None:
         raise ProtocolError("no election was held yet")
@@ -112,10 +143,10 @@ def election_of(s: Coordinator) -> Statement:
 
 def ballot_of(s: Coordinator) -> Ballot:
     """The election as drawn."""
-    held = election_of(s).says
+    held = election_of(s).message
     if not isinstance(held, Election):
         raise ProtocolError("no election was held yet")
-    return draw(s.params, s.n, held)
+    return draw_ballot(s.params, s.n, held)
 
 
 def slots_of(s: Coordinator, attempt: int) -> Slots:
@@ -126,11 +157,12 @@ def slots_of(s: Coordinator, attempt: int) -> Slots:
     return found
 
 
-# --- shares -------------------------------------------------------------------------------------------------------
+# --- shares
+# --------------------------------------------------------------------------------------------------
 
 
 def items_of(s: Coordinator, index: int) -> tuple[int, ...]:
-    """A_i as it was fixed with the election; empty where S1 does not have it."""
+    """A_i as it was fixed with the election; empty where the coordinator does not have it."""
     return rounds(s).items.get(index, ())
 
 
@@ -140,7 +172,9 @@ def owed_shares(s: Coordinator, index: int, attempt: int) -> Ints:
 
 
 def assignment(s: Coordinator, index: int) -> Assignment:
-    """What a reporter needs to share; with the first one the proof that it is on its items' lists."""
+    """What a reporter needs to share; with the first one the proof that it is on its items'
+    lists.
+    """
     known = rounds(s)
     number = known.order.index(index)
     items = items_of(s, index) if s.attempt == 1 else ()
@@ -154,7 +188,8 @@ def reporters(s: Coordinator) -> list[tuple[int, int]]:
     return [(number, place) for number, place in enumerate(rounds(s).order) if place in inside]
 
 
-# --- sums ---------------------------------------------------------------------------------------------------------
+# --- sums
+# --------------------------------------------------------------------------------------------------
 
 
 def due_sums(s: Coordinator, index: int) -> Ints:
@@ -162,44 +197,61 @@ def due_sums(s: Coordinator, index: int) -> Ints:
     return slots_of(s, s.attempt).due(index, rounds(s).formed, s.attempt)
 
 
-def called(s: Coordinator) -> Called:
+def called(s: Coordinator) -> SumScope:
     """What elected users are called for now."""
     known = rounds(s)
-    return Called(s.attempt, known.formed, known.gone, bitmap((i for i, _ in reporters(s)), len(known.order)))
+    return SumScope(
+        s.attempt, known.formed, known.gone, bitmap((i for i, _ in reporters(s)), len(known.order))
+    )
 
 
-def call(s: Coordinator, index: int) -> SumCall | None:
+def call(s: Coordinator, rows: StepRows, index: int) -> SlotSumRequest | None:
     """The slots of which an elected user owes sums, with the shares from the present reporters.
 
-    None where S1's storage has lost one of them: the deadline drops its sender.
+    None where the coordinator's storage has lost one of them: the deadline drops its sender.
     """
     slots, due, known, now = slots_of(s, s.attempt), due_sums(s, index), rounds(s), called(s)
     when = slots.granted[due]
-    shelves = [_shelf(slots_of(s, granted), granted, due[when == granted]) for granted in np.unique(when).tolist()]
+    shelves = [
+        _shelf(slots_of(s, granted), granted, due[when == granted])
+        for granted in np.unique(when).tolist()
+    ]
     wanted, parcels = set(slots.item[due].tolist()), {at: list[bytes]() for at in due.tolist()}
     for _, place in reporters(s):
         items = items_of(s, place)
         if not wanted.isdisjoint(items):
-            found = _shares(s, place, items, shelves)
+            found = _shares(s, rows, place, items, shelves)
             if found is None:
                 return None
-            for at, blob in found:
-                parcels[at].append(blob)
+            for at, encrypted_share in found:
+                parcels[at].append(encrypted_share)
     tasks = []
-    for at, blobs in parcels.items():
+    for at, encrypted_shares in parcels.items():
         item = int(slots.item[at])
-        tasks.append(Task(item, int(slots.slot[at]), known.lists[item], _salt(s, item), tuple(blobs)))
+        tasks.append(
+            SlotTask(
+                item,
+                int(slots.slot[at]),
+                known.lists[item],
+                _salt(s, item),
+                tuple(encrypted_shares),
+            )
+        )
     about = now.attempt, now.formed, election_of(s).signed, now.gone, now.members
-    return SumCall(s.params.survey, *about, tuple(tasks))
+    return SlotSumRequest(s.params.survey, *about, tuple(tasks))
 
 
 @dataclass(frozen=True)
 class _Shelf:
-    """Where to find shares in the bundles of one attempt: per item the number of slots that got a holder then."""
+    """Where to find shares in the bundles of one attempt: per item the number of slots that got a
+    holder then.
+    """
 
     attempt: int
     sizes: list[int]
-    wanted: dict[int, list[tuple[int, int]]]  # item -> (position of a wanted slot, its rank among those of the item)
+    wanted: dict[
+        int, list[tuple[int, int]]
+    ]  # item -> (position of a wanted slot, its rank among those of the item)
 
 
 def _shelf(then: Slots, attempt: int, due: Ints) -> _Shelf:
@@ -213,50 +265,50 @@ def _shelf(then: Slots, attempt: int, due: Ints) -> _Shelf:
 
 
 def _shares(
-    s: Coordinator, place: int, items: Sequence[int], shelves: Sequence[_Shelf]
+    s: Coordinator, rows: StepRows, place: int, items: Sequence[int], shelves: Sequence[_Shelf]
 ) -> list[tuple[int, bytes]] | None:
-    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when its holder got it."""
+    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when
+    its holder got it.
+    """
     found = []
     for shelf in shelves:
-        sent, offset = s.uploads.get((Bundle.tag, shelf.attempt, place)), 0
-        blobs = () if sent is None else sent.blobs
-        if len(blobs) != sum(shelf.sizes[item] for item in items):
+        sent, offset = rows.uploads.get((SlotBundle.tag, shelf.attempt, place)), 0
+        encrypted_shares = () if sent is None else sent.encrypted_shares
+        if len(encrypted_shares) != sum(shelf.sizes[item] for item in items):
             return None
         for item in items:
-            found += [(at, blobs[offset + rank]) for at, rank in shelf.wanted.get(item, ())]
+            found += [
+                (at, encrypted_shares[offset + rank]) for at, rank in shelf.wanted.get(item, ())
+            ]
             offset += shelf.sizes[item]
     return found
 
 
-# --- the claim and the one sum ------------------------------------------------------------------------------------
+# --- the claim and the one sum
+# ------------------------------------------------------------------------------------
 
 
-def parts_now(s: Coordinator) -> list[Part]:
+def parts_now(s: Coordinator) -> list[HelperSums]:
     """Every helper's part of a claim over the present set."""
-    return list(parts(ballot_of(s), slots_of(s, s.attempt), called(s)))
+    return list(sums_by_helper(ballot_of(s), slots_of(s, s.attempt), called(s)))
 
 
-def item_totals(s: Coordinator) -> Residues:
+def item_totals(s: Coordinator, rows: StepRows) -> Residues:
     """The masked sums of all slots, added up item by item; nobody holds two slots of one item."""
     q, slots = s.params.q, slots_of(s, s.attempt)
     totals = np.zeros(s.params.N, dtype=dtype_for(q))
     for part in parts_now(s):
-        vector = s.uploads[SlotSums.tag, part.digest, part.holder].vector
-        rows, _ = unpack_rows([vector], q, len(part.due))
+        vector = rows.uploads[SlotSums.tag, part.digest, part.holder].vector
+        (sums,), _ = unpack_rows([vector], q, len(part.due))
         items = slots.item[part.due]
-        totals[items] = add(totals[items], rows[0], q)
+        totals[items] = add(totals[items], sums, q)
     return totals
 
 
-def claimed(s: Coordinator, claim: TwoStageClaim) -> tuple[int, ...]:
+def claimed(s: Coordinator, manifest: TwoStageManifest) -> tuple[int, ...]:
     """The places of a claim's reporters."""
-    numbers = members_of(claim.members, len(rounds(s).order)) or ()
+    numbers = members_of(manifest.members, len(rounds(s).order)) or ()
     return tuple(sorted(rounds(s).order[number] for number in numbers))
-
-
-def counted_reporters(s: Coordinator) -> tuple[int, ...]:
-    """The places of the reporters that the result counts, by number."""
-    return tuple(place for _, place in reporters(s))
 
 
 def reporter_entries(s: Coordinator) -> tuple[Entry, ...]:
@@ -264,4 +316,4 @@ def reporter_entries(s: Coordinator) -> tuple[Entry, ...]:
     if rounds(s).election is None:
         return ()
     keys = ballot_of(s).keys
-    return tuple((NOBODY, keys[number]) for number, _ in reporters(s))
+    return tuple((ANONYMOUS_ID, keys[number]) for number, _ in reporters(s))

@@ -1,0 +1,123 @@
+"""Writes docs/explanation/participant-page.md with the hash of the page as it is today. `--check`
+fails if the page is out of date.
+"""
+
+from page import write
+
+from faircount.server.coordinator.participant_page import POLICY, page_hash
+
+TEXT = """# The participant's page
+
+Most people meet a survey as a link. The coordinator (S1) serves the page under `/`. Its files are
+in `src/faircount/web/`: plain ES modules on the browser's own cryptography (WebCrypto), with no
+packages and no build step.
+
+![The question, with what is promised](../images/question.png)
+
+## What a participant sees
+
+1. **Who asks**, why, which two organizations run the servers, how many are invited, and the
+   question with its answers.
+2. **What is promised**, as a sentence computed from epsilon and in numbers; what the page has
+   checked; what is not covered.
+3. **What will leave the device**: the bytes of both shares beside the answer. Nothing is sent
+   before the participant has chosen and confirmed, so a mail scanner that opens the link, or
+   submits the form, changes nothing.
+4. **What became of it**: acknowledged with the coordinator's signature, counted with an inclusion
+   proof, withdrawn, or how the survey ended; the result with 95% intervals; a receipt to save.
+
+The page speaks English and German (`page/strings.js` has every sentence; a further language is a
+further object) and uses logical sides in its layout, so that a right-to-left language needs no
+other style sheet.
+
+## What the page checks
+
+- The hash of the parameters must be the digest in the [invitation
+  code](../reference/invitation-code.md). So the coordinator cannot show other parameters, other
+  keys or another guarantee.
+- For `laplace` and `server-laplace` it computes the noise table with integers of any size and
+  compares its digest; for every mechanism all derived numbers; where reports are proven, the field
+  and degree of the proof, and that each server has committed to a value of its own. One number is
+  taken on trust: for decoys and coins without a given number of coins, that number itself, from
+  which the guarantee is then computed.
+- Whether the guarantee follows from the parameters, to nine digits, with the minimum number of
+  responses and with all: for `server-laplace`, `server-coins`, `placed-coins`, `laplace`, `decoys`
+  and `dpds` in `servers`. A client cannot check that a server adds its noise or places coins as
+  agreed; the page names the server that the guarantee relies on.
+- The coordinator's signature on the acknowledgement, the aggregator's (the aggregator) signature on the result,
+  and the inclusion proof. What is not proven is not believed, and the page says so.
+
+The page also makes the proof that the response is exactly one vote ([how](validity.md)), in a few
+milliseconds for 30 items.
+
+It refuses other mechanisms and recommends `faircount answer`. It also refuses topologies with
+several visits, such as `masked`: there a client must come back to help others, and no page that may
+be closed at any time, in browsers that delete storage after a week, can honestly promise that.
+
+## What the device stores
+
+One record per survey in IndexedDB, written with strict durability before anything is sent and
+encrypted under a key that scripts cannot read out: the bytes that are sent, the acknowledgement and
+the parameters. Neither the answer nor the token is stored. A retry sends the same bytes, and a
+second tab finds what the first one drew. The page retries while it is open and continues when it is
+opened again; it then also sends again what the coordinator had acknowledged, because a restored
+coordinator may have lost it. "Forget" deletes the record with its key. Opening the page for the
+first time needs a connection.
+
+## What is not covered
+
+**Other JavaScript from the coordinator.** Whoever serves a page decides what it does: the
+coordinator could send one participant a page that reveals the answer, and the digest in the
+invitation does not prevent that. Three things help: an installed program (`faircount answer`), a
+company that [serves the module itself](../how-to/embed-in-a-page.md), or comparing the hash of the
+page, which is the same for everybody:
+
+```text
+{hash}
+```
+
+The coordinator publishes it at `/page.json`, with the hash of every file. Anybody can compute it
+from the files with common tools:
+
+```sh
+cd src/faircount/web
+find . -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' | cut -c3- | LC_ALL=C sort | xargs sha256sum | sha256sum
+```
+
+**Both organizations colluding**, an owner who invents people, servers that count wrongly: the
+[threat model](threat-model.md) has the whole list.
+
+## The content security policy
+
+Every file is served with this policy, and without permission for cameras, microphones or location:
+
+```text
+{policy}
+```
+
+No inline script, no other origin, no frame around the page, no text that is parsed as HTML.
+
+## Accessibility
+
+The page and the [dashboard](../how-to/use-the-dashboard.md) work with the keyboard alone and with a
+screen reader. `make test` reads both through Chromium's accessibility tree: every control has a
+role, a name and a state; headings are in order; every chart is skipped because a table beside it
+has the same numbers; new views, progress and refusals are announced. Both were also read with Orca
+43 in Chromium, from the question to the result and from the form to the first answers. axe finds
+nothing in any view, in light and dark, on a phone and on a desktop.
+
+## Browsers
+
+Chrome and Edge from 137, Firefox from 130, Safari from 17. `make test` runs everything in Chromium,
+`make firefox` the known answers and a survey in Firefox. The address must begin with `https:` (or
+be `localhost`), because browsers provide no cryptography otherwise. The page says what is missing,
+and sends nothing.
+"""
+
+
+def render() -> str:
+    return TEXT.format(hash=page_hash(), policy=POLICY.replace("; ", ";\n"))
+
+
+if __name__ == "__main__":
+    write("explanation/participant-page.md", render())

@@ -1,0 +1,125 @@
+"""The OpenAPI description of a server, made from its own calls: paths and words from the routes,
+bodies from the types.
+
+`make docs` writes it into `docs/openapi-*.json`; a test fails for a call that is not described.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from faircount.server.common.http import BYTES
+from faircount.server.common.problems import MEDIA_TYPE
+
+JSON = "application/json"
+HEX_SURVEY = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+PATH_PARAMETERS: dict[str, dict[str, Any]] = {
+    "survey": HEX_SURVEY,
+    "part": {"type": "integer", "minimum": 0, "maximum": 999_999},
+    "population": {"type": "string", "minLength": 1, "maxLength": 200},
+}
+SECURITY: dict[str, dict[str, Any]] = {
+    "owner": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of an owner at this server.",
+    },
+    "operator": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of this server's operator.",
+    },
+    "signed": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "faircount-signature",
+        "description": "The coordinator's (the coordinator) Ed25519 signature of the request, "
+        "with the headers faircount-time and faircount-nonce.",
+    },
+}
+PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "reason": {
+            "type": "integer",
+            "description": "Number of the protocol's reason, where a message was refused.",
+        },
+    },
+}
+OWNER, OPERATOR, SIGNED, ANYBODY = "owner", "operator", "signed", ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What routes do not say of a call: who may make it, its body, and the kinds of its answer by
+    status.
+    """
+
+    by: str = OWNER
+    body: type[msgspec.Struct] | str | None = None
+    answers: dict[int, str] = field(default_factory=lambda: {200: JSON})
+    query: tuple[str, ...] = ()
+
+
+def description(
+    app: Starlette, title: str, version: str, calls: dict[tuple[str, str], Call]
+) -> dict[str, Any]:
+    """An application in OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in app.routes:
+        if isinstance(route, Route) and route.path.startswith("/v1/"):
+            for method in sorted((route.methods or set()) - {"HEAD"}):
+                operation = _operation(route, method, calls[method, route.path])
+                paths.setdefault(route.path, {})[method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": version},
+        "paths": dict(sorted(paths.items())),
+        "components": {"securitySchemes": SECURITY, "schemas": {"Problem": PROBLEM}},
+    }
+
+
+def _operation(route: Route, method: str, call: Call) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "operationId": f"{method.lower()}_{route.endpoint.__name__}",
+        "summary": (route.endpoint.__doc__ or "").strip(),
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": PATH_PARAMETERS[name]}
+            for name in PATH_PARAMETERS
+            if f"{{{name}}}" in route.path
+        ]
+        + [{"name": name, "in": "query", "schema": {"type": "string"}} for name in call.query],
+        "security": [{call.by: []}] if call.by else [],
+        "responses": {str(status): _answer(kind) for status, kind in call.answers.items()}
+        | {"default": {"description": "A problem (RFC 9457).", "content": _content(MEDIA_TYPE)}},
+    }
+    if call.body is not None:
+        made["requestBody"] = {"required": True, "content": _body(call.body)}
+    return made
+
+
+def _answer(kind: str) -> dict[str, Any]:
+    return {
+        "description": "Done.",
+        "content": {media_type: {"schema": {}} for media_type in kind.split(", ") if media_type},
+    }
+
+
+def _content(kind: str) -> dict[str, Any]:
+    return {kind: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def _body(body: type[msgspec.Struct] | str) -> dict[str, Any]:
+    if isinstance(body, str):
+        return {body: {"schema": {"type": "string", "format": "binary"} if body == BYTES else {}}}
+    schema = msgspec.json.schema(body)
+    named = schema["$defs"][body.__name__]
+    return {JSON: {"schema": {key: value for key, value in named.items() if key != "title"}}}

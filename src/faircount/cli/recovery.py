@@ -1,0 +1,172 @@
+"""`faircount backup`, `restore` and `reopen`: copy a server's database, and recover from the copy.
+
+A restored server has forgotten what it did after the backup. The coordinator asks the aggregator
+about every live survey. The aggregator could spend the same budget twice, so it closes every
+population until the operator shows it the receipts that it signed since the backup.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircount.cli.options import CERTIFICATES, FILE
+from faircount.core.errors import FaircountError, RefusedError
+
+if TYPE_CHECKING:
+    from faircount.server.common.settings import ServerSettings
+    from faircount.server.restore import Restored
+
+ROLE = click.argument("role", type=click.Choice(["coordinator", "aggregator"]), metavar="ROLE")
+SETTINGS = click.option("--settings", type=FILE, help="The server's settings file (TOML).")
+DATA = click.option("--data", metavar="FOLDER", help="The server's folder, without --settings.")
+
+
+@click.command()
+@ROLE
+@click.argument("file", type=FILE)
+@SETTINGS
+@DATA
+def backup(role: str, file: Path, settings: Path | None, data: str | None) -> None:
+    """Copy the database of a server to FILE while it runs; ROLE is coordinator or aggregator.
+
+    The copy does not include the folders of keys and of the anchor, and must not be kept together
+    with them: with old keys, responses that were deleted could be decrypted again. Without the keys
+    of its time nobody can read a backup.
+    """
+    from faircount.server.restore import back_up
+
+    back_up(_read_settings(role, settings, data).database_url, file)
+    click.echo(f"The database of the {role} was copied to {file}.")
+
+
+@click.command()
+@ROLE
+@click.argument("file", type=FILE, required=False)
+@SETTINGS
+@DATA
+def restore(role: str, file: Path | None, settings: Path | None, data: str | None) -> None:
+    """Replace the database of a server by the backup in FILE; ROLE is coordinator or aggregator.
+
+    The server must be stopped. Without FILE the database is taken to be restored already, as with
+    the tools of PostgreSQL.
+
+    When it starts again, the coordinator asks the aggregator how live surveys stand. The aggregator
+    ends its live surveys, counts them as spent, and keeps every population closed until it has seen
+    its receipts: see faircount reopen.
+    """
+    import asyncio
+
+    from faircount.server.restore import put_back
+
+    # In this order: a running server would write over the restored database, and a server that is
+    # resynchronized must have the restored one.
+    known = _read_settings(role, settings, data)
+    _check_stopped(known)
+    if file is not None:
+        put_back(known.database_url, file, role)
+    _show_restored(role, asyncio.run(_resynchronize(known)))
+
+
+def _read_settings(role: str, file: Path | None, data: str | None) -> "ServerSettings":
+    from faircount.server.common.settings import (
+        AggregatorSettings,
+        CoordinatorSettings,
+        read_settings,
+    )
+
+    # Settings of the two roles differ in their defaults and in the prefix of environment variables.
+    kind = CoordinatorSettings if role == "coordinator" else AggregatorSettings
+    return read_settings(kind, file, {"data": data})
+
+
+def _check_stopped(settings: "ServerSettings") -> None:
+    """Refuse while the server runs: it would overwrite the backup with what it has in memory."""
+    import socket
+
+    with socket.socket() as probe:
+        # A server behind a firewall may not answer at all.
+        probe.settimeout(2)
+        if probe.connect_ex((settings.host, settings.public_port)) == 0:
+            raise RefusedError(
+                f"something listens on port {settings.public_port}: stop the {settings.role} first"
+            )
+
+
+async def _resynchronize(settings: "ServerSettings") -> "Restored":
+    from faircount.server.restore import restored_s1, restored_s2
+    from faircount.server.run import open_server
+
+    server = await open_server(settings)
+    try:
+        if settings.role == "coordinator":
+            return await restored_s1(server)
+        return await restored_s2(server)
+    finally:
+        await server.database.close()
+
+
+def _show_restored(role: str, done: "Restored") -> None:
+    if role == "coordinator":
+        click.echo(
+            f"The coordinator is restored. When it starts, {len(done.resumed)} live surveys ask "
+            "the aggregator how they stand."
+        )
+    else:
+        click.echo(
+            f"The aggregator is restored. {len(done.ended)} live surveys were ended and count as "
+            "spent."
+        )
+        for name in done.closed:
+            click.echo(f"Closed until its receipts are shown (faircount reopen): {name}")
+    if done.lost:
+        click.echo(
+            f"{len(done.lost)} surveys ended after the backup; their data cannot be read any more."
+        )
+
+
+@click.command()
+@click.argument("receipts", type=FILE)
+@click.option("--address", required=True, help="Address of the aggregator, which must be running.")
+@click.option(
+    "--token-file",
+    type=FILE,
+    required=True,
+    help="File with the operator's token of the aggregator (DATA/operator-token).",
+)
+@CERTIFICATES
+def reopen(receipts: Path, address: str, token_file: Path, certificates: str | None) -> None:
+    """Open a population of the aggregator again after a restore.
+
+    RECEIPTS is the file that the owner writes with faircount survey receipts. The aggregator
+    accepts only receipts that it has signed itself, and says which one is missing.
+    """
+    from urllib.parse import quote
+
+    from faircount.client.calls import RemoteServer
+    from faircount.client.invitation_codes import server_address
+    from faircount.core.files import read_file
+
+    content = read_file(receipts, "the owner writes it with faircount survey receipts")
+    # The file travelled from the coordinator through the owner to this operator.
+    try:
+        document = json.loads(content)
+        population = str(document["population"])
+        signed = list(document["receipts"])
+    except (ValueError, KeyError, TypeError):
+        raise FaircountError(
+            f"{receipts} holds no receipts: ask the owner for the file again"
+        ) from None
+    token = read_file(token_file, "the aggregator wrote it to its folder at its first start")
+    # Nothing is believed here: the aggregator itself checks its signatures and that no receipt is
+    # missing.
+    server = RemoteServer(
+        server_address(address), name="S2", token=token.decode().strip(), verify=certificates
+    )
+    path = f"/v1/populations/{quote(population, safe='')}/reservations"
+    ledger = server.call("POST", path, json_body={"reservations": signed}).json()
+    click.echo(
+        f"{population} is open again: epsilon {ledger['spent']['epsilon']:.4g} of "
+        f"{ledger['epsilon']:.4g} is spent."
+    )

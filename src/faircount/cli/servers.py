@@ -1,0 +1,172 @@
+"""`faircount coordinator`, `aggregator` and `serve`: run one server, or both for a trial."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from faircount.cli.options import FILE
+from faircount.core.errors import FaircountError
+
+if TYPE_CHECKING:
+    from faircount.demo.trial import Trial
+    from faircount.server.common.settings import ServerSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PORT = click.IntRange(1, 65535)
+
+# Options have no defaults here: a default would override the settings file and the environment.
+_SERVER_OPTIONS = (
+    click.option("--settings", type=FILE, help="Read settings from this TOML file."),
+    click.option(
+        "--data", metavar="FOLDER", help="Keep everything in this folder; created if missing."
+    ),
+    click.option(
+        "--database", metavar="URL", help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+    ),
+    click.option("--host", metavar="ADDRESS", help="Listen on this address; 127.0.0.1 by default."),
+    click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port."),
+    click.option(
+        "--private-port",
+        type=click.IntRange(-1, 65535),
+        help="Serve health checks and metrics on this port; -1 turns them off.",
+    ),
+    click.option(
+        "--operator",
+        metavar="NAME",
+        help="Your organization; participants see it before they answer.",
+    ),
+    click.option(
+        "--add-token",
+        type=click.Choice(["owner", "operator"]),
+        help="Print a new access token of this kind and exit.",
+    ),
+    click.option(
+        "--token-days", type=click.IntRange(1), help="Let the new token expire after so many days."
+    ),
+)
+
+
+def server_options(command: F) -> F:
+    """Decorate a command with the options that both servers share."""
+    # Decorators apply from the bottom up, and help lists options in the order of the table.
+    for option in reversed(_SERVER_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@server_options
+@click.option("--aggregator", metavar="URL", help="Address of the aggregator.")
+def coordinator(
+    settings: Path | None, add_token: str | None, token_days: int | None, **given: Any
+) -> None:
+    """Run the coordinator (S1), which collects encrypted reports and keeps deadlines.
+
+    It cannot read any response. Everything it stores is in the folder DATA: its database, the keys
+    that encrypt the database, and an anchor of values that no restore may roll back. At the first
+    start it writes an access token for owners to DATA/owner-token and one for its operator to
+    DATA/operator-token.
+
+    Settings are read from the file, then the environment (FAIRCOUNT_COORDINATOR_...), then these
+    options; later ones take precedence.
+    """
+    from faircount.server.common.settings import CoordinatorSettings, read_settings
+    from faircount.server.run import serve_coordinator
+
+    known = read_settings(CoordinatorSettings, settings, given)
+    _start(known, serve_coordinator, add_token, token_days)
+
+
+@click.command()
+@server_options
+def aggregator(
+    settings: Path | None, add_token: str | None, token_days: int | None, **given: Any
+) -> None:
+    """Run the aggregator (S2), which keeps privacy budgets and opens one sum per survey.
+
+    It should be run by another organization than the coordinator. Only the coordinator and the
+    owner call it, so it can stand behind a firewall. Everything it stores is in the folder DATA. At
+    the first start it writes an access token for owners to DATA/owner-token and one for its
+    operator to DATA/operator-token.
+
+    Settings are read from the file, then the environment (FAIRCOUNT_AGGREGATOR_...), then these
+    options; later ones take precedence.
+    """
+    from faircount.server.common.settings import AggregatorSettings, read_settings
+    from faircount.server.run import serve_aggregator
+
+    known = read_settings(AggregatorSettings, settings, given)
+    _start(known, serve_aggregator, add_token, token_days)
+
+
+def _start(
+    settings: "ServerSettings",
+    serve: Callable[[Any], Any],
+    add_token: str | None,
+    token_days: int | None,
+) -> None:
+    """Run a server, or print a new token for it."""
+    from faircount.server.run import new_token, run
+
+    if add_token is None:
+        run(settings, serve)
+        return
+    import asyncio
+
+    from faircount.server.common.clock import now
+    from faircount.server.common.tokens import Scope
+
+    expires_at = None
+    if token_days is not None:
+        expires_at = now() + 24 * 3600 * 1000 * token_days  # the clock counts milliseconds
+    click.echo(asyncio.run(new_token(settings, Scope(add_token), expires_at=expires_at)))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--s1-port", type=PORT, default=8461, show_default=True, help="Port of the coordinator."
+)
+@click.option(
+    "--s2-port", type=PORT, default=8462, show_default=True, help="Port of the aggregator."
+)
+def serve(folder: Path, s1_port: int, s2_port: int) -> None:
+    """Run both servers on this machine for a TRIAL, until you press Ctrl-C.
+
+    The servers are two processes with two databases in FOLDER. Privacy holds only if the two
+    server operators do not collude, so do not collect real answers like this: let two
+    organizations run one server each, with faircount coordinator and faircount aggregator (see
+    docs/how-to/operate-two-servers.md).
+    """
+    from faircount.demo.trial import trial
+
+    # Two processes with two databases, so that a trial behaves like two machines and every message
+    # really travels between them.
+    with trial(folder, (s1_port, s2_port)) as running:
+        click.echo(
+            "TRIAL: both servers run on this machine, so whoever controls it can combine the "
+            "shares.\n"
+            f"Coordinator, for participants and you: {running.address}\n"
+            f"Your access to both servers (keep it secret): {running.servers_file}\n"
+            "Next, in another terminal: faircount survey create my-survey --servers "
+            f"{running.servers_file} ...\n"
+            "Press Ctrl-C to stop; all data stays in the folder."
+        )
+        try:
+            _wait_for_failure(running)
+        except KeyboardInterrupt:
+            click.echo("\nBoth servers are stopped.")
+
+
+def _wait_for_failure(running: "Trial") -> None:
+    """Raise an error as soon as one of the servers ends, which it should not."""
+    # Polling is enough: a trial has two processes and a person watching.
+    while True:
+        for name, process in (("coordinator", running.s1), ("aggregator", running.s2)):
+            if not process.is_alive:
+                raise FaircountError(f"the {name} has stopped: {process.last_message()}")
+        time.sleep(0.5)

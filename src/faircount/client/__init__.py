@@ -1,0 +1,1 @@
+"""A participant's client: answer over the network, check whether it was counted, withdraw."""

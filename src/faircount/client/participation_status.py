@@ -1,0 +1,102 @@
+"""The status of a participation, as a stage for programs and as a sentence for the participant."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from faircount.core.domain import escape_controls
+from faircount.protocol import ClientState, Message, encode
+from faircount.protocol.survey.endings import describe_abort
+from faircount.protocol.wire.messages import Aborted, Published, Reason, Rejection, Withdrawal
+
+
+class Stage(StrEnum):
+    """The stages of a participation, in the order in which a participant reaches them."""
+
+    NOT_ANSWERED = "not answered"
+    WAITING = "waiting"  # saved on this device, not acknowledged by the server
+    SENT = "sent"  # acknowledged; the survey goes on
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+    COUNTED = "counted"
+    NOT_COUNTED = "not counted"
+    NO_RESULT = "no result"
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipationStatus:
+    """The status of one participation.
+
+    stage: not answered, waiting, sent, refused, withdrawn, counted, not counted, or no result
+    description: what that means for the participant, in a sentence or two
+    """
+
+    stage: Stage
+    description: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the participation is complete, so that there is no reason to come back."""
+        return self.stage not in (Stage.NOT_ANSWERED, Stage.WAITING, Stage.SENT)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"stage": str(self.stage), "description": self.description, "over": self.is_over}
+
+    def __str__(self) -> str:
+        return self.description
+
+
+DESCRIPTIONS = {
+    Stage.NOT_ANSWERED: "You have not answered on this device yet.",
+    Stage.WAITING: "Your answer is saved on this device, but the server does not have it yet: come "
+    "back later.",
+    Stage.SENT: "The server has acknowledged your answer. The survey is still running.",
+    Stage.REFUSED: "The server did not accept your answer.",
+    Stage.WITHDRAWN: "Your answer is withdrawn and will not be counted.",
+    Stage.COUNTED: "The result is published and counts your answer: this device has checked the "
+    "proof.",
+    Stage.NOT_COUNTED: "The result is published and does not count your answer.",
+    Stage.NO_RESULT: "The survey ended without a result.",
+}
+
+
+def status_of(client: ClientState | None, reply: Message | None = None) -> ParticipationStatus:
+    """The status of a client; `reply` is the coordinator's latest, which may be a rejection."""
+    stage = _stage_of(client)
+    description = DESCRIPTIONS[stage]
+    if isinstance(reply, Rejection):
+        if reply.why is Reason.EARLY:
+            description = "It is too early: come back later."
+        # Control characters of a dishonest server could rewrite the text on a terminal.
+        detail = escape_controls(reply.detail.decode(errors="replace"))
+        description += f" {detail[:1].upper()}{detail[1:]}."
+    elif stage is Stage.NO_RESULT and client is not None and client.outcome is not None:
+        ending = client.outcome.message
+        if isinstance(ending, Aborted):
+            description += f" The reason: {escape_controls(describe_abort(ending))}."
+    return ParticipationStatus(stage, description)
+
+
+def _stage_of(client: ClientState | None) -> Stage:
+    if client is None or client.state is None:
+        return Stage.NOT_ANSWERED
+    if client.outcome is not None:
+        if not isinstance(client.outcome.message, Published):
+            return Stage.NO_RESULT
+        return Stage.COUNTED if client.counted else Stage.NOT_COUNTED
+    if client.waiting:
+        return Stage.WAITING
+    if is_withdrawal_acknowledged(client):
+        return Stage.WITHDRAWN
+    return Stage.SENT if client.acknowledgements else Stage.REFUSED
+
+
+def is_withdrawal_acknowledged(client: ClientState) -> bool:
+    """Whether the coordinator has signed that it stored the withdrawal."""
+    for acknowledgement in client.acknowledgements:
+        withdrawal = Withdrawal(acknowledgement.survey, client.invitation.access)
+        if acknowledgement.body_hash == sha256(encode(withdrawal)).digest():
+            return True
+    return False

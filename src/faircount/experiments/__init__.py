@@ -1,1 +1,0 @@
-"""Every figure and table of the paper's Section IV: data, runs, report."""

@@ -1,1 +1,0 @@
-"""Who holds what: built-in counts, synthetic distributions, and loaders for the original files."""

@@ -1,1 +1,0 @@
-"""What `reproduce` writes: figures, CSV files and one HTML page."""

@@ -1,0 +1,10 @@
+"""The owner's side of a survey, on the owner's machine.
+
+advice             which mechanism to run, for how many people, with how many dropouts
+folder             the files of one survey: parameters, access to the servers, invitations, result
+invitations        one secret token per participant, as a table and as printable pages
+invitation_texts   the sentences of a printed invitation, in every language
+remote             the owner's calls to both servers
+survey             the commands of an owner: create, invite, read the result
+reissue            a new invitation for somebody who has lost theirs
+"""

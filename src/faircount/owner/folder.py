@@ -1,0 +1,169 @@
+"""The files of one survey on its owner's machine.
+
+parameters.json    the published parameters: every reader hashes these bytes
+owner.json         addresses of both servers and the owner's tokens for them (secret)
+invitations.csv    one line per participant with their code and link (secret)
+invitations.html   the same to print, with QR codes (secret)
+result.json        the result, once there is one
+
+Whoever can read the folder can answer in the place of participants who have not answered yet.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from faircount.client.calls import RemoteServer, RetryPolicy
+from faircount.client.invitation_codes import server_address
+from faircount.core.errors import FaircountError, RefusedError
+from faircount.core.files import make_private_folder, read_file, write_durably
+from faircount.owner.invitation_texts import ENGLISH
+from faircount.protocol import SurveyParameters
+
+# Parameters and result are public; only the owner may read the other files.
+PUBLIC = 0o644
+
+# For commands: a server counts as unreachable after about half a minute.
+COMMAND_RETRY = RetryPolicy(attempts=9)
+
+# How error messages call the servers.
+SERVER_NAMES = {"S1": "The coordinator", "S2": "The aggregator"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """How the owner reaches one server.
+
+    address: where the server is
+    token: the owner's token there
+    certificates: file of certificates to trust, for a server with its own certificate authority
+    """
+
+    address: str
+    token: str = field(repr=False)
+    certificates: str | None = None
+
+    def server(self, party: str, retry: RetryPolicy = COMMAND_RETRY) -> RemoteServer:
+        """A connection with the owner's token; `party` is S1 or S2."""
+        return RemoteServer(
+            self.address,
+            name=SERVER_NAMES[party],
+            label=party,
+            token=self.token,
+            verify=self.certificates,
+            retry=retry,
+        )
+
+
+@dataclass(frozen=True)
+class OwnerFile:
+    """All that the owner needs to manage a survey.
+
+    s1: access to the coordinator
+    s2: access to the aggregator
+    public_address: the coordinator as participants see it, which may be behind a proxy
+    budget: epsilon and delta of the population
+    language: the language of the printed invitations
+    """
+
+    s1: Access
+    s2: Access
+    public_address: str
+    budget: tuple[float, float]
+    language: str = ENGLISH
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps({"version": 1, **asdict(self)}, indent=2).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, data: bytes) -> "OwnerFile":
+        """From JSON."""
+        try:
+            content: dict[str, Any] = json.loads(data)
+            if content["version"] != 1:
+                message = "owner.json was written by another version of faircount: use that one"
+                raise FaircountError(message).with_code("other_version", file="owner.json")
+            # Unpacked, so that a list of another length counts as damaged.
+            epsilon, delta = content["budget"]
+            return cls(
+                s1=Access(**content["s1"]),
+                s2=Access(**content["s2"]),
+                public_address=content["public_address"],
+                budget=(epsilon, delta),
+                language=str(content.get("language", ENGLISH)),
+            )
+        except (ValueError, KeyError, TypeError):
+            message = "owner.json is damaged: restore it from a copy"
+            raise FaircountError(message).with_code("file_damaged", file="owner.json") from None
+
+
+@dataclass(frozen=True)
+class SurveyFolder:
+    """The folder of a survey."""
+
+    path: Path
+
+    def create(self, params: SurveyParameters, owner: OwnerFile) -> None:
+        """Write a new survey; a folder that holds one already is not changed."""
+        make_private_folder(self.path)
+        self.check_is_free()
+        # The parameters come last: a folder with them is complete, whenever the program stops.
+        write_durably(self.path / "owner.json", owner.encode())
+        write_durably(self.parameters_file, params.published, PUBLIC)
+
+    def check_is_free(self) -> None:
+        """Refuse to overwrite a survey: its invitations may be on their way."""
+        if self.parameters_file.exists():
+            message = f"{self.path} already contains a survey: choose another folder"
+            raise RefusedError(message).with_code("survey_exists")
+
+    @property
+    def parameters_file(self) -> Path:
+        """The published parameters."""
+        return self.path / "parameters.json"
+
+    @property
+    def invitations_file(self) -> Path:
+        """The table of invitations."""
+        return self.path / "invitations.csv"
+
+    @property
+    def printable_file(self) -> Path:
+        """The invitations to print."""
+        return self.path / "invitations.html"
+
+    @property
+    def result_file(self) -> Path:
+        """The result."""
+        return self.path / "result.json"
+
+    def parameters(self) -> SurveyParameters:
+        """The survey's parameters."""
+        return SurveyParameters.parse(read_file(self.parameters_file, _NO_SURVEY))
+
+    def owner(self) -> OwnerFile:
+        """All that the owner needs to manage the survey."""
+        return OwnerFile.decode(read_file(self.path / "owner.json", _NO_SURVEY))
+
+
+_NO_SURVEY = "make a survey there first, with faircount survey create"
+
+
+def read_servers(path: Path) -> tuple[Access, Access]:
+    """Access to the coordinator and the aggregator, from the owner's servers.json."""
+    data = read_file(
+        path,
+        "write address and token of both servers into it, or start a trial with faircount serve",
+    )
+    try:
+        content: dict[str, Any] = json.loads(data)
+        s1 = Access(**content["s1"])
+        s2 = Access(**content["s2"])
+    except (ValueError, KeyError, TypeError):
+        message = f'{path} must be JSON: {{"s1": {{"address": ..., "token": ...}}, "s2": ...}}'
+        raise FaircountError(message).with_code("servers_file", file=str(path)) from None
+    s1 = replace(s1, address=server_address(s1.address))
+    s2 = replace(s2, address=server_address(s2.address))
+    return s1, s2

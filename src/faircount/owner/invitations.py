@@ -1,0 +1,166 @@
+"""Invitations on the owner's machine: one secret token per person, as a table and as pages."""
+
+import csv
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faircount.client.invitation_codes import Code, read_code
+from faircount.core.domain import escape_controls
+from faircount.core.entropy import Entropy
+from faircount.core.errors import FaircountError, ParameterError, RefusedError
+from faircount.core.files import read_file
+from faircount.owner.invitation_texts import ENGLISH, PrintedWords, printed_words
+from faircount.protocol import Invitation, SurveyParameters
+
+COLUMNS = ("person", "user", "code", "link")
+QR_BORDER = 4  # white modules around a QR code, which its standard requires
+
+
+@dataclass(frozen=True, slots=True)
+class Invitee:
+    """An invited person. `person` is the owner's name for them: a name, an address, or a number."""
+
+    person: str
+    code: Code
+
+    @property
+    def user(self) -> str:
+        """The id by which both servers know the person, in hexadecimal."""
+        return self.code.invitation.user.hex()
+
+
+def invite(
+    params: SurveyParameters, people: Sequence[str], entropy: Entropy
+) -> tuple[Invitee, ...]:
+    """Make a fresh invitation for each of these people."""
+    # The noise was calibrated for at most this number of people.
+    if len(people) > params.n_max:
+        raise RefusedError(
+            f"the survey was planned for {params.n_max:,} people, and the list has "
+            f"{len(people):,}: create a survey for that many"
+        ).with_code("too_many_invited", planned=params.n_max, invited=len(people))
+    # Even if everybody answered, there would be no result.
+    if len(people) < params.minimum:
+        raise RefusedError(
+            f"{len(people):,} people are invited, and {params.minimum:,} must answer: invite more, "
+            "or create a survey for fewer"
+        ).with_code("too_few_invited", invited=len(people), minimum=params.minimum)
+    # Two invitations for one person would be two votes.
+    if len(set(people)) < len(people):
+        message = "the list names a person twice: write one line per person"
+        raise ParameterError(message).with_code("person_twice")
+    invitees = []
+    for person in people:
+        code = Code(params.survey, Invitation.issue(params.digest, entropy))
+        invitees.append(Invitee(person, code))
+    return tuple(invitees)
+
+
+def numbered_people(users: int, language: str = ENGLISH) -> list[str]:
+    """Names such as "person 07", for people whom the owner does not name."""
+    # Leading zeros keep the order when a spreadsheet sorts the names.
+    width = len(str(users))
+    person = printed_words(language).person
+    return [f"{person} {number:0{width}d}" for number in range(1, users + 1)]
+
+
+def invitations_csv(invitees: Sequence[Invitee], address: str) -> bytes:
+    """The invitations as a CSV file, for sending them by mail."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for invitee in invitees:
+        link = invitee.code.link(address)
+        writer.writerow((invitee.person, invitee.user, invitee.code.text, link))
+    return out.getvalue().encode()
+
+
+def read_invitations(path: Path) -> tuple[Invitee, ...]:
+    """Read the invitations from the CSV file."""
+    data = read_file(path, "make the invitations first, with faircount survey invite")
+    # A byte that is no text makes its code unreadable, which is reported below.
+    rows = csv.DictReader(io.StringIO(data.decode(errors="replace"), newline=""))
+    try:
+        return tuple(Invitee(row["person"], read_code(row["code"])) for row in rows)
+    except (KeyError, TypeError, AttributeError, ParameterError):
+        message = f"{path} was changed: restore it from a copy"
+        raise FaircountError(message).with_code("file_damaged", file=str(path)) from None
+
+
+def invitations_html(
+    params: SurveyParameters, invitees: Sequence[Invitee], address: str, language: str = ENGLISH
+) -> bytes:
+    """The invitations as one printed page per person, with a QR code of the link and the code."""
+    words = printed_words(language)
+    parts = [_HEAD.format(language=words.language, title=_escape(params.question))]
+    parts += [_page_of(params, invitee, address, words) for invitee in invitees]
+    parts.append("</body></html>\n")
+    return "".join(parts).encode()
+
+
+def _page_of(params: SurveyParameters, invitee: Invitee, address: str, words: PrintedWords) -> str:
+    """One person's page. Codes run from left to right, also in right-to-left languages."""
+    link = invitee.code.link(address)
+    parts = [
+        f"<section><p class=person dir=auto>{_escape(invitee.person)}</p>",
+        f"<h1 dir=auto>{_escape(params.question)}</h1>",
+        _describe_survey(params, words),
+        f"<p>{_escape(words.promise(params.epsilon))}</p>",
+        qr_code(link),
+        f"<p>{words.scan}</p><p class=code dir=ltr>{_escape(link)}</p>",
+        f"<p>{words.paste}</p><p class=code dir=ltr>{invitee.code.grouped_text}</p>",
+        f"<p>{words.yours}</p></section>\n",
+    ]
+    return "".join(parts)
+
+
+def _describe_survey(params: SurveyParameters, words: PrintedWords) -> str:
+    """Who asks and why, and who runs the servers."""
+    names = (params.s1_operator, params.s2_operator)
+    # One operator of both servers is named once: "X and X" would look like two.
+    operators = dict.fromkeys(name for name in names if name)
+    lines = {
+        words.owner: params.owner,
+        words.purpose: params.purpose,
+        words.contact: params.contact,
+        words.operators: f" {words.both} ".join(operators),
+    }
+    parts = [f"<p>{name}: <bdi>{_escape(text)}</bdi></p>" for name, text in lines.items() if text]
+    return "".join(parts)
+
+
+def qr_code(link: str) -> str:
+    """A QR code as SVG, for a page."""
+    svg: str = _make_qr_code(link).svg_inline(scale=4, border=QR_BORDER)
+    return svg
+
+
+def qr_rows(link: str) -> list[str]:
+    """A QR code with its white border, row by row: 1 is black."""
+    matrix = _make_qr_code(link).matrix_iter(border=QR_BORDER)
+    return ["".join(str(int(module)) for module in row) for row in matrix]
+
+
+def _make_qr_code(link: str) -> Any:
+    try:
+        import segno
+    except ImportError:
+        message = "QR codes need more packages: pip install 'faircount[service]'"
+        raise FaircountError(message).with_code("not_installed") from None
+    # A fixed mask: trying which one is best takes four times as long.
+    return segno.make(link, error="m", micro=False, mask=1)
+
+
+def _escape(text: object) -> str:
+    # Names and questions are data: markup in them must not run in the owner's browser.
+    return html.escape(escape_controls(text))
+
+
+_HEAD = """<!doctype html><html lang={language}><meta charset=utf-8><title>{title}</title>
+<style>section{{break-after:page;font:16px/1.4 sans-serif;max-width:40em;margin:2em auto}}
+.code{{font-family:monospace;overflow-wrap:anywhere}}.person{{color:#555}}</style><body>
+"""

@@ -1,0 +1,181 @@
+"""The owner's calls to both servers.
+
+The owner splits the secrets of the invitations: the coordinator gets the access values that admit a
+participant, the aggregator the enrolment MAC keys that bind a report to a participant, and neither
+gets a token. So no server alone can answer in a participant's place.
+
+Every call may be repeated, because the same bytes change nothing. A command that was interrupted is
+simply run again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from faircount.client.calls import BYTES, RemoteServer, RetryPolicy
+from faircount.core.errors import RefusedError
+from faircount.owner.folder import COMMAND_RETRY, OwnerFile
+from faircount.protocol import Invitation, Keys, SurveyParameters
+from faircount.protocol.roles.limits import decode_signed
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Signed
+from faircount.protocol.wire.signing import Statement, verify_statement
+
+USER_ID_BYTES = 16
+
+# Entries in one call: far below the largest request that a server accepts.
+INVITATIONS_PER_CALL = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyKeys:
+    """The keys that both servers made for one survey, and the names of their operators."""
+
+    keys: Keys
+    s1_operator: str
+    s2_operator: str
+
+
+@dataclass(frozen=True)
+class BothServers:
+    """Connections of an owner to the coordinator (s1) and the aggregator (s2)."""
+
+    s1: RemoteServer
+    s2: RemoteServer
+
+    @classmethod
+    def of(cls, owner: OwnerFile, retry: RetryPolicy = COMMAND_RETRY) -> "BothServers":
+        """Connect with the owner's tokens."""
+        return cls(owner.s1.server("S1", retry), owner.s2.server("S2", retry))
+
+    def survey_keys(self) -> SurveyKeys:
+        """Ask both servers for fresh keys and commitments, for one survey."""
+        first = self.s1.call("POST", "/v1/survey-keys", json_body={}).json()
+        second = self.s2.call("POST", "/v1/survey-keys", json_body={}).json()
+        keys = Keys(
+            s1=bytes.fromhex(first["signing_key"]),
+            s2=bytes.fromhex(second["signing_key"]),
+            box=bytes.fromhex(second["box_key"]),
+            s1_commitment=bytes.fromhex(first["commitment"]),
+            s2_commitment=bytes.fromhex(second["commitment"]),
+        )
+        return SurveyKeys(keys, str(first.get("operator", "")), str(second.get("operator", "")))
+
+    def set_up(self, params: SurveyParameters, budget: tuple[float, float]) -> None:
+        """Register a survey at both servers, and the population's budget at the aggregator."""
+        epsilon, delta = budget
+        total = {"epsilon": epsilon, "delta": delta}
+        # The aggregator first: it must know the budget before anybody can send a report.
+        self.s2.call("PUT", _population_path(params.population), json_body=total)
+        self.s2.call("PUT", path_of(params), params.published)
+        self.s1.call("PUT", path_of(params), params.published)
+
+    def register_invitations(
+        self, params: SurveyParameters, invitations: Sequence[Invitation]
+    ) -> None:
+        """Register MAC keys at the aggregator and access values at the coordinator."""
+        # Both lists are sorted: from the owner's order, which may be by name, a server could guess
+        # who is who.
+        guests = sorted(
+            invitation.user + invitation.enrolment_mac_key for invitation in invitations
+        )
+        for number, part in _split_into_parts(guests):
+            self.s2.call("PUT", f"{path_of(params)}/invited/{number}", part)
+        access_values = sorted(invitation.access for invitation in invitations)
+        for number, part in _split_into_parts(access_values):
+            self.s1.call("PUT", f"{path_of(params)}/invited/{number}", part)
+
+    def replace_invitation(
+        self, params: SurveyParameters, old: Invitation, new: Invitation, part: int
+    ) -> None:
+        """Admit a new invitation instead of an unused one."""
+        # The aggregator first: it admits nobody by itself, so if the coordinator then refuses,
+        # nothing has changed.
+        self.s2.call("PUT", f"{path_of(params)}/invited/{part}", new.user + new.enrolment_mac_key)
+        self.s1.call("POST", f"{path_of(params)}/reissue", old.access + new.access)
+
+    def users_who_answered(self, params: SurveyParameters) -> frozenset[bytes]:
+        """User ids of the invitations that were used."""
+        data = self.s1.call("GET", f"{path_of(params)}/answered").body
+        starts = range(0, len(data), USER_ID_BYTES)
+        return frozenset(data[start : start + USER_ID_BYTES] for start in starts)
+
+    def status(self, params: SurveyParameters) -> dict[str, Any]:
+        """The status of the survey at the coordinator."""
+        status: dict[str, Any] = self.s1.call("GET", f"{path_of(params)}/status").json()
+        return status
+
+    def aggregator_status(self, params: SurveyParameters) -> dict[str, Any]:
+        """The status of the survey at the aggregator."""
+        status: dict[str, Any] = self.s2.call("GET", f"{path_of(params)}/status").json()
+        return status
+
+    def request(self, params: SurveyParameters, action: str, **values: Any) -> dict[str, Any]:
+        """Ask the coordinator to open, close, extend or abort the survey; its status after that."""
+        reply = self.s1.call("POST", f"{path_of(params)}/{action}", json_body=values)
+        status: dict[str, Any] = reply.json()
+        return status
+
+    def budget(self, population: str) -> dict[str, Any]:
+        """The aggregator's ledger of a population: what every survey has spent."""
+        ledger: dict[str, Any] = self.s2.call("GET", _population_path(population)).json()
+        return ledger
+
+    def accepted_places(self, params: SurveyParameters) -> list[int]:
+        """Places in the roster of the accepted reports, according to the coordinator.
+
+        Needed if not all users draw the same amount of noise.
+        """
+        return list(self.s1.call("GET", f"{path_of(params)}/result").json()["places"])
+
+    def reservations(self, params: SurveyParameters) -> list[str]:
+        """The aggregator's signed reservations of the population's budget, in base64.
+
+        The coordinator keeps them, so an aggregator that was restored cannot forget what was spent.
+        """
+        name = quote(params.population, safe="")
+        return list(
+            self.s1.call("GET", f"/v1/reservations?population={name}").json()["reservations"]
+        )
+
+    def delete(self, params: SurveyParameters) -> None:
+        """Delete a survey that is over at both servers."""
+        # The aggregator first: if this stops half-way, the coordinator can still tell participants
+        # how the survey ended.
+        self.s2.call("DELETE", path_of(params))
+        self.s1.call("DELETE", path_of(params))
+
+    def final_statement(self, params: SurveyParameters) -> Statement:
+        """The aggregator's signed statement about the end of the survey.
+
+        The signature makes it trustworthy, although the coordinator relays it.
+        """
+        data = self.s1.call("GET", f"{path_of(params)}/result", accept=BYTES).body
+        signed = decode_signed(data)
+        statement = None
+        if isinstance(signed, Signed):
+            statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+        # A dishonest coordinator could show the signed result of another survey.
+        if statement is None or getattr(statement.message, "survey", None) != params.survey:
+            raise RefusedError(
+                "The coordinator shows a result that the aggregator has not signed for this "
+                "survey: do not use it, ask both operators"
+            ).with_code("unsigned_result")
+        return statement
+
+
+def path_of(params: SurveyParameters) -> str:
+    """The path of a survey at either server."""
+    return f"/v1/surveys/{params.survey.hex()}"
+
+
+def _population_path(population: str) -> str:
+    # An owner may name a population with slashes or spaces; it stays one part of the path.
+    return f"/v1/populations/{quote(population, safe='')}"
+
+
+def _split_into_parts(entries: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Numbered parts of a list, one for each call."""
+    for number, start in enumerate(range(0, len(entries), INVITATIONS_PER_CALL)):
+        yield number, b"".join(entries[start : start + INVITATIONS_PER_CALL])

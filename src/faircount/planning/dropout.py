@@ -1,0 +1,98 @@
+"""What it costs a survey over the network that some of the invited may not respond.
+
+The same mechanism is compared with and without a dropout allowance. A histogram of a table needs no
+allowance, because rows do not drop out.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from faircount.core.errors import ParameterError
+from faircount.core.validation import share_of_users
+from faircount.mechanisms.registry import frequency_mechanisms
+from faircount.planning.option import Option, make_option, percent
+from faircount.planning.question import Question
+from faircount.protocol import known_topologies
+from faircount.protocol.survey.parameters import default_dropout_allowance
+from faircount.protocol.survey.topology import Attendance
+
+
+@dataclass(frozen=True)
+class DropoutCost:
+    """The errors of an average item, as shares of those who respond.
+
+    users: how many are invited
+    missing: how many of them may not respond
+    standard_error, half_width_95: with the allowance, if all these do not respond; None where the
+        budget is not met then
+    standard_error_without, half_width_95_without: without an allowance, if everybody responds
+    liars: for every topology, how many malicious clients cannot stop such a survey
+    """
+
+    users: int
+    missing: int
+    standard_error: float | None
+    half_width_95: float | None
+    standard_error_without: float | None
+    half_width_95_without: float | None
+    liars: dict[str, int]
+
+    @property
+    def words(self) -> str:
+        """The cost as a sentence."""
+        some = _describe_error(self.half_width_95)
+        everybody = _describe_error(self.half_width_95_without)
+        return (
+            f"if {self.missing:,} of the {self.users:,} do not respond, {some}; in a survey that "
+            f"needs everybody {everybody}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def _describe_error(half_width: float | None) -> str:
+    if half_width is None:
+        return "the budget is not met"
+    return f"the 95% error is {percent(half_width, '±')}"
+
+
+def usual_dropout(users: int) -> float:
+    """The usual dropout allowance of a survey, as a share of its users."""
+    return default_dropout_allowance(users) / max(1, users)
+
+
+def dropout_cost(best: Option, asked: Question) -> DropoutCost | None:
+    """What the dropout allowance costs this option; None where no shares travel.
+
+    This is the allowance that was asked for, or else the usual one.
+    """
+    # A plan for a table asks for no allowance; a survey has the usual one, so its cost is shown in
+    # both cases.
+    share = asked.dropout or usual_dropout(asked.users)
+    missing = share_of_users("dropout", share, asked.users)
+    if best.topology is None or not missing:
+        return None
+    who = Attendance(asked.users, asked.users - missing, 0.0, insiders=asked.insiders)
+    liars = {str(topology): topology.tolerated_malicious(who) for topology in known_topologies()}
+    return DropoutCost(
+        asked.users,
+        missing,
+        *_errors_with(best, asked, share),
+        *_errors_with(best, asked, 0.0),
+        liars,
+    )
+
+
+def _errors_with(
+    best: Option, asked: Question, dropout: float
+) -> tuple[float | None, float | None]:
+    """Standard error and 95% half-width of the same mechanism with another allowance."""
+    if dropout != asked.dropout:
+        try:
+            question = replace(asked, dropout=dropout, target_error=None)
+        except ParameterError:  # so few would remain that nobody could hide among them
+            return None, None
+        best = make_option(frequency_mechanisms()[best.name], question)
+    return best.standard_error, best.half_width_95

@@ -1,0 +1,28 @@
+"""A published result as estimates with confidence intervals."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from faircount.estimation.result import Result
+from faircount.protocol.survey.parameters import SurveyParameters
+from faircount.protocol.survey.validity import validity_of
+from faircount.protocol.wire.messages import Published
+
+
+def decode_release(
+    params: SurveyParameters, final: Published, places: Sequence[int] = ()
+) -> Result:
+    """The estimates of a result that the aggregator published.
+
+    places: positions of the counted participants in the roster; needed where they add unequal noise
+    """
+    mechanism = params.mechanism.for_included(places)
+    counts = np.array(final.counts, dtype=np.int64) / mechanism.steps_per_count
+    facts = {
+        "topology": str(params.topology),
+        "modulus": params.q,
+        "published": final,
+        "validity": validity_of(params, final),
+    }
+    return Result(mechanism, counts, final.included, facts)

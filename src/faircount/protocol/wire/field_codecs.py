@@ -1,0 +1,352 @@
+"""How one field of a message becomes bytes and is read again, and lists that stay packed.
+
+A codec writes a value by appending bytes to a list, and reads a value from a position in the whole
+message, returning it with the position after it. Codecs are derived from the annotations of a
+message class (`codec.codec_for`) and composed: a `Record` has one codec per field, a list has one
+for its elements.
+
+A server must decode an upload before it can look at the credential inside. Python objects for short
+values take up to twelve times the bytes of the message, so a stranger could exhaust its memory with
+a legal message. Lists that a client sends are therefore read as a `PackedList`: the codec checks
+every length, and then keeps the bytes and the positions of the elements. An element is decoded each
+time somebody asks for it, which happens only after the sender was authenticated.
+"""
+
+import struct
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, get_type_hints
+
+from faircount.core.errors import MalformedError
+
+
+class FieldCodec(ABC):
+    """Writes and reads one field, or one record.
+
+    The repr of a codec describes its layout and nothing else: tests compare hashes of it to notice
+    that a stored layout has changed.
+    """
+
+    def longest(self, elements: int, encrypted_share: int) -> int:
+        """Bytes of the longest value, for codecs that messages use.
+
+        elements: most elements of a list
+        encrypted_share: most bytes of a value of variable length
+        """
+        if self.width is None:
+            raise TypeError(f"{self!r} is a codec of stored states: messages cannot use it")
+        return self.width
+
+    @property
+    def width(self) -> int | None:
+        """Bytes of every value if all have the same length, otherwise None."""
+        return None
+
+    @abstractmethod
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the bytes of a value."""
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Append the bytes of several values."""
+        for value in values:
+            self.write(value, parts)
+
+    @abstractmethod
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """The value at this position, and the position after it."""
+
+    def end(self, data: bytes, at: int) -> int:
+        """The position after the value; codecs used in packed lists find it without decoding."""
+        return self.read(data, at)[1]
+
+
+def _check_end(data: bytes, end: int) -> int:
+    """The end of a value, refused if it lies beyond the data."""
+    # A slice beyond the end would silently be shorter than the length field says.
+    if end > len(data):
+        raise MalformedError("the bytes end too early")
+    return end
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBytes(FieldCodec):
+    """Bytes of a fixed length, without a length field."""
+
+    size: int
+
+    @property
+    def code(self) -> str:
+        """The format in the notation of the struct module."""
+        return f"{self.size}s"
+
+    @property
+    def width(self) -> int:
+        """The fixed length."""
+        return self.size
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the bytes themselves."""
+        # A caller's mistake: silently padding a key or hash would change what it identifies.
+        if len(value) != self.size:
+            raise MalformedError(f"{self.size} bytes are needed here, not {len(value)}")
+        parts.append(value)
+
+    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The next `size` bytes."""
+        end = _check_end(data, at + self.size)
+        return data[at:end], end
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(FieldCodec):
+    """A big-endian integer of a fixed width."""
+
+    form: struct.Struct
+
+    def __repr__(self) -> str:
+        return f"Integer({self.form.format})"
+
+    @property
+    def code(self) -> str:
+        """The format in the notation of the struct module, without the byte order."""
+        return self.form.format[1:]
+
+    @property
+    def width(self) -> int:
+        """The fixed length."""
+        return self.form.size
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the integer; one that does not fit is refused rather than truncated."""
+        try:
+            parts.append(self.form.pack(value))
+        except struct.error:
+            raise MalformedError(f"{value} does not fit in {self.form.size} bytes") from None
+
+    def read(self, data: bytes, at: int) -> tuple[int, int]:
+        """The next integer."""
+        try:
+            return self.form.unpack_from(data, at)[0], at + self.form.size
+        except struct.error:
+            raise MalformedError("the bytes end too early") from None
+
+
+LENGTH = Integer(struct.Struct(">I"))
+
+
+@dataclass(frozen=True, slots=True)
+class VariableBytes(FieldCodec):
+    """Bytes of any length, after a u32 length."""
+
+    def longest(self, elements: int, encrypted_share: int) -> int:
+        """The length field and the most bytes."""
+        return 4 + encrypted_share
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the length, then the bytes."""
+        self.write_each((value,), parts)
+
+    def write_each(self, values: Iterable[Any], parts: list[bytes]) -> None:
+        """Append length and bytes of each value."""
+        # Bound once outside the loop: batches have hundreds of thousands of encrypted shares.
+        pack_length = LENGTH.form.pack
+        for value in values:
+            parts += (pack_length(len(value)), value)
+
+    def read(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """As many bytes as the length says."""
+        end = self.end(data, at)
+        return data[at + LENGTH.width : end], end
+
+    def end(self, data: bytes, at: int) -> int:
+        """The position that the length leads to."""
+        size, at = LENGTH.read(data, at)
+        return _check_end(data, at + size)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(FieldCodec):
+    """Values with one codec, after a u32 count; decoded into a tuple."""
+
+    element: FieldCodec
+
+    def longest(self, elements: int, encrypted_share: int) -> int:
+        """The count and the most elements, each as long as possible."""
+        return 4 + elements * self.element.longest(elements, encrypted_share)
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the count, then every element."""
+        LENGTH.write(len(value), parts)
+        self.element.write_each(value, parts)
+
+    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
+        """As many elements as the count says."""
+        count, at = self.count(data, at)
+        values = []
+        for _ in range(count):
+            value, at = self.element.read(data, at)
+            values.append(value)
+        return tuple(values), at
+
+    def end(self, data: bytes, at: int) -> int:
+        """The position after the last element."""
+        count, at = self.count(data, at)
+        # A multiplication instead of a loop: anybody can send a list with millions of elements.
+        if self.element.width is not None:
+            return _check_end(data, at + count * self.element.width)
+        for _ in range(count):
+            at = self.element.end(data, at)
+        return at
+
+    def count(self, data: bytes, at: int) -> tuple[int, int]:
+        """The number of elements, and the position of the first."""
+        count, at = LENGTH.read(data, at)
+        # Every element has at least one byte, so a count of 2^32 - 1 in a short message is refused
+        # before anything is allocated for it.
+        if count > len(data) - at:
+            raise MalformedError("a list is longer than the bytes that hold it")
+        return count, at
+
+
+class PackedList(Sequence[Any]):
+    """A list that was checked and not decoded: each element is decoded when it is accessed.
+
+    See the module's docstring for why. Equality compares bytes where both sides are packed.
+    """
+
+    __slots__ = ("_data", "_element", "_starts")
+
+    def __init__(self, element: FieldCodec, data: bytes, starts: Sequence[int]) -> None:
+        self._element = element
+        self._data = data
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return tuple(map(self._decode, self._starts[which]))
+        return self._decode(self._starts[which])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._decode, self._starts)
+
+    def _decode(self, start: int) -> Any:
+        return self._element.read(self._data, start)[0]
+
+    def has_codec(self, element: FieldCodec) -> bool:
+        """Whether its elements are encoded with this codec."""
+        return self._element == element
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of all elements, one after the other."""
+        if not self._starts:
+            return b""
+        return self._data[self._starts[0] : self._element.end(self._data, self._starts[-1])]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple | PackedList):
+            return NotImplemented
+        if isinstance(other, PackedList) and other.has_codec(self._element):
+            return self.raw == other.raw
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        # Equal to the hash of the tuple with the same elements, because the two compare equal.
+        return hash(tuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedListOf(ListOf):
+    """A list that can be long, or is read before its sender is known: bytes as of any list."""
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append the list; one that is packed already is copied without decoding it."""
+        if not isinstance(value, PackedList) or not value.has_codec(self.element):
+            ListOf.write(self, value, parts)
+            return
+        # Relaying a batch copies its bytes once, however many encrypted shares it has.
+        LENGTH.write(len(value), parts)
+        parts.append(value.raw)
+
+    def read(self, data: bytes, at: int) -> tuple[Sequence[Any], int]:
+        """The packed list, after checking the length of every element."""
+        count, at = self.count(data, at)
+        if self.element.width is not None:
+            end = _check_end(data, at + count * self.element.width)
+            return PackedList(self.element, data, range(at, end, self.element.width)), end
+
+        # Positions as 4-byte integers: messages are shorter than 2^32 bytes (MAX_MESSAGE_BYTES).
+        starts = array("I")
+        for _ in range(count):
+            starts.append(at)
+            at = self.element.end(data, at)
+        return PackedList(self.element, data, starts), at
+
+
+@dataclass(frozen=True, slots=True)
+class Record(FieldCodec):
+    """The fields of a dataclass, in order.
+
+    `whole` reads all fields in one call if every one of them has a fixed width.
+    """
+
+    kind: type[Any]
+    parts: tuple[tuple[str, FieldCodec], ...]
+    whole: struct.Struct | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, kind: type[Any], codec_for: Callable[[Any], FieldCodec]) -> Self:
+        """The record of a dataclass; `codec_for` maps an annotation to a codec."""
+        hints = get_type_hints(kind, include_extras=True)
+        names = [member.name for member in fields(kind)]
+        parts = tuple((name, codec_for(hints[name])) for name in names)
+        # One struct call per record instead of one per field: manifests have many entries.
+        codes = [part.code for _, part in parts if isinstance(part, FixedBytes | Integer)]
+        if len(codes) < len(parts):
+            return cls(kind, parts)
+        return cls(kind, parts, struct.Struct(">" + "".join(codes)))
+
+    def __repr__(self) -> str:
+        return f"Record({', '.join(f'{name}: {part!r}' for name, part in self.parts)})"
+
+    @property
+    def width(self) -> int | None:
+        """The sum of the widths, if every field has one."""
+        total = 0
+        for _, part in self.parts:
+            if part.width is None:
+                return None
+            total += part.width
+        return total
+
+    def longest(self, elements: int, encrypted_share: int) -> int:
+        """The longest values of all fields together."""
+        return sum(part.longest(elements, encrypted_share) for _, part in self.parts)
+
+    def write(self, value: Any, parts: list[bytes]) -> None:
+        """Append field after field."""
+        for name, part in self.parts:
+            part.write(getattr(value, name), parts)
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """An instance of the class, whose own checks run as well."""
+        # The constructor runs in both branches, so that a class's own checks are not bypassed.
+        if self.whole is not None:
+            end = _check_end(data, at + self.whole.size)
+            return self.kind(*self.whole.unpack_from(data, at)), end
+        values = []
+        for _, part in self.parts:
+            value, at = part.read(data, at)
+            values.append(value)
+        return self.kind(*values), at
+
+    def end(self, data: bytes, at: int) -> int:
+        """The position after the last field."""
+        for _, part in self.parts:
+            at = part.end(data, at)
+        return at

@@ -1,0 +1,1 @@
+"""What `faircount reproduce` writes: pictures, CSV files and one HTML page."""

@@ -1,0 +1,1 @@
+"""Shared by both servers: settings, authentication, HTTP helpers, metrics, request middleware."""

@@ -1,0 +1,24 @@
+"""The clock of a server, in whole milliseconds.
+
+It decides when a phase ends. No security property depends on it.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], int]
+
+
+def now() -> int:
+    """Return the milliseconds since 1970."""
+    # From nanoseconds, because a float of seconds is not exact.
+    return time.time_ns() // 1_000_000
+
+
+def format_time(milliseconds: int | None) -> str | None:
+    """Format a time as in RFC 3339, in UTC; None stays None."""
+    if milliseconds is None:
+        return None
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

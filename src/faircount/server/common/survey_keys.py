@@ -1,0 +1,99 @@
+"""Survey keys: the secrets that a server makes for one survey before its parameters exist.
+
+A server creates a signing key, a committed value and an encryption key pair on the owner's request,
+stores them encrypted under a wrapping key, and gives the public halves to the owner, who puts them
+into the survey's parameters. When the owner creates the survey with these parameters the secrets
+move into the survey's state, once, and the wrapping key is destroyed.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from faircount.core.entropy import SystemEntropy
+from faircount.protocol import SurveyParameters
+from faircount.protocol.wire.crypto import KeyPair, StandardCrypto
+from faircount.protocol.wire.signing import SigningKey
+from faircount.server.common.problems import ProblemError, conflict
+from faircount.server.common.tokens import Caller
+from faircount.storage.database import Database, Transaction
+from faircount.storage.keys import KeyFolder, wrapping_key_name
+
+_SECRET = 32
+
+
+@dataclass(frozen=True)
+class SurveyKeys:
+    """A server's secrets for one survey; `repr` does not show them."""
+
+    key: SigningKey
+    value: bytes = field(repr=False)
+    box: KeyPair
+
+    @classmethod
+    def from_secrets(cls, secrets: bytes) -> "SurveyKeys":
+        """Derive the keys from their three concatenated secrets."""
+        signing = secrets[:_SECRET]
+        value = secrets[_SECRET : 2 * _SECRET]
+        box = secrets[2 * _SECRET :]
+        return cls(SigningKey(signing), value, StandardCrypto().keypair_from(box))
+
+    def public(self) -> dict[str, str]:
+        """Return what the owner puts into the parameters, in hexadecimal."""
+        # The value itself stays secret until the protocol reveals it.
+        return {
+            "signing_key": self.key.public.hex(),
+            "commitment": sha256(self.value).digest().hex(),
+            "box_key": self.box.public.hex(),
+        }
+
+
+async def create(database: Database, keys: KeyFolder, caller: Caller) -> SurveyKeys:
+    """Create survey keys for an owner and store them under a wrapping key of their own."""
+    secrets = SystemEntropy().bytes(3 * _SECRET)
+    created = SurveyKeys.from_secrets(secrets)
+    name = created.key.public
+    # The wrapping key is on disk before the row: a row without its key could never be used.
+    wrapping_key = keys.create(wrapping_key_name(name))
+    encrypted = wrapping_key.encrypt(name, secrets)
+    async with database.write() as tx:
+        await tx.execute(
+            "INSERT INTO survey_keys (id, owner, encrypted) VALUES (?, ?, ?)",
+            name,
+            caller.id,
+            encrypted,
+        )
+    return created
+
+
+async def use(
+    tx: Transaction, keys: KeyFolder, caller: Caller, params: SurveyParameters, mine: bytes
+) -> SurveyKeys:
+    """Return the survey keys that these parameters name, and mark them as used by this survey.
+
+    mine: this server's public signing key in the parameters
+    """
+    row = await tx.fetch_one_for_update(
+        "SELECT owner, encrypted, used_by FROM survey_keys WHERE id = ?", mine
+    )
+    # Another owner's keys are treated like unknown ones: a public key must not let a stranger
+    # create a survey in the place of the owner who asked for it.
+    if row is None or bytes(row["owner"]) != caller.id:
+        raise ProblemError(
+            409,
+            "no-survey-keys",
+            "these parameters name keys that this server has not made for you: request survey keys",
+        )
+    # Two surveys with the same keys could be played against each other: signatures and the
+    # committed value of one would be valid in the other.
+    if row["used_by"] is not None:
+        raise conflict(
+            "the keys in these parameters belong to another survey: request new survey keys"
+        )
+    wrapping_key = keys.get(wrapping_key_name(mine))
+    found = SurveyKeys.from_secrets(wrapping_key.decrypt(mine, row["encrypted"]))
+    # The caller destroys the wrapping key after the commit: if this transaction is rolled back, the
+    # keys are still there to be used.
+    await tx.execute(
+        "UPDATE survey_keys SET encrypted = NULL, used_by = ? WHERE id = ?", params.survey, mine
+    )
+    return found

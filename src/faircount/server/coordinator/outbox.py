@@ -1,0 +1,225 @@
+"""The coordinator's scheduler: it ends phases at their deadlines and talks to the aggregator.
+
+Deadlines and pending conversations are in the database, so they survive a restart. Several workers
+may run a scheduler on the same database:
+
+    deadlines      the first worker to lock the survey's row ends the phase; the others skip it
+    conversations  a survey with messages for the aggregator has a row in `outbox`; the worker that
+                   leases it talks to the aggregator, and renews the lease while it does so
+
+A conversation that fails is tried again after 1, 2, 4, ... seconds, at most five minutes.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from secrets import randbelow
+
+from faircount.core.entropy import SystemEntropy
+from faircount.core.errors import FaircountError, ProtocolError
+from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
+from faircount.server.coordinator.aggregator_link import AggregatorLink, LostError
+from faircount.server.coordinator.service import AGAIN, CoordinatorService
+from faircount.storage import states
+from faircount.storage.database import Transaction
+
+LEASE = 10_000
+"""Milliseconds after which another worker takes over from one that does not renew its lease."""
+LONGEST_PAUSE = 300_000
+"""Milliseconds between two attempts, at most."""
+IDLE_SECONDS = 1.0
+"""How often an idle worker looks for work that other workers have left."""
+MAX_SURVEYS = 16
+"""How many surveys one worker takes up together."""
+
+_log = logging.getLogger("faircount.coordinator")
+
+
+def pause_after(tries: int) -> int:
+    """Return the milliseconds until the next try: doubled each time, with up to half of it random.
+
+    The random part keeps many surveys from calling a server that has just come back all at once.
+    """
+    longest = min(LONGEST_PAUSE, 1000 << min(tries, 20))
+    return longest // 2 + randbelow(longest // 2 + 1)
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """The scheduler of one worker; `name` identifies its leases."""
+
+    service: CoordinatorService
+    link: AggregatorLink
+    name: bytes = field(default_factory=lambda: SystemEntropy().bytes(8))
+
+    async def run(self) -> None:
+        """Do what is due, until the task is cancelled."""
+        while True:
+            try:
+                is_busy = await self.run_once()
+                await self.service.server.flush_rejections()
+            except FaircountError as problem:
+                _log.warning("the scheduler will try again", extra={"problem": str(problem)})
+                is_busy = False
+            # Wait until a request changes something here, or look again for other workers' surveys.
+            if not is_busy:
+                self.service.changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.service.changed.wait(), IDLE_SECONDS)
+
+    async def run_once(self) -> bool:
+        """Do everything that is due now, and return whether there was anything."""
+        ended = await self._end_due_phases()
+        leased = await self._lease_surveys()
+        for survey in leased:
+            await self.talk(survey)
+        return bool(ended or leased)
+
+    async def _end_due_phases(self) -> int:
+        """End the phases whose deadline has passed, and return how many."""
+        server = self.service.server
+        async with server.database.read() as tx:
+            due = await tx.fetch_all(
+                "SELECT id FROM surveys WHERE due_at <= ? ORDER BY due_at", server.clock()
+            )
+        ended = 0
+        # The longest overdue first; the others follow in the next round.
+        for row in due[:MAX_SURVEYS]:
+            survey = bytes(row["id"])
+            try:
+                ended += await self._end_phase(survey)
+            except Exception as problem:
+                # Caught broadly: a bug that one survey triggers must not stop the others.
+                self._log_problem(survey, problem)
+                async with server.database.write() as tx:
+                    await states.update(tx, survey, due_at=server.clock() + AGAIN)
+        return ended
+
+    async def _end_phase(self, survey: bytes) -> bool:
+        """End a phase whose deadline has passed, unless another worker does; whether we did."""
+        server = self.service.server
+        async with server.database.write() as tx:
+            # Checked again under the lock: another worker may have ended it since we looked.
+            still_due = await tx.fetch_skipping_locked(
+                "SELECT id FROM surveys WHERE id = ? AND due_at <= ?", survey, server.clock()
+            )
+            if not still_due:
+                return False
+            row = await states.find(tx, survey, change=True)
+            if row is None:
+                return False
+            await self.service.end(tx, row)
+        return True
+
+    def _log_problem(self, survey: bytes, problem: Exception) -> str:
+        """Log what went wrong with a survey, and return a sentence about it for its status."""
+        if isinstance(problem, FaircountError):
+            sentence = str(problem)
+            _log.warning(
+                "the survey cannot continue now and will be tried again",
+                extra={"survey": survey.hex(), "problem": sentence},
+            )
+        else:
+            # The status is public, so it names the exception without its text.
+            sentence = f"internal error ({type(problem).__name__}), see the log of the coordinator"
+            _log.error(sentence, exc_info=problem, extra={"survey": survey.hex()})
+        return sentence
+
+    async def _lease_surveys(self) -> list[bytes]:
+        """Lease the surveys that have messages for the aggregator and that nobody else leases."""
+        now = self.service.server.clock()
+        async with self.service.server.database.write() as tx:
+            # Another worker is about to lease the locked rows.
+            rows = await tx.fetch_skipping_locked(
+                "SELECT survey FROM outbox WHERE next_at <= ? AND lease_until <= ? "
+                "ORDER BY next_at LIMIT ?",
+                now,
+                now,
+                MAX_SURVEYS,
+            )
+            surveys = [bytes(row["survey"]) for row in rows]
+            for survey in surveys:
+                await self._extend_lease(tx, survey, now + LEASE)
+        return surveys
+
+    async def _extend_lease(self, tx: Transaction, survey: bytes, until: int) -> None:
+        await tx.execute(
+            "UPDATE outbox SET lease = ?, lease_until = ? WHERE survey = ?",
+            self.name,
+            until,
+            survey,
+        )
+
+    async def talk(self, survey: bytes) -> None:
+        """Exchange messages about a survey until nobody has more to send, or something fails."""
+        problem = ""
+        renewing = asyncio.create_task(self._renew_lease(survey))
+        try:
+            await self._converse(survey)
+        except Exception as error:
+            # Caught broadly: a bug that one survey triggers must not stop the others.
+            problem = self._log_problem(survey, error)
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
+        await self._release_lease(survey, problem)
+
+    async def _renew_lease(self, survey: bytes) -> None:
+        """Renew the lease while this worker talks.
+
+        Two workers who talk about one survey do no harm: they only send the same messages twice.
+        """
+        while True:
+            await asyncio.sleep(LEASE / 3000)
+            with suppress(FaircountError):
+                async with self.service.server.database.write() as tx:
+                    await self._extend_lease(tx, survey, self.service.server.clock() + LEASE)
+
+    async def _converse(self, survey: bytes) -> None:
+        """Exchange messages, and end the survey alone if the aggregator can never finish it."""
+        try:
+            await self._exchange(survey)
+        except LostError:
+            await self.service.end_without_s2(survey)
+
+    async def _exchange(self, survey: bytes) -> None:
+        to_say = await self.service.to_say(survey)
+        if to_say is None:
+            return
+        waiting = list(to_say.messages)
+        sent = 0
+        while waiting:
+            # A dishonest aggregator could otherwise keep the coordinator busy for ever.
+            sent += 1
+            if sent > MAX_SERVER_MESSAGES:
+                raise ProtocolError(
+                    f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
+                    "without finishing"
+                )
+            answers = await self.link.send(to_say.key, survey, waiting.pop(0))
+            if answers is None:
+                # The aggregator still works on a long message: ask again later.
+                return
+            for answer in answers:
+                waiting += await self.service.hear(survey, answer)
+
+    async def _release_lease(self, survey: bytes, problem: str) -> None:
+        """Give the lease back; a conversation that is not finished is tried again after a pause."""
+        server = self.service.server
+        async with server.database.write() as tx:
+            row = await tx.fetch_one("SELECT tries, lease FROM outbox WHERE survey = ?", survey)
+            # No row: the conversation is finished. Another name: our lease has expired meanwhile.
+            if row is None or bytes(row["lease"]) != self.name:
+                return
+            # A success that needs another round resets the count in `note_outbox`.
+            tries = int(row["tries"]) + 1
+            await tx.execute(
+                "UPDATE outbox SET lease_until = 0, tries = ?, next_at = ?, problem = ? "
+                "WHERE survey = ?",
+                tries,
+                server.clock() + pause_after(tries),
+                problem,
+                survey,
+            )

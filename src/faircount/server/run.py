@@ -1,0 +1,188 @@
+"""Run the coordinator or the aggregator as a process.
+
+The calls of a server are on one port; health and metrics are on another one, which is private.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import uvicorn
+
+from faircount.core.errors import FaircountError, ParameterError
+from faircount.core.files import make_private_folder, write_durably
+from faircount.server.aggregator.app import aggregator_app
+from faircount.server.aggregator.service import AggregatorService
+from faircount.server.aggregator.step_process import StepMaker, StepProcesses
+from faircount.server.common.base import Server
+from faircount.server.common.logs import set_up_logs
+from faircount.server.common.metrics import Metrics, private_app
+from faircount.server.common.middleware import RequestLimit, RequestMiddleware
+from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings, ServerSettings
+from faircount.server.common.tokens import Scope, add_token, fresh_token
+from faircount.server.coordinator.aggregator_link import AggregatorLink
+from faircount.server.coordinator.app import coordinator_app
+from faircount.server.coordinator.outbox import Scheduler
+from faircount.server.coordinator.service import CoordinatorService
+from faircount.storage.anchor import FolderAnchor
+from faircount.storage.database import connect
+from faircount.storage.keys import KeyFolder
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+AGGREGATOR_SECONDS = 60.0
+"""How long the coordinator waits for one answer of the aggregator."""
+
+_log = logging.getLogger("faircount")
+
+
+async def open_server(settings: ServerSettings) -> Server:
+    """Open a server's database, keys and anchor; the database is created or upgraded."""
+    make_private_folder(settings.folder)
+    database = await connect(settings.database_url, settings.role)
+    keys = KeyFolder(settings.key_folder)
+    anchor = FolderAnchor(settings.anchor_folder)
+    return Server(database, keys, anchor, operator=settings.operator)
+
+
+async def new_token(settings: ServerSettings, scope: Scope, expires_at: int | None = None) -> str:
+    """Create a token that this server accepts. Only its hash is stored: hand it over now."""
+    server = await open_server(settings)
+    token = fresh_token()
+    async with server.database.write() as tx:
+        await add_token(tx, token, scope, expires_at)
+    await server.database.close()
+    return token
+
+
+async def create_first_tokens(server: Server, folder: Path) -> None:
+    """At the first start: write a token of each scope to a file that only this user can read."""
+    for scope in Scope:
+        async with server.database.write() as tx:
+            known = await tx.fetch_one("SELECT hash FROM tokens WHERE scope = ?", str(scope))
+            if known is not None:
+                continue
+            token = fresh_token()
+            # The file before the commit: after a crash in between, the next start replaces it. The
+            # other way round there would be a token that nobody has.
+            write_durably(folder / f"{scope}-token", token.encode() + b"\n")
+            await add_token(tx, token, scope)
+
+
+async def _serve(
+    settings: ServerSettings, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
+) -> None:
+    """Listen on both ports until the process is told to stop."""
+    limit = RequestLimit(settings.requests_per_second, settings.burst)
+    options: dict[str, Any] = {
+        # Without a trusted proxy a caller could choose the address that the rate limit counts.
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": settings.trusted_proxies,
+    }
+    if settings.tls_certificate:
+        options["ssl_certfile"] = settings.tls_certificate
+        options["ssl_keyfile"] = settings.tls_key
+    public = RequestMiddleware(app, metrics, limit)
+    main = uvicorn.Server(_config(public, settings.host, settings.public_port, **options))
+    _log.info("listening", extra={"port": settings.public_port, "role": settings.role})
+    if settings.metrics_port is None:
+        await main.serve()
+        return
+    second = _SecondServer(_config(private, settings.private_host, settings.metrics_port))
+    second_task = asyncio.create_task(second.serve())
+    # The private port closes last, so that monitoring can follow the shutdown.
+    await main.serve()
+    second.should_exit = True
+    await second_task
+
+
+def _config(app: "ASGIApp", host: str, port: int, **options: Any) -> uvicorn.Config:
+    # The middleware writes the log, without paths as callers sent them. A stream of events ends
+    # only with its survey, so a shutdown does not wait for it.
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=10,
+        **options,
+    )
+
+
+class _SecondServer(uvicorn.Server):
+    """A second uvicorn server in this process, which leaves signals to the first one."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture no signals."""
+        yield
+
+
+def _with_metrics(server: Server, metrics: Metrics) -> Server:
+    """Return the server, which now also counts rejections for Prometheus."""
+    return replace(server, on_rejection=lambda reason: metrics.rejections.labels(reason).inc())
+
+
+async def serve_coordinator(settings: CoordinatorSettings) -> None:
+    """Run the coordinator until it is told to stop."""
+    metrics = Metrics.create()
+    server = _with_metrics(await open_server(settings), metrics)
+    await create_first_tokens(server, settings.folder)
+    coordinator = CoordinatorService.of(server)
+    async with httpx.AsyncClient(
+        base_url=settings.aggregator, timeout=AGGREGATOR_SECONDS, verify=_tls_context(settings)
+    ) as client:
+        link = AggregatorLink(client, server.clock)
+        app = coordinator_app(coordinator, Scheduler(coordinator, link), settings.origins)
+        await _serve(settings, app, private_app(server, metrics, lambda: link.skew), metrics)
+
+
+def _tls_context(settings: CoordinatorSettings) -> "ssl.SSLContext":
+    """Return how the coordinator verifies the aggregator, and identifies itself to its proxy."""
+    try:
+        # Always verified: somebody in between could answer that a survey is lost, and end it.
+        context = ssl.create_default_context(cafile=settings.aggregator_ca or None)
+        if settings.client_certificate:
+            context.load_cert_chain(settings.client_certificate)
+    except (OSError, ssl.SSLError) as problem:
+        raise ParameterError(f"a certificate cannot be used: {problem}") from None
+    return context
+
+
+async def serve_aggregator(settings: AggregatorSettings) -> None:
+    """Run the aggregator until it is told to stop."""
+    metrics = Metrics.create()
+    server = _with_metrics(await open_server(settings), metrics)
+    await create_first_tokens(server, settings.folder)
+    app = aggregator_app(AggregatorService.of(server, _step_maker(settings)))
+    await _serve(settings, app, private_app(server, metrics), metrics)
+
+
+def _step_maker(settings: AggregatorSettings) -> StepMaker:
+    """Return what works on long messages: processes of this machine, or a Dask cluster."""
+    if not settings.scheduler:
+        return StepProcesses(settings.processes)
+    from faircount.server.aggregator.step_cluster import StepCluster
+
+    return StepCluster(settings.scheduler)
+
+
+def run(settings: ServerSettings, serve: Callable[[Any], Any]) -> None:
+    """Run a server as this process."""
+    set_up_logs(settings.log_level)
+    try:
+        asyncio.run(serve(settings))
+    except KeyboardInterrupt:
+        return
+    except OSError as problem:
+        raise FaircountError(f"the {settings.role} cannot listen: {problem}") from None

@@ -1,1 +1,0 @@
-"""Many seeded runs of one task, on one machine or on a cluster."""

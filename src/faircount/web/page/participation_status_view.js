@@ -1,0 +1,152 @@
+// After a participant has answered: the status of the participation, and what can still be done.
+
+import { bytesText } from "../client/bytes.js";
+import { confirmFirst } from "./dialog.js";
+import { element, englishText, ownerText, saveFile, show } from "./dom.js";
+import { describeEnding, isEnglish } from "./endings.js";
+import { formatNumber, formatTime, translate } from "./language.js";
+import { operatorNames } from "./operators.js";
+import { isOver, outcomeOf, receiptOf } from "./participation.js";
+import { resultSection } from "./result_view.js";
+
+const CONFLICT = 2;
+// By the protocol's number of the reason; for any other number the server's own text is shown.
+const REJECTIONS = {
+  1: "refusedMalformed",
+  2: "refusedConflict",
+  3: "refusedUnknown",
+  4: "refusedUnsigned",
+  5: "refusedLate",
+  7: "refusedFull",
+  8: "refusedDigest",
+  13: "refusedLate",
+};
+
+/**
+ * Show a record. `news`: {status, unreachable, early}; `actions`: {check, withdraw, forget}.
+ * Returns a function that updates the progress only.
+ */
+export async function showParticipationStatus(record, params, news, actions) {
+  const outcome = await outcomeOf(record, params);
+  const progress = element("div", { role: "status" });
+  show(
+    element("h1", {}, translate(titleOf(record, news))),
+    ownerText("p", params.question, { class: "quiet" }),
+    sentences(record, news).map((sentence) => element("p", {}, sentence)),
+    reasons(record, params, outcome),
+    record.unverified ? unverifiedWarning(record) : null,
+    progress,
+    outcome?.name === "Published" ? resultSection(params, outcome) : null,
+    buttons(record, params, actions),
+    element("p", { class: "quiet" }, translate("kept")),
+    contact(params),
+  );
+  const update = (status) => progress.replaceChildren(...progressOf(record, status));
+  update(news.status);
+  return update;
+}
+
+function unverifiedWarning({ unverified }) {
+  const text = translate("unverified", { times: formatNumber(unverified) });
+  return element("p", { class: "warning", role: "alert" }, text);
+}
+
+function contact({ contact: address }) {
+  if (!address) return null;
+  return ownerText("p", translate("contact", { contact: address }), { class: "quiet" });
+}
+
+function titleOf({ stage, unverified }, { unreachable, early }) {
+  const isSending = stage === "waiting" && !unreachable && !early && !unverified;
+  return isSending ? "sendingTitle" : `${stage}Title`;
+}
+
+/** Why the survey ended or the report was rejected: in this language, or marked as English. */
+function reasons({ stage, reason, detail }, params, outcome) {
+  if (stage === "refused" && !REJECTIONS[reason]) return englishText(detail);
+  if (stage !== "ended" || !outcome) return null;
+  const { code, values } = describeEnding(outcome);
+  const numbers = Object.entries(values).map(([name, value]) => [name, formatNumber(value)]);
+  const shown = { ...operatorNames(params), ...Object.fromEntries(numbers) };
+  return [
+    element("p", {}, translate("endedText")),
+    ownerText("p", translate(`ending_${code}`, shown)),
+    endingDetail(code, bytesText(outcome.detail)),
+  ];
+}
+
+function endingDetail(code, text) {
+  if (!text) return null;
+  return isEnglish(code) ? englishText(text) : ownerText("p", text);
+}
+
+function sentences(record, { unreachable, early }) {
+  const { stage } = record;
+  if (stage === "waiting" && unreachable) return [translate("waitingText")];
+  if (stage === "waiting") return early ? [translate("earlyText")] : [];
+  if (stage === "withdrawing") return unreachable ? [translate("withdrawingText")] : [];
+  if (stage === "refused") return [translate(REJECTIONS[record.reason] ?? "refusedOther")];
+  if (stage === "ended") return [];
+  if (record.withdrawalLost) return [translate("withdrawalLost")];
+  const late = record.tooLate ? [translate("tooLateText")] : [];
+  return [translate(`${stage}Text`), ...late];
+}
+
+function progressOf(record, status) {
+  if (!status || isOver(record) || !Number.isInteger(status.users)) return [];
+  const counts = { users: formatNumber(status.users), people: formatNumber(status.people) };
+  const isOpen = ["draft", "submitting"].includes(status.state);
+  const label = translate(isOpen ? "progress" : "progressClosed", counts);
+  const content = [
+    element("h2", {}, translate("progressTitle")),
+    element("p", {}, label),
+    element("progress", { max: status.people, value: status.users, "aria-label": label }),
+  ];
+  if (isOpen && status.closes_at) {
+    const when = formatTime(status.closes_at);
+    content.push(element("p", {}, translate("closes", { when })));
+  }
+  return content;
+}
+
+function buttons(record, params, actions) {
+  const button = (name, click) => element("button", { type: "button", click }, translate(name));
+  const hasReceipt = record.acknowledgements.length > 0;
+  const canWithdraw = ["waiting", "sent"].includes(record.stage);
+  // After a conflict the answer of another device may still be counted.
+  const canStillMatter = !isOver(record) || record.reason === CONFLICT;
+  const checked = element("p", { role: "status" });
+  const check = async () => {
+    const isKnown = await actions.check();
+    checked.textContent = isKnown ? "" : translate("checkedNothing");
+  };
+  return element(
+    "div",
+    {},
+    element(
+      "div",
+      { class: "buttons" },
+      record.stage === "sent" ? button("checkButton", check) : null,
+      hasReceipt ? button("receiptButton", () => saveReceipt(record, params)) : null,
+      canWithdraw ? button("withdrawButton", () => confirmWithdrawal(actions)) : null,
+      button("forgetButton", actions.forget),
+    ),
+    checked,
+    hasReceipt ? element("p", { class: "quiet" }, translate("receiptText")) : null,
+    canStillMatter ? element("p", { class: "quiet" }, translate("forgetText")) : null,
+  );
+}
+
+function confirmWithdrawal(actions) {
+  const texts = {
+    question: translate("withdrawSure"),
+    yes: translate("withdrawYes"),
+    no: translate("withdrawNo"),
+  };
+  confirmFirst(texts, actions.withdraw);
+}
+
+function saveReceipt(record, params) {
+  const text = `${JSON.stringify(receiptOf(record, params), null, 1)}\n`;
+  saveFile(new Blob([text], { type: "application/json" }), "faircount-receipt.json");
+}

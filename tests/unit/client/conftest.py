@@ -1,0 +1,97 @@
+"""Both servers in memory behind HTTP's own types, so that clients are tested without sockets."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+
+from faircount.client.calls import RemoteServer, RetryPolicy
+from faircount.client.invitation_codes import Code
+from faircount.core.entropy import SystemEntropy
+from faircount.protocol import SurveyParameters, coordinate, decode, encode, end_phase
+from faircount.protocol.simulator import SurveySetup, converse, set_up
+from faircount.protocol.survey.phases import FINAL
+from faircount.protocol.survey.topology import Topology
+from faircount.protocol.topologies import SERVERS
+from faircount.protocol.wire.messages import Rejection
+
+ADDRESS = "https://count.example.org"
+WITHOUT_PAUSES = RetryPolicy(attempts=4, sleep=lambda seconds: None)
+
+
+@dataclass
+class InMemory:
+    """Both servers of one survey.
+
+    `before` may answer instead of the coordinator; `after` may change or lose its answer.
+    """
+
+    setup: SurveySetup
+    messages: list[bytes] = field(default_factory=list)
+    before: Callable[[httpx.Request], httpx.Response | None] = lambda request: None
+    after: Callable[[httpx.Response], httpx.Response] = lambda response: response
+
+    def __post_init__(self) -> None:
+        self.s1 = self.setup.s1
+        self.s2 = self.setup.s2
+
+    @property
+    def params(self) -> SurveyParameters:
+        return self.setup.params
+
+    @property
+    def codes(self) -> list[Code]:
+        return [Code(self.params.survey, invitation) for invitation in self.setup.invitations]
+
+    def http(self) -> httpx.Client:
+        return httpx.Client(transport=httpx.MockTransport(self._handle))
+
+    def server(self) -> RemoteServer:
+        name = "the survey's server"
+        return RemoteServer(ADDRESS, name=name, retry=WITHOUT_PAUSES, http=self.http())
+
+    def end_phase(self) -> None:
+        self.s1, out = self.s1.do(end_phase)
+        self.s1, self.s2 = converse(self.s1, self.s2, out)
+
+    @property
+    def is_over(self) -> bool:
+        return self.s1.phase in FINAL
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        return self.before(request) or self.after(self._answer(request))
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        survey_path = f"/v1/surveys/{self.params.survey.hex()}"
+        if request.url.path == f"{survey_path}/params":
+            return httpx.Response(200, content=self.params.published)
+        if request.url.path != f"{survey_path}/messages":
+            return httpx.Response(404, json={"title": "no such survey"})
+        self.messages.append(request.content)
+        self.s1, (answer, *_) = self.s1.do(coordinate, decode(request.content))
+        if isinstance(answer, Rejection):
+            problem = {"detail": answer.detail.decode(), "reason": answer.reason}
+            return httpx.Response(409, content=json.dumps(problem).encode())
+        return httpx.Response(200, content=encode(answer))
+
+
+MakeServers = Callable[..., InMemory]
+
+
+@pytest.fixture
+def in_memory() -> MakeServers:
+    """Makes the servers of a survey that is open."""
+
+    def make(users: int = 6, topology: Topology = SERVERS) -> InMemory:
+        mechanism, terms = topology.trial(users, 0)
+        defaults = {
+            "epsilon": 1.0,
+            "delta": 1.0,
+            "minimum": min(3, users),
+            "question": "Which city?",
+        }
+        return InMemory(set_up(mechanism, topology, SystemEntropy(), **{**defaults, **terms}))
+
+    return make

@@ -1,0 +1,390 @@
+"""A survey from its owner's folder to its result, over the HTTP calls of the real servers."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from click.testing import CliRunner, Result
+
+from faircount.cli import main
+from faircount.client.participation import Participation, connect
+from faircount.client.participation_status import Stage
+from faircount.core.entropy import SystemEntropy
+from faircount.dashboard.form import advice, facts_of, wishes_of
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.registry import shared_mechanisms
+from faircount.owner.folder import OwnerFile, SurveyFolder, read_servers
+from faircount.owner.invitations import numbered_people, read_invitations
+from faircount.owner.reissue import reissue
+from faircount.owner.remote import BothServers
+from faircount.owner.survey import Survey, create
+from faircount.protocol import SERVERS, Topology, known_topologies, propose
+from faircount.protocol.wire.messages import Aborted, Published
+
+
+def run(*arguments: object) -> Result:
+    """Run a command of faircount."""
+    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+
+
+def run_json(*arguments: object) -> dict[str, Any]:
+    """The JSON that a command prints."""
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    return printed
+
+
+def connect_all(survey: Survey, folder: Path) -> list[Participation]:
+    """The participations of everybody who is invited."""
+    participations = []
+    for number, invitee in enumerate(survey.invitees()):
+        link = invitee.code.link(survey.owner.public_address)
+        participations.append(connect(link, state=folder / f"{number}.device"))
+    return participations
+
+
+def visit_until_over(survey: Survey, participations: list[Participation]) -> None:
+    """Everybody visits and the owner closes the phase, until the survey is over."""
+    end = time.monotonic() + 180
+    while True:
+        now = survey.servers.status(survey.params)
+        for participation in participations:
+            participation.visit()
+        if all(participation.status().is_over for participation in participations):
+            return
+        assert time.monotonic() < end, now
+        if now["state"] in survey.params.topology.phases and "users" in now["waits_for"]:
+            phase = {"state": now["state"], "attempt": now["attempt"]}
+            survey.servers.request(survey.params, "close", **phase)
+        else:
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_every_topology_over_the_servers_calls(
+    both_apps: Any, almost_noiseless: Any, tmp_path: Path, topology: Topology
+) -> None:
+    survey = almost_noiseless(both_apps.folder, topology, 6)
+    participations = connect_all(survey, tmp_path / "devices")
+    for number, participation in enumerate(participations):
+        participation.answer(participation.items[number])
+    visit_until_over(survey, participations)
+    items: list[int] = []
+    for participation in participations:
+        assert participation.status().stage is Stage.COUNTED
+        client = participation._load_client()
+        items += participation._client.counted_as(client).values()
+    last = survey.servers.final_statement(survey.params).message
+    assert isinstance(last, Published)
+    assert list(last.counts) == [items.count(position) for position in range(6)]
+
+
+SIX: dict[str, Any] = {"items": ["x", "y"], "users": 6}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "laplace": {"epsilon": 8.0},
+    "dpdg": {"epsilon": 8.0, "delta": 0.01},
+    "decoys": {"epsilon": 8.0, "coins": 12},
+    "dpds": {"p": 0.5, "floor": 2},
+    "server-laplace": {"epsilon": 8.0},
+    "server-coins": {"epsilon": 8.0, "coins": 12},
+    "placed-coins": {"epsilon": 8.0, "coins": 6},
+}
+
+CREATE = (
+    *("--question", "Which city?", "--items", 'Aldmoor,Brackwater,"Carrow, Upper"'),
+    *("--users", "40", "--epsilon", "2", "--dropout", "0.2", "--owner", "A company"),
+    *("--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway"),
+)
+
+
+def creation(both_apps: Any, folder: Path, *more: str) -> tuple[object, ...]:
+    """The command that creates a survey."""
+    return ("survey", "create", folder, "--servers", both_apps.servers_file, *CREATE, *more)
+
+
+def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    made = run_json(*creation(both_apps, folder))
+    assert (made["users"], made["minimum"], made["topology"]) == (40, 32, "servers")
+    assert (made["mechanism"], made["proven"]) == ("server-laplace", True)
+    assert made["supposed"].startswith("clients may be malicious")
+    assert run_json("survey", "invite", folder)["invited"] == 40
+    before = (folder / "invitations.csv").read_bytes()
+    assert run_json("survey", "invite", folder)["invited"] == 40
+    assert (folder / "invitations.csv").read_bytes() == before
+    assert run_json("survey", "open", folder)["state"] == "submitting"
+    survey = Survey.at(folder)
+    participations = connect_all(survey, tmp_path / "devices")
+    for participation in participations[:35]:
+        assert participation.answer("Carrow, Upper").stage is Stage.SENT
+    shown = run("survey", "status", folder)
+    assert "35 of 40 invited; at least 32 are needed" in shown.stdout
+    assert "users, until" in shown.stdout
+    later = run_json("survey", "extend", folder, "--by", "1h")
+    assert later["extended_seconds"] == 3600
+    early = run("survey", "result", folder)
+    assert early.exit_code == 2
+    assert "not over yet" in early.stderr
+    assert run("survey", "close", folder).exit_code == 0
+    done = run("survey", "result", folder, "--wait")
+    assert done.exit_code == 0, done.stderr
+    assert "35 people counted" in done.stdout
+    text = " ".join(done.stdout.split())
+    assert (
+        "35 reports counted, 0 refused. Every counted report added exactly one to exactly one item"
+        in text
+    )
+    kept = json.loads((folder / "result.json").read_text())
+    assert kept["users"] == 35
+    assert (kept["validity"]["proven"], kept["validity"]["refused"]) == (True, 0)
+    assert participations[0].visit().stage is Stage.COUNTED
+    assert participations[39].answer("Aldmoor").stage is Stage.NOT_COUNTED
+
+
+def test_the_default_dropout_allowance_is_the_same_everywhere(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    """In the commands, on the page and in `propose`; and an allowance of 0 is respected."""
+    asked = {
+        "items": "a\nb",
+        "users": "41",
+        "epsilon": "8",
+        "delta": "1e-6",
+        "hours": "1",
+        "question": "Which?",
+    }
+    s1, s2 = read_servers(both_apps.servers_file)
+    owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6))
+    minima = {}
+    for absent in ("", "0"):
+        form = {**asked, "absent": absent}
+        page, _ = create(tmp_path / f"page{absent}", wishes_of(form), facts_of(form), owner)
+        dropout = ("--dropout", absent) if absent else ()
+        question = ("--question", "Which?", "--items", "a,b", "--users", 41, "--epsilon", 8)
+        folder = tmp_path / f"command{absent}"
+        servers = ("--servers", both_apps.servers_file)
+        command = run_json("survey", "create", folder, *servers, *question, *dropout)
+        minima[absent] = [page.params.minimum, command["minimum"], advice(form)["needed"]]
+    laplace = Laplace(items=["a", "b"], users=41, epsilon=8.0)
+    proposed = propose(laplace, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
+    assert minima == {"": [proposed] * 3, "0": [41] * 3}
+    assert proposed == 38
+
+
+def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None:
+    terms = ("--servers", both_apps.servers_file, *CREATE, "--mechanism", "laplace")
+    made = run_json("survey", "create", tmp_path / "one", *terms)
+    assert (made["mechanism"], made["proven"]) == ("laplace", False)
+    assert made["supposed"].startswith("clients follow the protocol; no report is proven")
+    shown = " ".join(run("survey", "create", tmp_path / "two", *terms).stdout.split())
+    assert "There are no proofs that a report is one vote" in shown
+    assert "without proofs a client that lies can move any count" in shown
+
+
+# Those of two stages elect reporters, which needs another topology.
+@pytest.mark.parametrize("name", sorted(set(shared_mechanisms()) - {"tss", "tss-prime"}))
+def test_every_mechanism_of_two_servers_over_their_calls(
+    both_apps: Any, tmp_path: Path, name: str
+) -> None:
+    """From survey keys to a result that counts everybody; other tests look at its noise."""
+    mechanism = shared_mechanisms()[name](**SIX, **EXAMPLES[name])
+    s1, s2 = read_servers(both_apps.servers_file)
+    owner = OwnerFile(s1, s2, s1.address, (9.0, 0.999))
+    keys = BothServers.of(owner).survey_keys().keys
+    terms: dict[str, Any] = {"epsilon": 8.0, "minimum": 6, "population": "people"}
+    params = propose(mechanism, keys, survey=SystemEntropy().bytes(16), topology=SERVERS, **terms)
+    SurveyFolder(tmp_path / "survey").create(params, owner)
+    survey = Survey.at(tmp_path / "survey")
+    survey.invite(numbered_people(6))
+    survey.servers.request(params, "open", people=6)
+    participations = connect_all(survey, tmp_path / "devices")
+    for participation in participations:
+        participation.answer("x")
+    visit_until_over(survey, participations)
+    for participation in participations:
+        assert participation.status().stage is Stage.COUNTED
+    result = survey.result()
+    assert not isinstance(result, Aborted)
+    assert result.included == 6
+    assert (result.validity is not None and result.validity.proven) == params.proven
+
+
+def test_a_survey_without_enough_responses_says_so(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    run_json(*creation(both_apps, folder))
+    run_json("survey", "invite", folder)
+    run_json("survey", "open", folder)
+    run("survey", "close", folder)
+    done = run("survey", "result", folder, "--wait")
+    assert done.exit_code == 4
+    text = " ".join(done.stdout.split())
+    reason = "The coordinator (S1) reports: 0 participants responded, 32 are needed"
+    assert f"ended without a result: {reason}" in text
+
+
+def open_survey(both_apps: Any, folder: Path) -> Survey:
+    run_json(*creation(both_apps, folder))
+    run_json("survey", "invite", folder)
+    run_json("survey", "open", folder)
+    return Survey.at(folder)
+
+
+def test_reminders_are_for_those_who_have_not_answered(both_apps: Any, tmp_path: Path) -> None:
+    survey = open_survey(both_apps, tmp_path / "survey")
+    for participation in connect_all(survey, tmp_path / "devices")[:3]:
+        participation.answer("Aldmoor")
+    printed = run_json("survey", "remind", tmp_path / "survey")
+    assert printed["not_answered"] == 37
+    assert read_invitations(Path(printed["file"])) == survey.invitees()[3:]
+    assert Path(printed["file"]).stat().st_mode & 0o077 == 0
+
+
+def test_a_lost_invitation_is_replaced_and_a_used_one_is_not(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    survey = open_survey(both_apps, tmp_path / "survey")
+    used, lost = connect_all(survey, tmp_path / "devices")[:2]
+    used.answer("Aldmoor")
+    refused = run("survey", "reissue", survey.folder.path, survey.invitees()[0].person)
+    assert refused.exit_code == 2
+    assert "this invitation was used" in refused.stderr
+    link = run_json("survey", "reissue", survey.folder.path, survey.invitees()[1].person)["link"]
+    assert link == survey.invitees()[1].code.link("http://s1")
+    assert link in survey.folder.printable_file.read_text()
+    assert "no such invitation" in lost.answer("Aldmoor").description.lower()
+    assert connect(link, state=tmp_path / "new.device").answer("Aldmoor").stage is Stage.SENT
+    nobody = run("survey", "reissue", survey.folder.path, "somebody else")
+    assert "nobody of this name is invited" in nobody.stderr
+
+
+def test_invitations_stay_in_the_language_that_the_owner_chose(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "umfrage"
+    run_json(*creation(both_apps, folder, "--language", "de"))
+    run_json("survey", "invite", folder)
+    run_json("survey", "open", folder)
+    run_json("survey", "reissue", folder, "Person 02")  # writes the pages again
+    printed = Survey.at(folder).folder.printable_file.read_text(encoding="utf-8")
+    assert printed.count("Scannen Sie den Code") == printed.count("<section>") == 40
+    refused = run(*creation(both_apps, tmp_path / "x", "--language", "q"))
+    assert "printed in one of en, de" in refused.stderr
+
+
+def test_an_interrupted_replacement_is_finished_first(
+    both_apps: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner's machine stops after the coordinator agreed: the new code is not lost."""
+    survey = open_survey(both_apps, tmp_path / "survey")
+    first, second = survey.invitees()[:2]
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Survey, "write_invitations", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            reissue(survey, first.person)
+    assert survey.invitees()[0] == first
+    reissue(survey, second.person)
+    after = survey.invitees()
+    assert after[0] != first
+    assert after[1] != second
+    for number in (0, 1):
+        participation = connect(
+            after[number].code.link("http://s1"), state=tmp_path / f"{number}.device"
+        )
+        assert participation.answer("Aldmoor").stage is Stage.SENT
+    assert not (survey.folder.path / "reissue.json").exists()
+
+
+def test_a_survey_is_deleted_when_it_is_over(both_apps: Any, tmp_path: Path) -> None:
+    survey = open_survey(both_apps, tmp_path / "survey")
+    early = run("survey", "delete", survey.folder.path, "--yes")
+    assert early.exit_code == 2
+    assert run_json("survey", "abort", survey.folder.path, "--reason", "a mistake")["state"] in (
+        "submitting",
+        "aborted",
+    )
+    ended = run("survey", "result", survey.folder.path, "--wait").stdout
+    assert "the owner ended the survey: a mistake" in " ".join(ended.split())
+    assert run("survey", "delete", survey.folder.path, "--yes").exit_code == 0
+    gone = run("survey", "status", survey.folder.path)
+    assert gone.exit_code == 2
+    assert "The coordinator refuses: there is no such survey here" in gone.stderr
+
+
+def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "survey"
+    # The last argument is --anyway.
+    useless = run(*creation(both_apps, folder)[:-1], "--epsilon", "0.1")
+    assert useless.exit_code == 2
+    assert "do not run this" in useless.stderr
+    assert "create the survey nevertheless with --anyway" in useless.stderr
+    known = json.loads(both_apps.servers_file.read_text())
+    known["s2"] |= {"token": "wrong"}
+    (tmp_path / "other.json").write_text(json.dumps(known))
+    refused = run("survey", "create", tmp_path / "b", "--servers", tmp_path / "other.json", *CREATE)
+    assert refused.exit_code == 2
+    assert (
+        "The aggregator refuses: this token is not known here: ask the operator for one"
+        in refused.stderr
+    )
+    assert not (tmp_path / "b" / "parameters.json").exists()
+    late = run(*creation(both_apps, tmp_path / "c", "--open-for", "soon"))
+    assert "--open-for takes a time such as" in late.stderr
+
+
+TWO_STAGE_TERMS = (
+    *("--topology", "two-stage", "--mechanism", "tss-prime"),
+    *("--floor", "150", "--users", "600", "--delta", "1e-3"),
+)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        ("--topology", "masked"),
+        ("--topology", "explicit", "--mechanism", "decoys"),
+        TWO_STAGE_TERMS,
+    ],
+    ids=["masked", "explicit", "two-stage"],
+)
+def test_surveys_of_other_topologies_can_be_created(
+    both_apps: Any, tmp_path: Path, terms: tuple[str, ...]
+) -> None:
+    made = run_json(*creation(both_apps, tmp_path / "survey", *terms))
+    assert made["topology"] == terms[1]
+    assert SurveyFolder(tmp_path / "survey").parameters().phases[0] == 7200
+
+
+def test_a_result_of_unequal_coins_uses_those_of_accepted_reports(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    """Decoys give some users one more coin, so estimates depend on whose reports are accepted."""
+    folder = tmp_path / "survey"
+    terms = (
+        *CREATE,
+        "--topology",
+        "explicit",
+        "--mechanism",
+        "decoys",
+        "--users",
+        "12",
+        "--epsilon",
+        "6",
+    )
+    run_json("survey", "create", folder, "--servers", both_apps.servers_file, *terms)
+    run_json("survey", "invite", folder)
+    run_json("survey", "open", folder)
+    survey = Survey.at(folder)
+    assert not survey.params.mechanism.identical_for_all_users
+    participations = connect_all(survey, tmp_path / "devices")[:11]
+    for participation in participations:
+        participation.answer("Aldmoor")
+    visit_until_over(survey, participations)
+    result = survey.result()
+    assert not isinstance(result, Aborted)
+    places = survey.servers.accepted_places(survey.params)
+    assert len(places) == result.included == 11
+    assert result.mechanism == survey.params.mechanism.for_included(places)

@@ -1,0 +1,120 @@
+"""Plans for clients who follow the protocol, and for clients who may lie."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import faircount as fc
+from faircount.accounting.conditions import EITHER_NOISE
+from faircount.cli import main
+from faircount.mechanisms.registry import frequency_mechanisms
+from faircount.planning.plan import Plan
+
+
+@pytest.fixture(scope="module")
+def honest_plan() -> Plan:
+    return fc.plan(800, 12, 1.0, 1e-6)
+
+
+@pytest.fixture(scope="module")
+def malicious_plan() -> Plan:
+    return fc.plan(800, 12, 1.0, 1e-6, malicious_clients=True)
+
+
+def test_the_recommendation_for_clients_who_follow_the_protocol_stays(honest_plan: Plan) -> None:
+    assert honest_plan.recommended is not None
+    assert honest_plan.recommended.name == "laplace"
+    assert "dpdg, the next" in honest_plan.verdict  # compared with what makes the same assumption
+    assert honest_plan.verified is not None
+    assert honest_plan.verified.name == "server-laplace"
+    assert honest_plan.verified.standard_error == pytest.approx(
+        2**0.5 * honest_plan.recommended.standard_error, rel=2e-3
+    )
+    assert honest_plan.alternative_advice.startswith(
+        "if clients may be malicious: server-laplace, whose reports are proven"
+    )
+    assert "0.49% (+41%)" in honest_plan.alternative_advice
+    assert "--malicious-clients" in honest_plan.alternative_advice
+
+
+def test_malicious_clients_make_the_verified_form_the_recommendation(malicious_plan: Plan) -> None:
+    assert malicious_plan.recommended is malicious_plan.verified is malicious_plan.options[0]
+    assert "run server-laplace" in malicious_plan.verdict
+    assert f"provided that {EITHER_NOISE}" in malicious_plan.verdict
+    assert malicious_plan.alternative_advice.startswith(
+        "if clients follow the protocol: laplace has a standard error of 0.35% (-29%)"
+    )
+
+
+def test_even_where_unproven_noise_is_larger_it_needs_no_server_to_be_honest() -> None:
+    """With 60% of the users colluding, users must make more noise than two servers would."""
+    made = fc.plan(60, 3, 1.0, 1e-3, colluding=0.6)
+    assert made.recommended is not None
+    assert made.verified is not None
+    assert made.recommended.name == "laplace"
+    assert (made.recommended.standard_error or 0) > (made.verified.standard_error or 0)
+    assert "(-11%)" in made.alternative_advice
+
+
+def test_many_releases_ask_for_coins(malicious_plan: Plan) -> None:
+    many = fc.plan(3000, 12, 1.0, 1e-6, releases=12, malicious_clients=True)
+    assert many.recommended is not None
+    assert many.recommended.name == "placed-coins"
+    servers = {option.name: option.standard_error or 0 for option in many.options}
+    assert servers["server-coins"] < servers["server-laplace"]
+
+
+def test_without_users_enough_for_placed_coins_the_servers_make_the_noise() -> None:
+    made = fc.plan(100, 3, 1.0, 1e-6, malicious_clients=True)
+    placed = next(option for option in made.options if option.name == "placed-coins")
+    assert not placed.sound
+    assert "invite 149 or more, or choose server-laplace" in placed.reason
+    assert made.recommended is not None
+    assert made.recommended.name == "server-laplace"
+
+
+def test_where_nothing_proven_meets_the_budget_it_says_so(honest_plan: Plan) -> None:
+    unproven = tuple(option for option in honest_plan.options if not option.proven)
+    bare = Plan(honest_plan.question, unproven)
+    assert bare.alternative_advice == (
+        "if clients may be malicious: nothing meets the budget with reports that are proven to be "
+        "one vote"
+    )
+    malicious_plan = Plan(replace(honest_plan.question, malicious_clients=True), unproven)
+    assert malicious_plan.recommended is None
+    assert "no mechanism with proven reports meets the budget" in malicious_plan.verdict
+
+
+@pytest.mark.parametrize("malicious", [False, True])
+def test_text_json_and_notebook_say_which_was_supposed(
+    honest_plan: Plan, malicious_plan: Plan, malicious: bool
+) -> None:
+    made = malicious_plan if malicious else honest_plan
+    words = "clients may be malicious" if malicious else "clients follow the protocol"
+    said = made.to_dict()
+    assert (said["liars"], said["verified"]) == (malicious, "server-laplace")
+    assert said["supposed"].startswith(words)
+    assert said["otherwise"] == made.alternative_advice
+    assert f"assumes: {words}" in str(made)
+    assert f"Assumes: {words}" in made._repr_html_()
+    proven = {option["name"] for option in said["mechanisms"] if option["proven"]}
+    assert proven == {"server-laplace", "server-coins", "placed-coins"}
+    assert proven == {name for name, kind in frequency_mechanisms().items() if kind.proven}
+
+
+def test_the_command_plans_for_malicious_clients() -> None:
+    line = ["plan", "--users", "800", "--items", "12", "--epsilon", "1", "--malicious-clients"]
+    said = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)
+    assert said["recommended"] == "server-laplace"
+    shown = " ".join(CliRunner().invoke(main, line).stdout.split())
+    assert "assumes: clients may be malicious" in shown
+    assert "If clients follow the protocol: laplace has a standard error" in shown
+
+
+def test_a_table_keeps_the_smallest_error_because_rows_cannot_lie() -> None:
+    found = fc.histogram(
+        ["a", "b"] * 100, domain=["a", "b"], epsilon=1.0, entropy=fc.SeededStream(1)
+    )
+    assert found.mechanism.name == "laplace"
