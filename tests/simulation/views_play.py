@@ -99,7 +99,7 @@ def _vector(params: SurveyParameters, answer: int, entropy: Entropy) -> Residues
 
 
 class _Servers(TwoServersClient):
-    def begin(
+    def start(
         self, params: SurveyParameters, blank: ClientState, crypto: CryptoSuite, entropy: Entropy
     ) -> ClientState:
         vector = _vector(params, blank.answer, entropy)

@@ -30,7 +30,7 @@ from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
-from simulation.views import every_run, excess, uniform
+from simulation.views import Ideal, every_run, excess, uniform
 from simulation.views_play import ViewEnumerator, responses
 
 pytestmark = pytest.mark.usefixtures("ideal_signatures")
@@ -401,6 +401,17 @@ def test_every_run_is_counted_with_its_probability() -> None:
         0.5
     )
     assert excess({0: Fraction(1)}, {1: Fraction(1)}, 20.0) == 1
+
+
+def test_remembered_roles_see_what_real_ones_see(monkeypatch) -> None:
+    laws = []
+    for _ in range(2):
+        play = theatre(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
+        laws.append(play.law((0, 1), everybody, [(0,), (1,)]))
+        monkeypatch.setattr(
+            Ideal, "call", lambda world, role, node, *what: world._really(role, node, what)
+        )
+    assert laws[0] == laws[1]
 
 
 def test_responses_are_those_of_the_mechanism() -> None:
