@@ -474,7 +474,7 @@ def bad_acknowledgements() -> list[Case]:
     hashes = [sha256(encode(body)).digest(), bytes(32)]
     good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [
-        ("of another body", replace(good, body_hash=bytes(32))),
+        ("of another body", replace(good, message_hash=bytes(32))),
         ("another place", replace(good, index=1)),
         ("another number of bodies", replace(good, size=3)),
         ("a path that is too long", replace(good, path=(*good.path, bytes(32)))),

@@ -176,7 +176,7 @@ def deliver(play: ViewEnumerator, message) -> None:
 
 def instead(s2, says):
     """The aggregator as if it had said this in place of its last statement, and were not ready for a sum."""
-    before = replace(s2.state, statements=s2.statements[:-1], held=None)
+    before = replace(s2.state, statements=s2.statements[:-1], partial_sum=None)
     step = Step(*aggregator.say(before, says))
     return s2.after(step), step.messages
 

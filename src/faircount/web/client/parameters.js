@@ -15,7 +15,7 @@ const TEXTS = [
 ];
 const NUMBERS = ["minimum", "k", "t", "attempts", "phi", "n_max", "version"];
 const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phases", "settings"];
-const KEYS = ["box", "s1", "s1_commitment", "s2", "s2_commitment"];
+const KEYS = ["encryption_key", "s1", "s1_commitment", "s2", "s2_commitment"];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
 

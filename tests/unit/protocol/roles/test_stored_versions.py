@@ -36,9 +36,9 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LAYOUTS = {
-    "aggregator": "e8a7d5d2bfbdfc9c",
+    "aggregator": "844dbdb8252d344b",
     "client": "f6b2d7c5ebb2a3c9",
-    "coordinator": "2e90a268efe4172e",
+    "coordinator": "415fb50aaf551f9c",
     "enrolled-client": "8080453f55f90528",
     "explicit-client": "0ef147e50041acf9",
     "explicit-coordinator": "0e0761e2f02777c3",
@@ -108,7 +108,7 @@ def test_renaming_a_class_changes_no_bytes(monkeypatch: pytest.MonkeyPatch) -> N
     data = encode_state(s1)
     digest = layout_digest(Coordinator)
     monkeypatch.setattr(wire_stored, "_LAYOUTS", {})
-    kinds = Coordinator, type(s1.own)
+    kinds = Coordinator, type(s1.topology_state)
     names = [kind.__name__ for kind in kinds]
     try:
         for kind in kinds:

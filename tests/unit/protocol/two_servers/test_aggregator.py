@@ -225,7 +225,7 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
     everybody_everywhere = (
-        6 - play.s2.held.astype(np.int64)
+        6 - play.s2.partial_sum.astype(np.int64)
     ) % 7  # opens to six holders of each of six items
     packed = pack(everybody_everywhere.astype(np.uint8), 7)
     wrong = AggregateShare(play.setup.params.survey, _included_hash(play), packed)

@@ -81,7 +81,7 @@ def test_a_set_that_s1_must_not_add_up_ends_the_survey_without_a_sum(
     wish = parse(out[0].payload)
     assert isinstance(wish, Aborted)
     assert wish.spent == 1
-    assert wish.code == EndCode.S2_CONTRADICTION
+    assert wish.code == EndCode.AGGREGATOR_CONTRADICTION
     assert words in wish.detail.decode()
     assert play.sums(play.tell_s1(play.by_s2(included(play, range(6))))) == []
 
@@ -303,9 +303,9 @@ def test_statements_are_numbered_and_name_the_one_before(stage) -> None:
 
 
 @pytest.mark.parametrize("ends", [Phase.PUBLISHED, Phase.ABORTED])
-def test_when_it_is_over_shares_blobs_and_the_box_key_are_gone(stage, ends) -> None:
+def test_when_it_is_over_shares_blobs_and_the_encryption_key_are_gone(stage, ends) -> None:
     play = claimed(stage)
-    secret = play.s2.box.secret
+    secret = play.s2.encryption_keys.secret
     if ends is Phase.ABORTED:
         wish = make_aborted(
             play.params.survey, Ending(EndCode.OWNER), Party.COORDINATOR, spent=True
@@ -314,7 +314,7 @@ def test_when_it_is_over_shares_blobs_and_the_box_key_are_gone(stage, ends) -> N
     else:
         play.settle(resume(play.s1.state, play.s1.rows))
     assert play.s1.phase is play.s2.phase is ends
-    assert play.s2.box.secret == b""
+    assert play.s2.encryption_keys.secret == b""
     assert secret not in _everything(play.s2)
     kept = _everything(play.s1)
     for person in play.people:

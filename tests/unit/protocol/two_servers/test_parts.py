@@ -210,7 +210,9 @@ def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
         says = parse(message.payload)
         small = SERVERS.aggregator.rows_for(play.s2.state, play.s2.view, says)
         if small is not None:
-            sizes = (small.count(table) for table in ("mac_keys", "kept", "notes"))
+            sizes = (
+                small.count(table) for table in ("mac_keys", "manifest_parts", "part_verdicts")
+            )
             given.append((type(says).__name__, *sizes))
             step = aggregate(play.s2.state, message, small)
             play.s2 = play.s2.after(step)
@@ -372,7 +374,7 @@ def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
         "closed": third,
     }[end]
     if end == "too few":
-        play.s2 = play.s2.changed(own=replace(play.s2.own, vouched=0))
+        play.s2 = play.s2.changed(topology_state=replace(play.s2.topology_state, vouched=0))
     if end == "closed":
         play.s2 = play.s2.changed(ledger=ledger.close_after_restore(()))
     before = play.s2
@@ -380,7 +382,9 @@ def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
     assert play.s2 == before
     again = [replace(lines[0], public_key=bytes(32)), lines[4]]
     assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
-    play.s2 = play.s2.changed(ledger=ledger, own=replace(play.s2.own, vouched=4))
+    play.s2 = play.s2.changed(
+        ledger=ledger, topology_state=replace(play.s2.topology_state, vouched=4)
+    )
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
 
@@ -516,7 +520,7 @@ def test_s1_takes_over_no_claim_that_is_not_whole(stage, spoil) -> None:
     play = closed(stage)
     everybody = list(iterate_entries(play.s1.state, play.s1.view))
     *earlier, last = split_into_parts(play.params, everybody[1:])
-    play.s1.rows.table("kept").clear()
+    play.s1.rows.table("manifest_parts").clear()
     if spoil == "lost":
         earlier = earlier[1:]
     elif spoil == "order":
@@ -541,7 +545,7 @@ def test_s1_takes_over_no_claim_that_is_not_whole(stage, spoil) -> None:
     others = [OutcomeRequest(bytes(16), bytes(32))] if spoil == "another kind" else earlier
     (answer,) = play.tell_s1(told(play, last, others, reservation))
     assert answer.why is Reason.MALFORMED
-    assert verify_parts(play.s1.view.kept, last) is None
+    assert verify_parts(play.s1.view.manifest_parts, last) is None
 
 
 # --- restores
@@ -587,8 +591,8 @@ def test_notes_about_blobs_go_and_parts_stay_when_it_is_over(stage) -> None:
     """A restored coordinator can still be told whom the result counts."""
     play = closed(stage, 7)
     play.settle(resume(play.s1.state, play.s1.rows))
-    assert (len(play.s2.view.notes), play.s2.held) == (0, None)
-    assert play.s2.own == ServersProgress(play.s2.own.earlier)
+    assert (len(play.s2.view.part_verdicts), play.s2.partial_sum) == (0, None)
+    assert play.s2.topology_state == ServersProgress(play.s2.topology_state.earlier)
     (answer,) = play.tell_s2(play.by_s1(SyncRequest(play.params.survey)))
     stands = play.said_by_s2(answer)
     assert len(stands.earlier) == 3

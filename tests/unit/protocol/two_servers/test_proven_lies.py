@@ -88,7 +88,7 @@ def test_a_receipt_before_there_is_a_claim_is_not_kept(proven) -> None:
     )
     (asked,) = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, early))
     assert isinstance(parse(asked.payload), SyncRequest)
-    assert (play.s1.reservation, play.s1.own) == (None, None)
+    assert (play.s1.reservation, play.s1.topology_state) == (None, None)
     play.exchange(play.client.start(play.params, play.device(5), play.s2.crypto, play.entropy))
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
@@ -132,7 +132,7 @@ def test_a_receipt_with_another_value_ends_the_survey_and_nothing_is_spent(prove
     wish = inside(out, Aborted)
     assert (wish.spent, wish.code, wish.detail.decode()) == (
         0,
-        EndCode.S2_CONTRADICTION,
+        EndCode.AGGREGATOR_CONTRADICTION,
         OTHER_VALUE,
     )
     play.settle(out)
@@ -147,7 +147,7 @@ def test_a_batch_with_another_value_ends_the_survey(proven) -> None:
     lie = replace(parse(batch.payload), revealed=b"\5" * 32)
     play.tell_s2(play.by_s1(lie))
     assert play.s2.phase is Phase.ABORTED
-    assert said(play, Aborted).code == EndCode.S1_CONTRADICTION
+    assert said(play, Aborted).code == EndCode.COORDINATOR_CONTRADICTION
 
 
 def test_answers_that_are_none_are_refused_and_the_right_ones_still_taken(proven) -> None:

@@ -159,8 +159,8 @@ def test_a_report_of_another_person_cannot_be_sent_again(proven) -> None:
     copied, thief = play.people[0].report, play.invitations[2]
     prime = 2**255 - 19
     twin = pow(int.from_bytes(copied.public_key, "little"), -1, prime).to_bytes(32, "little")
-    assert play.s2.crypto.agree(play.s2.box, twin) == play.s2.crypto.agree(
-        play.s2.box, copied.public_key
+    assert play.s2.crypto.agree(play.s2.encryption_keys, twin) == play.s2.crypto.agree(
+        play.s2.encryption_keys, copied.public_key
     )
     (answer,) = play.tell_s1(
         replace(copied, access=thief.access, public_key=twin, mac=thief.authenticate_key(twin))
@@ -194,7 +194,7 @@ def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
 )
 def test_parameters_without_a_commitment_of_each_server_are_refused(proven, commitments) -> None:
     params = proven().params
-    keys = Keys(params.keys.s1, params.keys.s2, params.keys.box, *commitments)
+    keys = Keys(params.keys.s1, params.keys.s2, params.keys.encryption_key, *commitments)
     with pytest.raises(ParameterError, match="commit"):
         replace(params, keys=keys)
 
@@ -215,7 +215,9 @@ def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, ch
 
     def begin():
         if server is Party.AGGREGATOR:
-            return Aggregator.begin(state.params, state.key, state.box, state.ledger, **terms)
+            return Aggregator.begin(
+                state.params, state.key, state.encryption_keys, state.ledger, **terms
+            )
         return Coordinator.begin(state.params, state.key, **terms)
 
     with pytest.raises(ProtocolError, match=server.name.lower()):

@@ -206,7 +206,9 @@ class Crowd:
         s1, (batch,) = s1.do(coordinate, reservation)
         told = lie.batch(parse(batch.payload))
         # A liar goes on with its lie.
-        s1 = s1.changed(own=replace(servers_state(s1), verifier_shares=(told.verifier_shares,)))
+        s1 = s1.changed(
+            topology_state=replace(servers_state(s1), verifier_shares=(told.verifier_shares,))
+        )
         sent = sign(s1.key, Party.COORDINATOR, told)
         (first, out), (second, _) = (
             s2.copy().changed(noise_secret=bytes([bit])).do(aggregate, sent) for bit in (0, 1)

@@ -221,7 +221,7 @@ def test_secrets_do_not_print(stage) -> None:
     play.answer_all()
     shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.setup)
     for secret in (
-        play.s2.box.secret,
+        play.s2.encryption_keys.secret,
         play.s2.key.secret,
         play.invitations[0].token,
         play.s1.key.secret,

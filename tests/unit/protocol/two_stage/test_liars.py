@@ -128,7 +128,9 @@ def announce_lists(play, change) -> None:
     )
     hashed = sha256(encode(request_for(play.s1, lists, 8))).digest()
     said = replace(decode(first.payload), request_hash=hashed)
-    play.s1 = play.s1.changed(own=replace(rounds(play.s1), lists=lists, announcement=said))
+    play.s1 = play.s1.changed(
+        topology_state=replace(rounds(play.s1), lists=lists, announcement=said)
+    )
     play.settle((play.by_s1(said),))
 
 
@@ -142,7 +144,9 @@ def test_a_reporter_who_is_not_on_a_list_does_not_share(two_stage) -> None:
         items = play.people[place].items
         proofs = tuple(
             prove_listed(
-                item_salt(play.s1.own.order_key, play.params.survey, j), known.numbers[j], number
+                item_salt(play.s1.topology_state.order_key, play.params.survey, j),
+                known.numbers[j],
+                number,
             )
             if number in known.numbers[j]
             else prove_listed(bytes(32), [number], number)
@@ -246,7 +250,7 @@ def test_s1_hands_over_one_sum_of_each_item_and_no_sum_of_a_slot(claimed) -> Non
     claimed.settle(resume(claimed.s1.state, claimed.s1.rows))
     assert claimed.counts() == ones()
     assert claimed.s1.rows.is_scrubbed("uploads")
-    assert claimed.s1.own.total is None
+    assert claimed.s1.topology_state.total is None
 
 
 def test_calling_good_seeds_bad_replaces_helpers_and_tells_nothing(claimed) -> None:

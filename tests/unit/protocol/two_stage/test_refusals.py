@@ -127,7 +127,7 @@ def test_announcements_that_s2_refuses_end_the_survey(two_stage, change, reason)
     (first,) = play.phase()
     own = decode(first.payload)
     wrong = replace(own, entries=change(own.entries))
-    play.s1 = play.s1.changed(own=replace(rounds(play.s1), announcement=wrong))
+    play.s1 = play.s1.changed(topology_state=replace(rounds(play.s1), announcement=wrong))
     (answer,) = play.tell_s2(play.by_s1(wrong))
     assert play.said_by_s2(answer).reason == reason
     play.settle((answer,))
@@ -297,7 +297,12 @@ def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
     counts = np.zeros(8)
     for seed in range(2000):
         key = sha256(seed.to_bytes(4, "big")).digest()
-        counts[shuffled(play.s1.changed(own=replace(play.s1.own, order_key=key)), range(8))[0]] += 1
+        counts[
+            shuffled(
+                play.s1.changed(topology_state=replace(play.s1.topology_state, order_key=key)),
+                range(8),
+            )[0]
+        ] += 1
     other = play.s1.changed(
         key=SigningKey(bytes(32))
     )  # a key has one purpose: signing says nothing of the order

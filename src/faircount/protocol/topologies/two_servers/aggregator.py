@@ -87,7 +87,7 @@ class ServersProgress(PartsState):
 
 
 def _progress(s: Aggregator) -> ServersProgress:
-    return s.own if isinstance(s.own, ServersProgress) else ServersProgress()
+    return s.topology_state if isinstance(s.topology_state, ServersProgress) else ServersProgress()
 
 
 class TwoServersAggregator(AggregatorRules):
@@ -127,7 +127,7 @@ class TwoServersAggregator(AggregatorRules):
             return known
         if manifest.digest != s.params.digest:
             return s, (reject(Reason.WRONG_DIGEST, "the claim was made for other parameters"),)
-        begun = s if manifest.number else replace(s, own=ServersProgress())
+        begun = s if manifest.number else replace(s, topology_state=ServersProgress())
         so_far = _progress(begun)
         last = next(reversed(so_far.earlier), bytes(32))
         # check: parts-in-order - the coordinator exchanges a part that was checked
@@ -154,14 +154,14 @@ class TwoServersAggregator(AggregatorRules):
         if manifest.more:
             earlier = (*so_far.earlier, name)
             own = ServersProgress(earlier, vouched, manifest.entries[-1].user)
-            rows.kept.exchange(part_key(manifest.number), manifest)
-            return replace(begun, own=own), (_next(s, name, len(earlier)),)
+            rows.manifest_parts.exchange(part_key(manifest.number), manifest)
+            return replace(begun, topology_state=own), (_next(s, name, len(earlier)),)
         after, out = _on_whole(begun, rows, manifest, vouched)
         granted = after.manifest is not None or after.phase in FINAL
         # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
         if not granted:  # The aggregator stands where it stood
             return s, out
-        return replace(after, own=ServersProgress(so_far.earlier)), out
+        return replace(after, topology_state=ServersProgress(so_far.earlier)), out
 
     def on_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
         """Open the blobs of a part and note whom they count; after the last part fix the set.
@@ -173,7 +173,7 @@ class TwoServersAggregator(AggregatorRules):
             return s, (
                 (stored.signed,)
                 if stored is not None and s.phase is Phase.AGGREGATED
-                else s.last_words
+                else s.newest_statements
             )
         if s.manifest is None:
             return s, (reject(Reason.EARLY, "claim a batch before sending it"),)
@@ -204,8 +204,12 @@ class TwoServersAggregator(AggregatorRules):
         """
         stated = s.last(AcceptedReports)
         if s.phase in FINAL:
-            return s, s.last_words
-        if stated is None or s.held is None or not isinstance(stated.message, AcceptedReports):
+            return s, s.newest_statements
+        if (
+            stated is None
+            or s.partial_sum is None
+            or not isinstance(stated.message, AcceptedReports)
+        ):
             return s, (reject(Reason.EARLY, "send the blobs first"),)
         if message.accepted_hash != sha256(stated.signed.payload).digest():
             return s, (reject(Reason.WRONG_DIGEST, "the sum was made over another set"),)
@@ -215,7 +219,7 @@ class TwoServersAggregator(AggregatorRules):
             return s, (reject(Reason.MALFORMED, "the sum is not a packed vector"),)
         claimed = manifest_size(s)
         included = len(members_of(stated.message.members, claimed) or ())
-        total = add(check_residues(shares, s.params.q), s.held, s.params.q)
+        total = add(check_residues(shares, s.params.q), s.partial_sum, s.params.q)
         return aggregator.publish(
             s, rows, total, included, None, stated.message.root, refused=claimed - included
         )
@@ -224,11 +228,13 @@ class TwoServersAggregator(AggregatorRules):
         """The parts of the claim before the last one; none before it is whole."""
         if s.manifest is None:
             return ()
-        return tuple(rows.kept[part_key(number)] for number in range(len(earlier_hashes(s))))
+        return tuple(
+            rows.manifest_parts[part_key(number)] for number in range(len(earlier_hashes(s)))
+        )
 
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The names of the parts stay: a restored coordinator asks for them."""
-        return replace(super().scrub(s, rows), own=ServersProgress(earlier_hashes(s)))
+        return replace(super().scrub(s, rows), topology_state=ServersProgress(earlier_hashes(s)))
 
     def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
         """What a step about one part of a manifest reads; None for a step that may read all."""
@@ -247,8 +253,8 @@ class TwoServersAggregator(AggregatorRules):
         elif not isinstance(message, ShareBatch | AggregateShare):
             return None
         wanted: list[tuple[str, bytes]] = [("mac_keys", entry.user) for entry in entries]
-        wanted += [("kept", part_key(number)) for number in parts]
-        wanted += [("notes", part_key(number)) for number in notes]
+        wanted += [("manifest_parts", part_key(number)) for number in parts]
+        wanted += [("part_verdicts", part_key(number)) for number in notes]
         found = ((table, key, rows.find(table, key)) for table, key in wanted)
         return MemoryRows(RowWrite(table, key, row.value) for table, key, row in found if row)
 
@@ -261,7 +267,7 @@ def _on_whole(
     if not _different_keys(s, rows, manifest):
         return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
     if s.params.proven and not opens_commitment(s.params, Party.AGGREGATOR, s.committed):
-        return aggregator.abort(s, rows, Ending(EndCode.S2_SECRET_LOST), spent=False)
+        return aggregator.abort(s, rows, Ending(EndCode.AGGREGATOR_SECRET_LOST), spent=False)
     revealed = s.committed if s.params.proven else bytes(32)
     return aggregator.admit(
         s, rows, manifest, vouched, None, (Phase.CONFIRMED, Phase.SUBMITTING), revealed
@@ -301,7 +307,7 @@ def _on_part(
     if form is not None:
         # check: coordinator-value - a value chosen late lets invalid reports pass
         if not opens_commitment(s.params, Party.COORDINATOR, batch.revealed):
-            ending = Ending(EndCode.S1_CONTRADICTION, (), OTHER_VALUE)
+            ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
             return aggregator.abort(s, rows, ending, spent=True)
         told = unpack_verifier_shares(batch.verifier_shares, form, len(entries))
         if told is None:
@@ -316,10 +322,10 @@ def _on_part(
     counted = done.counted.append(
         roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count)
     )
-    held = votes if s.held is None else add(s.held, votes, s.params.q)
+    held = votes if s.partial_sum is None else add(s.partial_sum, votes, s.params.q)
     own = replace(done, opened=done.opened + 1, counted=counted)
-    rows.notes.exchange(part_key(done.opened), note)
-    after = replace(s, held=held, own=own)
+    rows.part_verdicts.exchange(part_key(done.opened), note)
+    after = replace(s, partial_sum=held, topology_state=own)
     if own.opened <= len(own.earlier):
         return after, (_next(after, s.manifest_hash, own.opened),)
     return _fix_set(after, rows, counted, batch.revealed)
@@ -352,12 +358,12 @@ def _fix_set(
     if not aggregator.still_private(s, counted.count):
         ending = too_few_readable(counted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
-    found = (rows.notes[part_key(number)] for number in range(len(earlier_hashes(s)) + 1))
+    found = (rows.part_verdicts[part_key(number)] for number in range(len(earlier_hashes(s)) + 1))
     notes = [each for each in found if isinstance(each, PartVerdicts)]
     stated = AcceptedReports(
         s.params.survey, s.manifest_hash, _joined(s, (each.members for each in notes)), counted.root
     )
-    held = s.held
+    held = s.partial_sum
     if s.params.proven and held is not None:
         answers = b"".join(each.verifier_shares for each in notes)
         stated = replace(
@@ -370,7 +376,9 @@ def _fix_set(
             Release.of(s.params, (revealed, s.committed), s.manifest_hash, stated.members),
         )
     own = ServersProgress(earlier_hashes(s))
-    return aggregator.say(s, stated, held=held, own=own, phase=advance(s.phase, Phase.AGGREGATED))
+    return aggregator.say(
+        s, stated, partial_sum=held, topology_state=own, phase=advance(s.phase, Phase.AGGREGATED)
+    )
 
 
 def _joined(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
@@ -412,7 +420,7 @@ def _open(
 ) -> bytes | None:
     if not aggregator.believed(s, rows, each):
         return None
-    secret = s.crypto.agree(s.box, each.public_key)
+    secret = s.crypto.agree(s.encryption_keys, each.public_key)
     info = seed_info(s.params, each.user, each.public_key, each.commitment)
     seed = (
         None if secret is None else s.crypto.decrypt(secret, s.params.digest, info, encrypted_share)

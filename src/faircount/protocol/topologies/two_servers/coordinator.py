@@ -140,7 +140,7 @@ class TwoServersCoordinator(CoordinatorRules):
                 earlier.append(part.before)
             if part.more:
                 # There is no manifest yet, so nothing is lost if this step is not written.
-                rows.kept.hand_on(part_key(part.number), part)
+                rows.manifest_parts.hand_on(part_key(part.number), part)
         if part.size < s.params.minimum:
             return coordinator.give_up(s, too_few_responses(part.size, s.params.minimum))
         after = coordinator.with_manifest(_of_parts(s, earlier), part, Phase.COUNTING)
@@ -177,8 +177,8 @@ class TwoServersCoordinator(CoordinatorRules):
         if s.manifest is None:
             return ()
         if s.reservation is None:
-            return (coordinator.to_s2(s, get_part(s, rows, 0)),)
-        return (coordinator.to_s2(s, servers_state(s).total or _batch(s, rows, 0)),)
+            return (coordinator.to_aggregator(s, get_part(s, rows, 0)),)
+        return (coordinator.to_aggregator(s, servers_state(s).total or _batch(s, rows, 0)),)
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
         """The aggregator may refuse any part of the claim."""
@@ -202,13 +202,13 @@ class TwoServersCoordinator(CoordinatorRules):
         # check: shares-before-receipt - encrypted shares leave once the budget is charged
         if s.reservation is None:
             known = message.recorded == earlier_hashes(s)[number - 1]
-            return s, ((coordinator.to_s2(s, get_part(s, rows, number)),) if known else ())
+            return s, ((coordinator.to_aggregator(s, get_part(s, rows, number)),) if known else ())
         if message.recorded != s.manifest_hash:
             return s, ()
         # check: later-share-lost - the aggregator would wait for a share that is lost
         if not _intact(s, rows, get_part(s, rows, number).entries):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
-        return s, (coordinator.to_s2(s, _batch(s, rows, number)),)
+        return s, (coordinator.to_aggregator(s, _batch(s, rows, number)),)
 
     def on_included(
         self, s: Coordinator, rows: StepRows, message: AcceptedReports, statement: Statement
@@ -255,7 +255,7 @@ class TwoServersCoordinator(CoordinatorRules):
                 return s, (reject(Reason.WRONG_DIGEST, why),)
         return super().on_published(s, rows, message, statement)
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
         """The aggregator's claim instead of ours, with nothing said about it yet; after a receipt,
@@ -266,9 +266,13 @@ class TwoServersCoordinator(CoordinatorRules):
         vector.
         """
         for number, part in enumerate(parts):
-            rows.kept.exchange(part_key(number), part)
+            rows.manifest_parts.exchange(part_key(number), part)
         # check: restored-manifest-chain - the aggregator names one person many times
-        earlier = verify_parts(rows.kept, manifest) if isinstance(manifest, BatchManifest) else None
+        earlier = (
+            verify_parts(rows.manifest_parts, manifest)
+            if isinstance(manifest, BatchManifest)
+            else None
+        )
         if (
             not isinstance(manifest, BatchManifest)
             or manifest.digest != s.params.digest
@@ -297,7 +301,7 @@ class TwoServersCoordinator(CoordinatorRules):
         rows.scrub("first_messages")
         return replace(
             s,
-            own=ServersState(earlier_hashes(s)),
+            topology_state=ServersState(earlier_hashes(s)),
             # check: noise-secret-deleted - whoever learns the secret later can subtract the noise
             noise_secret=b"",
         )
@@ -335,7 +339,7 @@ class TwoServersCoordinator(CoordinatorRules):
 
 def _of_parts(s: Coordinator, earlier: Sequence[bytes]) -> Coordinator:
     """The coordinator with a claim of which these are the hashes of all parts but the last."""
-    return replace(s, own=ServersState(tuple(earlier)))
+    return replace(s, topology_state=ServersState(tuple(earlier)))
 
 
 def _line(s: Coordinator, user: bytes, body: Report) -> ManifestEntry:
@@ -402,7 +406,7 @@ def _with_sum(s: Coordinator, rows: StepRows, included: Statement) -> Coordinato
     message = AggregateShare(
         params.survey, sha256(included.signed.payload).digest(), pack(total, params.q)
     )
-    return replace(s, own=ServersState(earlier_hashes(s), total=message))
+    return replace(s, topology_state=ServersState(earlier_hashes(s), total=message))
 
 
 def _released(s: Coordinator, shares: Iterable[bytes], included: Statement) -> Residues:

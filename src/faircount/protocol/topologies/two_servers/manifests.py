@@ -32,7 +32,7 @@ class ManifestHolder(Protocol):
         """The last part."""
 
     @property
-    def own(self) -> TopologyState | None:
+    def topology_state(self) -> TopologyState | None:
         """A `PartsState`, once there is a manifest."""
 
 
@@ -46,7 +46,7 @@ class PartsState(TopologyState):
 
 def earlier_hashes(s: ManifestHolder) -> tuple[bytes, ...]:
     """The hashes of all parts of the manifest but the last."""
-    return s.own.earlier if isinstance(s.own, PartsState) else ()
+    return s.topology_state.earlier if isinstance(s.topology_state, PartsState) else ()
 
 
 def split_into_parts(
@@ -129,7 +129,7 @@ def get_part(s: ManifestHolder, rows: StepRows, number: int) -> BatchManifest:
     Raises:
         KeyError: there is no such part
     """
-    part = rows.kept[part_key(number)] if number < len(earlier_hashes(s)) else s.manifest
+    part = rows.manifest_parts[part_key(number)] if number < len(earlier_hashes(s)) else s.manifest
     if not isinstance(part, BatchManifest):
         raise KeyError(number)
     return part

@@ -80,7 +80,7 @@ def prepare(
     user = invitation.user
     second = expand_seed(crypto, params, user, keys.public, seed)
     share = pack(subtract(response, second, params.q), params.q)
-    secret = crypto.agree(keys, params.keys.box)
+    secret = crypto.agree(keys, params.keys.encryption_key)
     if secret is None:
         raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
     # Without the salt the aggregator, which has the seed, could try all responses on the hash.

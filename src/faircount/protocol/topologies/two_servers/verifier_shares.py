@@ -46,7 +46,7 @@ class ServersState(PartsState):
 
 def servers_state(s: Coordinator) -> ServersState:
     """The coordinator's own part of the state."""
-    return s.own if isinstance(s.own, ServersState) else ServersState()
+    return s.topology_state if isinstance(s.topology_state, ServersState) else ServersState()
 
 
 def values_of(s: Coordinator) -> RevealedValues:
@@ -75,7 +75,7 @@ def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:
         if len(shares) < len(part.entries):
             return s
         answers.append(pack_verifier_shares(compute_verifier_shares(asked, shares), form))
-    return replace(s, own=replace(servers_state(s), verifier_shares=tuple(answers)))
+    return replace(s, topology_state=replace(servers_state(s), verifier_shares=tuple(answers)))
 
 
 def agrees(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> bool:

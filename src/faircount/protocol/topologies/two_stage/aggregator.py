@@ -173,7 +173,7 @@ class TwoStageAggregator(PeersAggregator):
         """
         manifest, ballot = s.manifest, ballot_of(s)
         if s.phase in FINAL:
-            return s, s.last_words
+            return s, s.newest_statements
         counts = opening.read_total(s, message)
         if (
             isinstance(counts, Rejection)

@@ -140,7 +140,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         """The aggregator will read one request: ours, or the one from before a restore."""
         if s.phase is not Phase.INDICATING or rounds(s).announced is not None:
             return s, ()
-        return _announced(replace(s, own=replace(rounds(s), announced=statement)), rows)
+        return _announced(replace(s, topology_state=replace(rounds(s), announced=statement)), rows)
 
     def on_election(
         self, s: Coordinator, rows: StepRows, message: Election, statement: Statement
@@ -160,7 +160,9 @@ class AnnouncingCoordinator(PeersCoordinator):
         if known.announcement is not None and not _as_asked(s, message):
             why = "it held another election than the coordinator asked for"
             return coordinator.end_alone(s, rows, aggregator_contradiction(why))
-        s = replace(s, own=replace(known, election=statement, order=shuffled(s, eligible)))
+        s = replace(
+            s, topology_state=replace(known, election=statement, order=shuffled(s, eligible))
+        )
         s = s if known.lists else _remembered(s, rows)
         if isinstance(s.manifest, TwoStageManifest):
             return replace(s, members=claimed(s, s.manifest)), ()
@@ -182,7 +184,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         if s.phase is not Phase.INDICATING:
             return super().pending(s, rows)
         asked = self.current_request(s)
-        return () if asked is None else (coordinator.to_s2(s, asked),)
+        return () if asked is None else (coordinator.to_aggregator(s, asked),)
 
 
 def _key_fits(s: Coordinator, rows: StepRows, message: Indicator) -> bool:
@@ -204,7 +206,7 @@ def _remembered(s: Coordinator, rows: StepRows) -> Coordinator:
         return s
     found = request_for(s, lists, len(known.order))
     same = (found.reporters, found.lists) == (held.message.reporters, held.message.lists)
-    return replace(s, own=replace(known, lists=lists)) if same else s
+    return replace(s, topology_state=replace(known, lists=lists)) if same else s
 
 
 def _announce(s: Coordinator, rows: StepRows, eligible: Sequence[int]) -> coordinator.Change:
@@ -217,7 +219,8 @@ def _announce(s: Coordinator, rows: StepRows, eligible: Sequence[int]) -> coordi
     request_hash = sha256(encode(request_for(s, lists, len(order)))).digest()
     first = Announcement(s.params.survey, request_hash, entries)
     return _announced(
-        replace(s, own=replace(rounds(s), announcement=first, order=order, lists=lists)), rows
+        replace(s, topology_state=replace(rounds(s), announcement=first, order=order, lists=lists)),
+        rows,
     )
 
 
@@ -235,7 +238,7 @@ def _announced(s: Coordinator, rows: StepRows) -> coordinator.Change:
         and said != _recorded(s, known.announcement)
     ):
         detail = "it had announced another election before"
-        return coordinator.give_up(s, Ending(EndCode.S1_RESTORED, (), detail))
+        return coordinator.give_up(s, Ending(EndCode.COORDINATOR_RESTORED, (), detail))
     return s, s.rules.pending(s, rows)
 
 

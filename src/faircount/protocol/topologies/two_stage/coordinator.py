@@ -54,7 +54,7 @@ from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import packed_size
 
-_LISTS_LOST = Ending(EndCode.S1_RESTORED, (), "it lost who reports which item")
+_LISTS_LOST = Ending(EndCode.COORDINATOR_RESTORED, (), "it lost who reports which item")
 
 
 class TwoStageCoordinator(AnnouncingCoordinator):
@@ -115,7 +115,9 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         if late:
             _forget_sums(s, rows)
         known = replace(rounds(s), formed=s.attempt) if late else rounds(s)
-        return replace(s, members=members, own=known, phase=advance(s.phase, Phase.SUBMITTING)), ()
+        return replace(
+            s, members=members, topology_state=known, phase=advance(s.phase, Phase.SUBMITTING)
+        ), ()
 
     def take_sums(self, s: Coordinator, rows: StepRows, message: SlotSums) -> coordinator.Change:
         """An elected user's sums for the slots that it was called for, over the very set that the
@@ -215,7 +217,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         root = merkle_root(roster_leaves(reporter_entries(s)))
         return one_sum.hand_over_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
         """The aggregator's claim instead of ours, with nothing said about it yet; once the sum
@@ -236,7 +238,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         ahead = path[path.index(s.phase) + 1 :] if s.phase in path else ()
         own = replace(known, formed=manifest.formed, gone=manifest.gone)
         s = coordinator.with_manifest(
-            replace(s, attempt=manifest.attempt, own=own), manifest, *ahead
+            replace(s, attempt=manifest.attempt, topology_state=own), manifest, *ahead
         )
         return s if known.election is None else replace(s, members=claimed(s, manifest))
 
@@ -322,7 +324,7 @@ def _next_attempt(
     _forget_sums(s, rows, None if dropped else leaving)
     known = replace(rounds(s), gone=gone, formed=attempt if dropped else rounds(s).formed)
     state = advance(s.phase, Phase.SHARING) if leaving else s.phase
-    return replace(s, attempt=attempt, members=members, own=known, phase=state), ()
+    return replace(s, attempt=attempt, members=members, topology_state=known, phase=state), ()
 
 
 def _forget_sums(s: Coordinator, rows: StepRows, holders: Collection[int] | None = None) -> None:

@@ -86,7 +86,7 @@ class TwoStageState(PeersState):
 
 def rounds(s: Coordinator) -> TwoStageState:
     """The coordinator's own part of the state."""
-    return s.own if isinstance(s.own, TwoStageState) else TwoStageState(None)
+    return s.topology_state if isinstance(s.topology_state, TwoStageState) else TwoStageState(None)
 
 
 # --- the election
