@@ -16,8 +16,9 @@ PAGE = 500
 
 MANIFEST_PARTS = "manifest_parts"
 PART_VERDICTS = "part_verdicts"
-"""Tables with the parts of a manifest, and with the aggregator's verdicts about them. A row is about
-thousands of participants: it is a page.
+"""Tables with the parts of a manifest, and with the aggregator's verdicts about them.
+
+A row is about thousands of participants, so it is a page by itself.
 """
 
 
