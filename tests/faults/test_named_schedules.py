@@ -4,6 +4,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pytest
 
 from faircount.core.entropy import SystemEntropy
@@ -153,11 +154,13 @@ def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
         return s.rules.close_roster(replace(s, roster=left), rows)
 
     for topology in (EXPLICIT, MASKED):
-        rules(patch, topology, on_bad_entries=leave_out)
+        rules(patch, topology, on_rejected_entries=leave_out)
 
 
 def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(masked_aggregate, "needed", lambda graph, inside, included: inside & ~inside)
+    patch.setattr(
+        masked_aggregate, "find_uncancelled", lambda graph, inside, accepted: inside & ~inside
+    )
 
 
 def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
@@ -198,26 +201,24 @@ def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
-    def explicitly(s, rows, message):
-        digest, open_ = (
-            explicit_coordinator.current_set(s).set_digest,
-            explicit_coordinator._may_send(s, message),
-        )
-        return coordinator.upload(s, rows, message, made_for=digest, open_=open_)
+    def take_explicit_sum(s, rows, message):
+        digest = explicit_coordinator.current_set(s).set_digest
+        is_open = explicit_coordinator._is_of_attempt(s, message)
+        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
 
-    def masked_too(s, rows, message):
-        open_ = s.phase is Phase.SUBMITTING and message.index in s.members
-        return coordinator.upload(
-            s, rows, message, made_for=s.topology_state.set_digest, open_=open_
-        )
+    def take_masked_sum(s, rows, message):
+        digest = s.topology_state.set_digest
+        is_open = s.phase is Phase.SUBMITTING and message.index in s.members
+        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
 
-    rules(patch, EXPLICIT, take_sum=explicitly)
-    rules(patch, MASKED, take_sum=masked_too)
-    patch.setattr(
-        masked,
-        "_sent",
-        lambda s, rows: masked._holding(s, rows, MaskedSum, s.topology_state.set_digest),
-    )
+    def have_sent(s, rows):
+        digest = s.topology_state.set_digest
+        has_sum = [coordinator.has_upload(s, rows, MaskedSum, digest, j) for j in range(s.n)]
+        return np.array(has_sum, dtype=np.bool_)
+
+    rules(patch, EXPLICIT, take_sum=take_explicit_sum)
+    rules(patch, MASKED, take_sum=take_masked_sum)
+    patch.setattr(masked, "_have_sent", have_sent)
 
 
 def nobody_compares_a_users_own_mask_key(patch: pytest.MonkeyPatch) -> None:

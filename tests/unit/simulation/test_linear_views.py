@@ -210,10 +210,10 @@ def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(topology, first, se
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 def test_without_its_checks_s1_lets_a_lying_s2_read_an_answer(topology, monkeypatch) -> None:
     """The planted hole: the coordinator adds up all that it has claimed once the aggregator names any set, and then goes on as it should."""
-    told, kind = PeersCoordinator.on_included, MaskedSum if topology is MASKED else PeerSum
+    told, kind = PeersCoordinator.on_accepted, MaskedSum if topology is MASKED else PeerSum
 
     def obliging(own, s, rows, stated, statement):
-        claimed = own.claimed_places(s)
+        claimed = own.manifest_places(s)
         vectors = (
             [rows.uploads[kind.tag, stated.set_digest, i].vector for i in claimed]
             if s.included is None
@@ -227,7 +227,7 @@ def test_without_its_checks_s1_lets_a_lying_s2_read_an_answer(topology, monkeypa
             *messages_now(after, rows),
         )
 
-    monkeypatch.setattr(PeersCoordinator, "on_included", obliging)
+    monkeypatch.setattr(PeersCoordinator, "on_accepted", obliging)
     assert len(learned(theatre(topology), lying_s2(0b0111, 0b0111), [Party.AGGREGATOR])) > 1
 
 

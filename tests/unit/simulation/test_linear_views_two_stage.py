@@ -291,7 +291,7 @@ def test_a_smaller_claim_made_up_by_s2_tells_it_nothing(how) -> None:
 
 def test_a_total_over_another_set_that_is_answered_is_found(monkeypatch) -> None:
     """The planted hole: the coordinator adds up what it has claimed once the aggregator names any set, and then goes on as it should."""
-    told = PeersCoordinator.on_included
+    told = PeersCoordinator.on_accepted
 
     def obliging(own, s, rows, stated, statement):
         totals = [pack(relay.item_totals(s, rows), Q)] if s.phase is Phase.COUNTING else []
@@ -304,7 +304,7 @@ def test_a_total_over_another_set_that_is_answered_is_found(monkeypatch) -> None
             *out,
         )
 
-    monkeypatch.setattr(PeersCoordinator, "on_included", obliging)
+    monkeypatch.setattr(PeersCoordinator, "on_accepted", obliging)
     play = theatre()
     found = learned(play, lying_s2(AcceptedMembers, 8, 0, absent=0), [Party.AGGREGATOR])
     assert not sets_that_explain(play, found)

@@ -55,7 +55,7 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
     for i, mine in enumerate(play.people):
         _, body = explicit_user.answer_sum_request(mine, play.visit(i), play.entropy)
         now = AttemptContext(params, play.s1.digest, wanted.attempt, wanted.set_digest)
-        seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
+        seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
         own = now.self_mask(play.s2.crypto, i, seed, params.N)
         taus.append(subtract(unpack(body.vector, params.q, params.N), own, params.q))
         others = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from faircount.core.errors import ParameterError
-from faircount.protocol.topologies.masked.aggregator import needed
+from faircount.protocol.topologies.masked.aggregator import find_uncancelled
 from faircount.protocol.topologies.masked.graph import (
     _log_below,
     check_degree,
@@ -215,7 +215,7 @@ def completes(graph, t: int, rng) -> bool:
 
     inside = graph.stable_component(here(), t)
     included = graph.largest_component(inside & here())
-    gone = needed(graph, inside, included)
+    gone = find_uncancelled(graph, inside, included)
     enough = [
         (graph.count_neighbours(holders)[gone] >= t).all()
         for holders in (included, included & here())

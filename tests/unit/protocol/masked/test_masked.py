@@ -81,7 +81,7 @@ def plain_sum(play, i):
         play.s1.view.uploads[MaskedSum.tag, play.s1.topology_state.set_digest, i],
         play.setup.params,
     )
-    seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
+    seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
     return subtract(
         unpack(body.vector, params.q, 20), now.self_mask(play.s2.crypto, i, seed, 20), params.q
     )
@@ -124,7 +124,7 @@ def test_whoever_vanishes_the_sum_is_that_of_the_claimed_set_or_there_is_none(
             play.settle(play.recover(skip={i for i, phase in enumerate(ways) if phase == "h"}))
     assert play.s1.phase is play.s2.phase
     if play.s1.phase is Phase.PUBLISHED:
-        claimed = set(play.s1.topology_state.included)
+        claimed = set(play.s1.topology_state.accepted)
         assert play.counts() == [int(i in claimed) for i in range(20)]
         assert not {i for i, phase in enumerate(ways) if phase in "sr"} & claimed
     else:

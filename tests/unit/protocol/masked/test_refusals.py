@@ -130,7 +130,7 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     body = replace(body, keys_digest=masked_rules._keys_around(play.s1.state, play.s1.view, 0))
     put(play.s1, "uploads", (MaskedSum.tag, play.s1.topology_state.set_digest, 0), body)
     play.settle(play.sum_all(skip=(0,)))
-    assert 0 not in play.s1.topology_state.included
+    assert 0 not in play.s1.topology_state.accepted
     play.settle(play.recover())
     assert play.counts() == without(20, 0)
 

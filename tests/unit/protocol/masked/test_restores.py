@@ -185,7 +185,7 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
     assert isinstance(play.come(3), Acknowledgement)
     play.settle(play.deadline())
     assert play.s1.phase is Phase.UNMASKING
-    assert 3 not in play.s1.topology_state.included
+    assert 3 not in play.s1.topology_state.accepted
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 

@@ -46,7 +46,7 @@ def named(play, places, **change) -> Any:
         s1.manifest_hash,
         s1.manifest.set_digest,
         bitmap(places, N),
-        one_sum.root_of(s1, places),
+        one_sum.inclusion_root(s1, places),
     )
     return play.instead(replace(stated, **change))
 

@@ -146,7 +146,7 @@ class TwoStageAggregator(PeersAggregator):
         """Check election, reporters, slots, minimum and budget, record the claim and open its
         seeds.
         """
-        known = opening.repeated(s, manifest)
+        known = opening.answer_known_manifest(s, manifest)
         if known is not None:
             return known
         ballot = ballot_of(s)
@@ -163,7 +163,7 @@ class TwoStageAggregator(PeersAggregator):
         problem = _form_problem(s, manifest, ballot, slots, numbers)
         if problem is not None or slots is None or numbers is None:
             return aggregator.refuse_manifest(s, problem)
-        step = opening.admitted(s, rows, manifest, len(numbers), None)
+        step = opening.admit_attempt(s, rows, manifest, len(numbers), None)
         return _included(s, manifest, ballot, slots, step) if step[0].manifest == manifest else step
 
     def on_total(self, s: Aggregator, rows: StepRows, message: AggregateTotal) -> aggregator.Change:
@@ -174,7 +174,7 @@ class TwoStageAggregator(PeersAggregator):
         manifest, ballot = s.manifest, ballot_of(s)
         if s.phase in FINAL:
             return s, s.newest_statements
-        counts = opening.read_total(s, message)
+        counts = opening.unmask_total(s, message)
         if (
             isinstance(counts, Rejection)
             or not isinstance(manifest, TwoStageManifest)
@@ -284,7 +284,9 @@ def _included(
     closed = {part.holder for part, seed in found if not seed}
     opens = sorted({part.holder for part, _ in found} - closed)
     held = None if closed else _masks(s, slots, found)
-    return opening.say_included(s, step, manifest.set_digest, opens, held, _root(ballot, manifest))
+    return opening.state_accepted(
+        s, step, manifest.set_digest, opens, held, _root(ballot, manifest)
+    )
 
 
 def _parts(ballot: Ballot, slots: Slots, manifest: TwoStageManifest) -> list[HelperSums]:
@@ -297,7 +299,7 @@ def _round(s: Aggregator, part: HelperSums) -> AttemptContext:
 
 def _seed(s: Aggregator, part: HelperSums, encrypted_share: bytes) -> bytes:
     """The seed of this part's mask; nothing if it does not open."""
-    return opening.open_seeds(s, _round(s, part), [part.holder], [encrypted_share]).get(
+    return opening.decrypt_seeds(s, _round(s, part), [part.holder], [encrypted_share]).get(
         part.holder, b""
     )
 

@@ -115,7 +115,7 @@ class AnnouncingCoordinator(PeersCoordinator):
             )
         return _announced(s, rows)
 
-    def on_bad_entries(
+    def on_rejected_entries(
         self, s: Coordinator, rows: StepRows, message: RejectedEntries, statement: Statement
     ) -> coordinator.Change:
         """The aggregator does not believe some keys: leave their users out, and announce it again.
@@ -128,7 +128,7 @@ class AnnouncingCoordinator(PeersCoordinator):
             or known.announcement is None
             or known.announced is not None
         ):
-            return super().on_bad_entries(s, rows, message, statement)
+            return super().on_rejected_entries(s, rows, message, statement)
         if message.request_hash != sha256(encode(known.announcement)).digest():
             return s, ()
         doubted = {known.order[i] for i in message.positions if i < len(known.order)}

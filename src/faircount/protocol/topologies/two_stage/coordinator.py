@@ -198,11 +198,13 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             (s, ()) if s.manifest is None else super().on_reservation(s, rows, message, statement)
         )
 
-    def claimed_places(self, s: Coordinator) -> Sequence[int]:
+    def manifest_places(self, s: Coordinator) -> Sequence[int]:
         """The helpers whose sums were claimed."""
         return [] if s.manifest is None else slots_of(s, s.attempt).holder.tolist()
 
-    def go_on(self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]) -> coordinator.Change:
+    def continue_with(
+        self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]
+    ) -> coordinator.Change:
         """All helpers' seeds open: the one sum is due.
 
         Otherwise others take over from those whose seeds do not.
@@ -215,7 +217,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         if not self.is_complete(s, rows):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
         root = merkle_root(roster_leaves(reporter_entries(s)))
-        return one_sum.hand_over_total(s, rows, s.members, root, lambda: item_totals(s, rows))
+        return one_sum.record_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
     def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
@@ -333,7 +335,7 @@ def _forget_sums(s: Coordinator, rows: StepRows, holders: Collection[int] | None
     """
     for part in parts_now(s):
         if holders is None or part.holder in holders:
-            one_sum.forget_vectors(s, rows, SlotSums, part.digest, (part.holder,))
+            one_sum.delete_vectors(s, rows, SlotSums, part.digest, (part.holder,))
 
 
 def _make_claim(s: Coordinator, rows: StepRows) -> Coordinator:
