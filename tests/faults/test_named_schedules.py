@@ -35,8 +35,8 @@ from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from simulation.faults import Kind, Mishap, Op, play
-from simulation.world import Trouble
+from simulation.faults import Kind, Mishap, Op, run_schedule
+from simulation.parties import Trouble
 
 ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
 ENROLLED = (ROUND, DEADLINE, CONVERSE)
@@ -90,7 +90,7 @@ def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "repeated", lambda s, manifest: None)
-    patch.setattr(opening, "repeated", lambda s, manifest: None)
+    patch.setattr(opening, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
 
@@ -567,7 +567,7 @@ NAMED = {
 @pytest.mark.parametrize("real", [False, True], ids=["ideal", "real"])
 def test_a_named_schedule_ends_as_it_should(name: str, real: bool) -> None:
     topology, ending, ops, _ = NAMED[name]
-    found = play(topology, ops, seed=SEED, real=real)
+    found = run_schedule(topology, ops, seed=SEED, real=real)
     assert found.problems == ()
     assert found.ending == ending
 
@@ -577,7 +577,7 @@ def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPa
     topology, ending, ops, hole = NAMED[name]
     hole(monkeypatch)
     try:
-        found = play(topology, ops, seed=SEED)
+        found = run_schedule(topology, ops, seed=SEED)
     except ProtocolError:
         return  # a role has noticed it
     assert found.problems or found.ending != ending

@@ -17,8 +17,8 @@ from faircount.protocol.roles.aggregator import receive as aggregator_receive
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import messages
-from simulation.faults import Kind, Op, Outcome, play
-from simulation.world import Trouble
+from simulation.faults import Kind, Op, Outcome, run_schedule
+from simulation.parties import Trouble
 
 TOPOLOGIES = known_topologies()
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
@@ -128,7 +128,7 @@ def outcome(topology: Topology, made: Made) -> Outcome:
     users, seed, real, lines, ops = made
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages, "REPORTS_PER_PART", lines)
-        return play(topology, ops, users, seed, real=real)
+        return run_schedule(topology, ops, users, seed, real=real)
 
 
 @pytest.mark.slow
@@ -150,14 +150,16 @@ def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part
 @pytest.mark.parametrize("users", [3, 8])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_without_faults_everybody_is_counted(topology: Topology, users: int, seed: int) -> None:
-    assert play(topology, [Op(kind) for kind in STORY], users, seed) == Outcome("published", ())
-    assert play(topology, [], users, seed, real=True) == Outcome("published", ())
+    assert run_schedule(topology, [Op(kind) for kind in STORY], users, seed) == Outcome(
+        "published", ()
+    )
+    assert run_schedule(topology, [], users, seed, real=True) == Outcome("published", ())
 
 
 def test_a_schedule_is_repeatable() -> None:
     ops = [Op(Kind.ROUND, 0, 1), Op(Kind.FLOOD, 3, 999), Op(Kind.DEADLINE), Op(Kind.REPLAY, 5)]
     for topology in TOPOLOGIES:
-        assert play(topology, ops) == play(topology, ops)
+        assert run_schedule(topology, ops) == run_schedule(topology, ops)
     assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"  # as it is written in a named case
 
 

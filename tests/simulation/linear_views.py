@@ -17,8 +17,8 @@ from faircount.protocol.wire.codec import Party, parse
 from faircount.protocol.wire.field_codecs import PackedList
 from faircount.protocol.wire.messages import Published, Signed
 from faircount.sharing.packing import packed_size, unpack
-from simulation.views import Chance, Eyes, Ideal, owner_of
-from simulation.views_play import Story, ViewEnumerator
+from simulation.view_enumeration import Scenario, ViewEnumerator
+from simulation.views import Chance, IdealFunctionality, Observer, owner_of
 
 Matrix = NDArray[np.int64]
 Element = tuple[Hashable, int]
@@ -45,43 +45,51 @@ class Fixed(Chance):
         return self.drawn[name]
 
 
-def learned(play: ViewEnumerator, story: Story, who: Iterable[Any]) -> list[list[int]]:
+def find_learned_sums(
+    enumerator: ViewEnumerator, scenario: Scenario, who: Iterable[Any]
+) -> list[list[int]]:
     """A basis of the sums of answers that follow from the joint view of these parties, in reduced form.
 
     A party is `Party.COORDINATOR`, `Party.AGGREGATOR`, or a tuple of users.
     """
-    n, q, parties = play.params.n_max, play.params.q, list(who)
-    chance, shape, base = _run(play, story, parties, [0] * n, {})
+    n, q, parties = enumerator.params.n_max, enumerator.params.q, list(who)
+    chance, shape, base = _run(enumerator, scenario, parties, [0] * n, {})
     names = [name for name, size in zip(chance.drawn, chance.sizes, strict=True) if size > 1]
-    answers = [_run(play, story, parties, [int(j == i) for j in range(n)], {}) for i in range(n)]
-    elements = [_run(play, story, parties, [0] * n, {name: 1}) for name in names]
+    answers = [
+        _run(enumerator, scenario, parties, [int(j == i) for j in range(n)], {}) for i in range(n)
+    ]
+    elements = [_run(enumerator, scenario, parties, [0] * n, {name: 1}) for name in names]
     a = _columns([found for _, _, found in answers], base, q)
     b = _columns([found for _, _, found in elements], base, q)
     rng = np.random.default_rng(0)
     for _ in range(2):
         drawn, chosen = rng.integers(0, q, len(names)), rng.integers(0, 2, n)
         values = dict(zip(names, drawn.tolist(), strict=True))
-        _, same, found = _run(play, story, parties, chosen.tolist(), values)
+        _, same, found = _run(enumerator, scenario, parties, chosen.tolist(), values)
         if same != shape or ((base + a @ chosen + b @ drawn - found) % q).any():
             raise AssertionError(
                 "the view is not linear in answers and random elements, or its form depends on them"
             )
     if any(each[1] != shape for each in (*answers, *elements)):
         raise AssertionError("the form of the view depends on answers")
-    return _reduced(_without_randomness(b, a, q), q)
+    return reduce_rows(eliminate_randomness(b, a, q), q)
 
 
 def _run(
-    play: ViewEnumerator,
-    story: Story,
+    enumerator: ViewEnumerator,
+    scenario: Scenario,
     who: Sequence[Any],
     answers: Sequence[int],
     values: dict[Hashable, int],
 ) -> tuple[Fixed, tuple[Hashable, ...], Matrix]:
     chance = Fixed(values)
-    play.start(chance, answers)
-    story(play)
-    found = [each for party in who for each in _elements(play, play.eyes(party), _own(party))]
+    enumerator.start(chance, answers)
+    scenario(enumerator)
+    found = [
+        each
+        for party in who
+        for each in _elements(enumerator, enumerator.observer(party), _own(party))
+    ]
     return (
         chance,
         tuple(name for name, _ in found),
@@ -93,13 +101,15 @@ def _own(who: Any) -> frozenset[int]:
     return frozenset() if isinstance(who, Party) else frozenset(who)
 
 
-def _elements(play: ViewEnumerator, eyes: Eyes, owners: frozenset[int]) -> Iterator[Element]:
+def _elements(
+    enumerator: ViewEnumerator, observer: Observer, owners: frozenset[int]
+) -> Iterator[Element]:
     """Everything in a view, as field elements with names; what is no element has its content in its name."""
-    world, q, count = play.world, play.params.q, play.params.N
-    for at, message in enumerate(eyes.received):
+    ideal, q, count = enumerator.ideal, enumerator.params.q, enumerator.params.N
+    for at, message in enumerate(observer.received):
         yield from _in_message(message, (at,), q, count)
-    _, handles = world.catalogue(eyes.received)
-    plain = eyes.plaintexts(world, handles)
+    _, handles = ideal.catalogue(observer.received)
+    plain = observer.plaintexts(ideal, handles)
     for at, text in enumerate(plain):
         if len(text) == packed_size(q, count):
             yield from (
@@ -107,17 +117,19 @@ def _elements(play: ViewEnumerator, eyes: Eyes, owners: frozenset[int]) -> Itera
             )
         else:
             yield ("plain", at, text), 0
-    yield from _known_masks(world, eyes, plain)
+    yield from _known_masks(ideal, observer, plain)
     yield from (
-        (name, value) for name, value in world.chance.drawn.items() if owner_of(name) in owners
+        (name, value) for name, value in ideal.chance.drawn.items() if owner_of(name) in owners
     )
-    yield from ((("answer", i), int(play.devices[i].state.answer)) for i in owners)
+    yield from ((("answer", i), int(enumerator.devices[i].state.answer)) for i in owners)
 
 
-def _known_masks(world: Ideal, eyes: Eyes, plain: Sequence[bytes]) -> Iterator[Element]:
-    known = eyes.known_keys(world, plain)
-    for (secret, info), mask in sorted(world.masks.items()):
-        if eyes.computes(world, secret, plain, known):
+def _known_masks(
+    ideal: IdealFunctionality, observer: Observer, plain: Sequence[bytes]
+) -> Iterator[Element]:
+    known = observer.known_keys(ideal, plain)
+    for (secret, info), mask in sorted(ideal.masks.items()):
+        if observer.computes(ideal, secret, plain, known):
             yield from ((("mask", secret, info, i), value) for i, value in enumerate(mask))
 
 
@@ -158,14 +170,14 @@ def _columns(found: Sequence[Matrix], base: Matrix, q: int) -> Matrix:
     )
 
 
-def _without_randomness(b: Matrix, a: Matrix, q: int) -> Matrix:
+def eliminate_randomness(b: Matrix, a: Matrix, q: int) -> Matrix:
     """w A for a basis of all w with w B = 0."""
     width = b.shape[1]
     rows = _echelon(np.concatenate((b, a), axis=1) % q, q)
     return rows[~rows[:, :width].any(axis=1), width:]
 
 
-def _reduced(rows: Matrix, q: int) -> list[list[int]]:
+def reduce_rows(rows: Matrix, q: int) -> list[list[int]]:
     left = _echelon(rows, q)
     found: list[list[int]] = left[left.any(axis=1)].tolist()
     return found

@@ -6,7 +6,7 @@ their shares, the masks. A party's view is every message it received, what it ca
 compute; everybody reads the result. Keys and handles are the same in every run, so nothing needs to be renamed.
 
 Roles are pure functions, so each is run for real once for every answer that the randomness gives to its questions, and
-remembered (`Ideal.call`): a hundred thousand runs cost little more than looking them up.
+remembered (`IdealFunctionality.call`): a hundred thousand runs cost little more than looking them up.
 """
 
 import math
@@ -67,12 +67,12 @@ class Chance:
         return Fraction(self._weight, self._whole)
 
 
-def every_run(play: Callable[[Chance], Hashable]) -> Law:
-    """The law of what `play` returns, over all outcomes of all draws that it makes."""
+def every_run(enumerator: Callable[[Chance], Hashable]) -> Law:
+    """The law of what `enumerator` returns, over all outcomes of all draws that it makes."""
     law, path = dict[Hashable, Fraction](), list[int]()
     while True:
         chance = Chance(path)
-        seen = play(chance)
+        seen = enumerator(chance)
         law[seen] = law.get(seen, Fraction(0)) + chance.weight
         while path and path[-1] == chance.sizes[len(path) - 1] - 1:
             path.pop()
@@ -132,8 +132,8 @@ class _Answer:
     sealed: list[tuple[bytes, bytes]]
 
 
-class Ideal(IdealCrypto):
-    """One world of ideal cryptography, and the memory of what the roles did in it."""
+class IdealFunctionality(IdealCrypto):
+    """One ideal of ideal cryptography, and the memory of what the roles did in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -270,8 +270,8 @@ class Scripted(Entropy):
     `name` must tell apart what a user draws at different times.
     """
 
-    def __init__(self, world: Ideal, q: int, user: int, *name: Hashable) -> None:
-        self._world, self._name, self._q, self._count = world, ("user", user, *name), q, 0
+    def __init__(self, ideal: IdealFunctionality, q: int, user: int, *name: Hashable) -> None:
+        self._world, self._name, self._q, self._count = ideal, ("user", user, *name), q, 0
 
     def bytes(self, size: int) -> bytes:
         """The same in every run."""
@@ -294,52 +294,56 @@ class Scripted(Entropy):
 
 
 @dataclass
-class Eyes:
+class Observer:
     """Everything that a party, or a coalition, has: its keys, what it received, what it drew."""
 
     keys: frozenset[bytes]  # public halves of its own keys
     received: list[Message] = field(default_factory=list)
     owners: frozenset[int] = frozenset()  # users whose own draws it knows
 
-    def view(self, world: Ideal) -> Hashable:
+    def view(self, ideal: IdealFunctionality) -> Hashable:
         """Messages, what opens of them, the masks that it can compute, and its own draws."""
-        numbers, handles = world.catalogue(self.received)
-        plain = self.plaintexts(world, handles)
-        known = self.known_keys(world, plain)
+        numbers, handles = ideal.catalogue(self.received)
+        plain = self.plaintexts(ideal, handles)
+        known = self.known_keys(ideal, plain)
         masks = tuple(
             sorted(
                 item
-                for item in world.masks.items()
-                if self.computes(world, item[0][0], plain, known)
+                for item in ideal.masks.items()
+                if self.computes(ideal, item[0][0], plain, known)
             )
         )
-        own = tuple(item for item in world.chance.drawn.items() if owner_of(item[0]) in self.owners)
+        own = tuple(item for item in ideal.chance.drawn.items() if owner_of(item[0]) in self.owners)
         return numbers, plain, masks, own
 
-    def known_keys(self, world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
+    def known_keys(self, ideal: IdealFunctionality, plain: Iterable[bytes]) -> frozenset[bytes]:
         """Public halves of its own keys, and of those that it can put together."""
-        return self.keys | recovered(world, plain)
+        return self.keys | find_recovered_keys(ideal, plain)
 
-    def plaintexts(self, world: Ideal, handles: Sequence[bytes]) -> tuple[bytes, ...]:
+    def plaintexts(self, ideal: IdealFunctionality, handles: Sequence[bytes]) -> tuple[bytes, ...]:
         """What opens with its own keys, and then what opens with the message keys found in that."""
-        first = [self._opened(world, each) for each in handles]
+        first = [self._decrypt(ideal, each) for each in handles]
         keys = {piece for text in first if text is not None for piece in _pieces(text)}
         later = [
-            world.sealed.get(world.handles[each][0])
+            ideal.sealed.get(ideal.handles[each][0])
             for each in handles
-            if world.handles[each][0] in keys
+            if ideal.handles[each][0] in keys
         ]
         return tuple(text for text in (*first, *later) if text is not None)
 
-    def _opened(self, world: Ideal, handle: bytes) -> bytes | None:
-        key, secret = world.handles[handle]
-        return None if world.pairs[secret].isdisjoint(self.keys) else world.sealed.get(key)
+    def _decrypt(self, ideal: IdealFunctionality, handle: bytes) -> bytes | None:
+        key, secret = ideal.handles[handle]
+        return None if ideal.pairs[secret].isdisjoint(self.keys) else ideal.sealed.get(key)
 
     def computes(
-        self, world: Ideal, secret: bytes, plain: Sequence[bytes], known: frozenset[bytes]
+        self,
+        ideal: IdealFunctionality,
+        secret: bytes,
+        plain: Sequence[bytes],
+        known: frozenset[bytes],
     ) -> bool:
         """Whether it has the seed of a mask, or a key of its pair."""
-        pair = world.pairs.get(secret)
+        pair = ideal.pairs.get(secret)
         return secret in plain if pair is None else not pair.isdisjoint(known)
 
 
@@ -366,7 +370,7 @@ def _bytes_in(value: Any) -> Iterator[bytes]:
             yield from _bytes_in(getattr(value, part.name))
 
 
-def recovered(world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
+def find_recovered_keys(ideal: IdealFunctionality, plain: Iterable[bytes]) -> frozenset[bytes]:
     """Public halves of the keys that follow from Shamir shares among the plaintexts."""
     dealings: dict[bytes, dict[int, KeyShare]] = {}
     for text in plain:
@@ -380,4 +384,4 @@ def recovered(world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
     secrets = [
         combine_key(list(each.values()), next(iter(each.values())).threshold) for each in found
     ]
-    return frozenset(world.keypair_from(secret).public for secret in secrets)
+    return frozenset(ideal.keypair_from(secret).public for secret in secrets)

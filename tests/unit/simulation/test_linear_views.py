@@ -23,8 +23,8 @@ from faircount.protocol.wire.digests import bitmap, merkle_root, roster_leaves
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
-from simulation.linear_views import _reduced, _without_randomness, learned
-from simulation.views_play import ViewEnumerator
+from simulation.linear_views import eliminate_randomness, find_learned_sums, reduce_rows
+from simulation.view_enumeration import ViewEnumerator
 
 pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
@@ -45,62 +45,64 @@ class Tiny(DPDS):
         return np.asarray(total, dtype=np.int64)
 
 
-def theatre(topology: Topology) -> ViewEnumerator:
+def make_enumerator(topology: Topology) -> ViewEnumerator:
     terms = {"k": USERS - 1, "t": 2} if topology is MASKED else {}
     mechanism = Tiny(items=2, users=USERS, p=1.0, insiders=0)
     return ViewEnumerator(mechanism, topology, minimum=MINIMUM, attempts=3, **terms)
 
 
-def places(play: ViewEnumerator) -> list[int]:
+def places(enumerator: ViewEnumerator) -> list[int]:
     """Users by their place in the roster."""
-    return sorted(range(USERS), key=lambda i: play.setup.invitations[i].user)
+    return sorted(range(USERS), key=lambda i: enumerator.setup.invitations[i].user)
 
 
-def over(play: ViewEnumerator, chosen) -> list[int]:
+def over(enumerator: ViewEnumerator, chosen) -> list[int]:
     """The sum over the users at these places, as a row."""
-    users = {places(play)[at] for at in chosen}
+    users = {places(enumerator)[at] for at in chosen}
     return [int(i in users) for i in range(USERS)]
 
 
-def shared(play: ViewEnumerator) -> None:
-    play.visit(*range(USERS))
-    play.deadline()
+def shared(enumerator: ViewEnumerator) -> None:
+    enumerator.visit(*range(USERS))
+    enumerator.deadline()
 
 
-def everybody(play: ViewEnumerator) -> None:
-    shared(play)
-    play.visit(*range(USERS))
-    play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
+def everybody(enumerator: ViewEnumerator) -> None:
+    shared(enumerator)
+    enumerator.visit(*range(USERS))
+    enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
 
 
-def comes_late(play: ViewEnumerator):
+def comes_late(enumerator: ViewEnumerator):
     """The last user's vector arrives after the deadline: it is dropped. Returns the body."""
     *others, late = range(USERS)
-    shared(play)
-    play.visit(*others)
-    body = play.prepare(late)
-    play.deadline()
-    play.tell_s1(body)
+    shared(enumerator)
+    enumerator.visit(*others)
+    body = enumerator.prepare(late)
+    enumerator.deadline()
+    enumerator.tell_s1(body)
     for _ in range(2):  # `explicit` adds up once more, `masked` recovers the key
-        play.visit(*others)
-        play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
+        enumerator.visit(*others)
+        enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
     return body
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 def test_honest_servers_and_users_learn_the_sum_alone(topology) -> None:
-    play = theatre(topology)
+    enumerator = make_enumerator(topology)
     everyone = [[1] * USERS]
     for who in (
         [Party.COORDINATOR],
         [Party.AGGREGATOR],
         [Party.COORDINATOR, Party.AGGREGATOR],
     ):  # the last: their records in one hand, later
-        assert learned(play, everybody, who) == everyone
-    assert learned(play, everybody, [(1,)]) == [[1, 0, 1, 1], [0, 1, 0, 0]]
-    assert learned(play, everybody, [Party.COORDINATOR, Party.AGGREGATOR, (1,)]) == [
+        assert find_learned_sums(enumerator, everybody, who) == everyone
+    assert find_learned_sums(enumerator, everybody, [(1,)]) == [[1, 0, 1, 1], [0, 1, 0, 0]]
+    assert find_learned_sums(
+        enumerator, everybody, [Party.COORDINATOR, Party.AGGREGATOR, (1,)]
+    ) == [
         [1, 0, 1, 1],
         [0, 1, 0, 0],
     ]
@@ -108,50 +110,50 @@ def test_honest_servers_and_users_learn_the_sum_alone(topology) -> None:
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 def test_a_dropped_user_leaves_no_trace(topology) -> None:
-    play = theatre(topology)
+    enumerator = make_enumerator(topology)
     for who in ([Party.COORDINATOR], [Party.AGGREGATOR], [(0,), (1,)]):
-        assert all(row[USERS - 1] == 0 for row in learned(play, comes_late, who))
-    assert learned(play, comes_late, [Party.AGGREGATOR]) == [[1, 1, 1, 0]]
+        assert all(row[USERS - 1] == 0 for row in find_learned_sums(enumerator, comes_late, who))
+    assert find_learned_sums(enumerator, comes_late, [Party.AGGREGATOR]) == [[1, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 def test_a_late_vector_that_is_forwarded_is_found(topology) -> None:
     """The planted hole: the coordinator hands the aggregator a vector that is in no sum; the aggregator has its seed, and the masks around it."""
 
-    def forwarded(play: ViewEnumerator) -> None:
-        late, s1 = comes_late(play), play.s1.state
+    def forwarded(enumerator: ViewEnumerator) -> None:
+        late, s1 = comes_late(enumerator), enumerator.s1.state
         others = [
             each
-            for each in play.to_s1
+            for each in enumerator.to_s1
             if isinstance(each, PeerSum) and each.set_digest == late.set_digest
         ]
         for body in (late, *others):
-            play.tell_s2(
+            enumerator.tell_s2(
                 sign(
                     s1.key,
                     Party.COORDINATOR,
-                    AggregateTotal(play.params.survey, bytes(32), body.vector),
+                    AggregateTotal(enumerator.params.survey, bytes(32), body.vector),
                 )
             )
-            play.tell_s2(body)  # with its sealed seed
+            enumerator.tell_s2(body)  # with its sealed seed
 
-    assert len(learned(theatre(topology), forwarded, [Party.AGGREGATOR])) > 1
+    assert len(find_learned_sums(make_enumerator(topology), forwarded, [Party.AGGREGATOR])) > 1
 
 
 # --- lying servers ------------------------------------------------------------------------------------------------
 
 
-def named(play: ViewEnumerator, bits: int) -> AcceptedMembers:
+def named(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
     """A set as the aggregator would name it, for the claim that the coordinator has made."""
-    chosen, s1 = [i for i in range(USERS) if bits >> i & 1], play.s1.state
+    chosen, s1 = [i for i in range(USERS) if bits >> i & 1], enumerator.s1.state
     root = merkle_root(roster_leaves((s1.roster[i].user, s1.roster[i].public_key) for i in chosen))
     return AcceptedMembers(
         s1.params.survey, s1.manifest_hash, s1.manifest.set_digest, bitmap(chosen, USERS), root
     )
 
 
-def said_by_s2(play: ViewEnumerator, says):
-    return sign(play.s2.state.key, Party.AGGREGATOR, says, Link(0, bytes(32)))
+def said_by_s2(enumerator: ViewEnumerator, says):
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, says, Link(0, bytes(32)))
 
 
 def lying_s2(first: int, second: int):
@@ -160,36 +162,40 @@ def lying_s2(first: int, second: int):
     It reads all that the coordinator answers; it asks helpers itself, which the coordinator does for it, and says that it is ready.
     """
 
-    def story(play: ViewEnumerator) -> None:
-        shared(play)
+    def scenario(enumerator: ViewEnumerator) -> None:
+        shared(enumerator)
         for _ in range(3):
-            play.visit(*range(USERS))
-            play.s1, out = play.world.call(end_phase, play.s1)
+            enumerator.visit(*range(USERS))
+            enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
             for message in out:
-                play.tell_s2(message)
-            heard, play.wire = play.wire, []
+                enumerator.tell_s2(message)
+            heard, enumerator.in_transit = enumerator.in_transit, []
             for message in heard[:1]:  # the receipt; the truth about the seeds is kept back
-                play.tell_s1(message)
+                enumerator.tell_s1(message)
             for bits in (first, second):
-                if play.s1.state.manifest is not None:
-                    play.tell_s1(said_by_s2(play, named(play, bits)))
-            play.to_s2 += play.wire
-            play.wire = []
-            _helped(play)
+                if enumerator.s1.state.manifest is not None:
+                    enumerator.tell_s1(said_by_s2(enumerator, named(enumerator, bits)))
+            enumerator.to_s2 += enumerator.in_transit
+            enumerator.in_transit = []
+            ask_for_unmask_shares(enumerator)
 
-    return story
+    return scenario
 
 
-def _helped(play: ViewEnumerator) -> None:
+def ask_for_unmask_shares(enumerator: ViewEnumerator) -> None:
     """Users are asked for help; the aggregator says that it is ready, whatever it got."""
-    if play.s1.state.phase is not Phase.UNMASKING:
+    if enumerator.s1.state.phase is not Phase.UNMASKING:
         return
-    play.visit(*range(USERS))
-    play.s1, out = play.world.call(end_phase, play.s1)
-    play.to_s2 += out
-    play.tell_s1(said_by_s2(play, ReadyForTotal(play.params.survey, play.s1.state.manifest_hash)))
-    play.to_s2 += play.wire
-    play.wire = []
+    enumerator.visit(*range(USERS))
+    enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
+    enumerator.to_s2 += out
+    enumerator.tell_s1(
+        said_by_s2(
+            enumerator, ReadyForTotal(enumerator.params.survey, enumerator.s1.state.manifest_hash)
+        )
+    )
+    enumerator.to_s2 += enumerator.in_transit
+    enumerator.in_transit = []
 
 
 SETS = (0b0001, 0b0011, 0b0111, 0b1011, 0b1101, 0b1110, 0b1111)
@@ -201,8 +207,8 @@ SETS = (0b0001, 0b0011, 0b0111, 0b1011, 0b1101, 0b1110, 0b1111)
 )
 def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(topology, first, second) -> None:
     """False bad seeds, a false set, two sets, and the keys of users whom it calls dropped: one sum, or nothing."""
-    play = theatre(topology)
-    found = learned(play, lying_s2(first, second), [Party.AGGREGATOR])
+    enumerator = make_enumerator(topology)
+    found = find_learned_sums(enumerator, lying_s2(first, second), [Party.AGGREGATOR])
     assert len(found) <= 1
     assert all(sum(row) >= MINIMUM and set(row) <= {0, 1} for row in found)
 
@@ -228,31 +234,38 @@ def test_without_its_checks_s1_lets_a_lying_s2_read_an_answer(topology, monkeypa
         )
 
     monkeypatch.setattr(PeersCoordinator, "on_accepted", obliging)
-    assert len(learned(theatre(topology), lying_s2(0b0111, 0b0111), [Party.AGGREGATOR])) > 1
+    assert (
+        len(
+            find_learned_sums(
+                make_enumerator(topology), lying_s2(0b0111, 0b0111), [Party.AGGREGATOR]
+            )
+        )
+        > 1
+    )
 
 
 def lying_s1(manifests):
     """The coordinator claims one set after the other, each with true seeds, and sends the aggregator what it likes as its sum."""
 
-    def story(play: ViewEnumerator) -> None:
-        shared(play)
+    def scenario(enumerator: ViewEnumerator) -> None:
+        shared(enumerator)
         for bits in manifests:
-            play.visit(*(i for i in range(USERS) if bits >> i & 1))
-            before = play.s1
-            play.s1, out = play.world.call(end_phase, play.s1)
+            enumerator.visit(*(i for i in range(USERS) if bits >> i & 1))
+            before = enumerator.s1
+            enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
             for message in out:
-                play.tell_s2(message)
+                enumerator.tell_s2(message)
             for _ in range(2):
-                stated = play.s2.state.last(AcceptedMembers)
+                stated = enumerator.s2.state.last(AcceptedMembers)
                 if stated is not None:
                     zeros = AggregateTotal(
-                        play.params.survey, _hash(stated), pack(sum_packed((), 5, 2), 5)
+                        enumerator.params.survey, _hash(stated), pack(sum_packed((), 5, 2), 5)
                     )
-                    play.tell_s2(sign(before.state.key, Party.COORDINATOR, zeros))
-            while play.wire:
-                play.tell_s1(play.wire.pop(0))
+                    enumerator.tell_s2(sign(before.state.key, Party.COORDINATOR, zeros))
+            while enumerator.in_transit:
+                enumerator.tell_s1(enumerator.in_transit.pop(0))
 
-    return story
+    return scenario
 
 
 def _hash(stated) -> bytes:
@@ -262,8 +275,8 @@ def _hash(stated) -> bytes:
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 @pytest.mark.parametrize("manifests", [*product((7, 15), repeat=2), (15, 7, 7)])
 def test_a_lying_s1_learns_one_sum_over_at_least_the_minimum(topology, manifests) -> None:
-    play = theatre(topology)
-    found = learned(play, lying_s1(manifests), [Party.COORDINATOR])
+    enumerator = make_enumerator(topology)
+    found = find_learned_sums(enumerator, lying_s1(manifests), [Party.COORDINATOR])
     assert len(found) <= 1
     assert all(len({*row} - {0}) == 1 and sum(map(bool, row)) >= MINIMUM for row in found)
 
@@ -271,4 +284,4 @@ def test_a_lying_s1_learns_one_sum_over_at_least_the_minimum(topology, manifests
 def test_the_algebra_finds_what_follows_and_no_more() -> None:
     """Two users under one common mask show their difference; a third under a mask of its own shows nothing."""
     a, b = np.eye(3, dtype=np.int64), np.array([[1, 0], [1, 0], [0, 1]])
-    assert _reduced(_without_randomness(b, a, 7), 7) == [[1, 6, 0]]
+    assert reduce_rows(eliminate_randomness(b, a, 7), 7) == [[1, 6, 0]]

@@ -30,8 +30,8 @@ from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
-from simulation.views import Ideal, every_run, excess, uniform
-from simulation.views_play import ViewEnumerator, responses
+from simulation.view_enumeration import ViewEnumerator, responses
+from simulation.views import IdealFunctionality, every_run, excess, uniform
 
 pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
@@ -53,37 +53,37 @@ class Tiny(DPDS):
 # --- stories ------------------------------------------------------------------------------------------------------
 
 
-def everybody(play: ViewEnumerator) -> None:
+def everybody(enumerator: ViewEnumerator) -> None:
     """Nobody fails."""
-    phases = 1 if play.params.topology is SERVERS else 3
+    phases = 1 if enumerator.params.topology is SERVERS else 3
     for _ in range(phases):
-        play.visit(*range(play.params.n_max))
-        play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
+        enumerator.visit(*range(enumerator.params.n_max))
+        enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
 
 
-def comes_late(play: ViewEnumerator):
+def comes_late(enumerator: ViewEnumerator):
     """The last user's body arrives after the deadline: it is dropped. Returns the body."""
-    *others, late = range(play.params.n_max)
-    if play.params.topology is not SERVERS:
-        play.visit(*others, late)
-        play.deadline()
-    play.visit(*others)
-    body = play.prepare(late)
-    play.deadline()
-    play.tell_s1(body)
-    helpers = (late,) if play.params.topology is TWO_STAGE else ()  # no reporter, but elected
+    *others, late = range(enumerator.params.n_max)
+    if enumerator.params.topology is not SERVERS:
+        enumerator.visit(*others, late)
+        enumerator.deadline()
+    enumerator.visit(*others)
+    body = enumerator.prepare(late)
+    enumerator.deadline()
+    enumerator.tell_s1(body)
+    helpers = (late,) if enumerator.params.topology is TWO_STAGE else ()  # no reporter, but elected
     for _ in range(2):  # two-stage adds up once more
-        play.visit(*others, *helpers)
-        play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
+        enumerator.visit(*others, *helpers)
+        enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
     return body
 
 
-def is_forwarded(play: ViewEnumerator) -> None:
+def is_forwarded(enumerator: ViewEnumerator) -> None:
     """The planted hole: the coordinator sends the aggregator what came too late, and what belongs to it."""
-    late, s1, params = comes_late(play), play.s1.state, play.params
-    play.tell_s2(
+    late, s1, params = comes_late(enumerator), enumerator.s1.state, enumerator.params
+    enumerator.tell_s2(
         sign(
             s1.key,
             Party.COORDINATOR,
@@ -94,10 +94,12 @@ def is_forwarded(play: ViewEnumerator) -> None:
     left = [s1.view.first_messages.get(user) for user in s1.view.first_messages]
     shares = [body.share for body in left if body is not None] + [late.share]
     total = pack(sum_packed(shares, params.q, params.N), params.q)
-    play.tell_s2(sign(s1.key, Party.COORDINATOR, AggregateShare(params.survey, bytes(32), total)))
+    enumerator.tell_s2(
+        sign(s1.key, Party.COORDINATOR, AggregateShare(params.survey, bytes(32), total))
+    )
 
 
-def theatre(topology: Topology, mechanism, **terms) -> ViewEnumerator:
+def make_enumerator(topology: Topology, mechanism, **terms) -> ViewEnumerator:
     return ViewEnumerator(mechanism, topology, **{"attempts": 2, **terms})
 
 
@@ -111,8 +113,8 @@ SIZES = [(SERVERS, 3)]
 def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -> None:
     """Sampling, every item with another holder: users 1 and 2 hold one item each, user 0 either. phi = 1."""
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, q=q)
-    play = theatre(topology, mechanism)
-    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    enumerator = make_enumerator(topology, mechanism)
+    one, other = (enumerator.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -136,9 +138,10 @@ def test_decoys_hide_all_neighbours_from_everybody() -> None:
     The field is the real one.
     """
     mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
-    play = theatre(SERVERS, mechanism)
+    enumerator = make_enumerator(SERVERS, mechanism)
     laws = {
-        answers: play.law(answers, everybody, [(0,), (1,)]) for answers in ((0, 0), (0, 1), (1, 1))
+        answers: enumerator.law(answers, everybody, [(0,), (1,)])
+        for answers in ((0, 0), (0, 1), (1, 1))
     }
     for answers, changed in product(laws, repeat=2):
         differ = [i for i in range(2) if answers[i] != changed[i]]
@@ -163,8 +166,8 @@ def test_decoys_hide_all_neighbours_from_everybody() -> None:
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_a_dropped_user_leaves_no_trace(topology, q) -> None:
     """Noise off: even so, nobody's view depends on the answer of a user whose body came too late."""
-    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
-    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+    enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (enumerator.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
     assert one.s1 == other.s1
     assert one.s2 == other.s2
     assert one.coalitions == other.coalitions
@@ -174,8 +177,8 @@ def test_a_dropped_user_leaves_no_trace(topology, q) -> None:
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_a_late_body_that_is_forwarded_is_found(topology, q) -> None:
     """The planted hole: the same run, but the coordinator forwards the late body. The aggregator then knows the dropped user's answer."""
-    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
-    one, other = (play.law((0, 1, item), is_forwarded) for item in (0, 1))
+    enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (enumerator.law((0, 1, item), is_forwarded) for item in (0, 1))
     assert excess(one.s2, other.s2, 10.0) == pytest.approx(1, abs=SAME)
     assert one.reader == other.reader
 
@@ -183,8 +186,8 @@ def test_a_late_body_that_is_forwarded_is_found(topology, q) -> None:
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, insiders=0, q=q)
-    play = theatre(topology, mechanism)
-    one, other = (play.law((item, 0, 1), comes_late) for item in (0, 1))
+    enumerator = make_enumerator(topology, mechanism)
+    one, other = (enumerator.law((item, 0, 1), comes_late) for item in (0, 1))
     for epsilon in EPSILONS:
         left = replace(mechanism, dropouts=1).guarantee(epsilon=epsilon).delta
         assert excess(one.s1, other.s1, epsilon) <= left + SAME
@@ -194,18 +197,18 @@ def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
 # --- lying servers ------------------------------------------------------------------------------------------------
 
 
-def said_by_s2(play: ViewEnumerator, says, number: int = 0):
-    return sign(play.s2.state.key, Party.AGGREGATOR, says, Link(number, bytes(32)))
+def said_by_s2(enumerator: ViewEnumerator, says, number: int = 0):
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, says, Link(number, bytes(32)))
 
 
-def claimed_set(play: ViewEnumerator, bits: int) -> AcceptedReports:
+def claimed_set(enumerator: ViewEnumerator, bits: int) -> AcceptedReports:
     """A set as the aggregator would name it, of the coordinator's claim."""
-    manifest = play.s1.state.manifest
+    manifest = enumerator.s1.state.manifest
     places = [i for i in range(len(manifest.entries)) if bits >> i & 1]
     lines = [(manifest.entries[i].user, manifest.entries[i].public_key) for i in places]
     return AcceptedReports(
         manifest.survey,
-        play.s1.state.manifest_hash,
+        enumerator.s1.state.manifest_hash,
         bytes((bits,)),
         merkle_root(roster_leaves(lines)),
     )
@@ -214,16 +217,18 @@ def claimed_set(play: ViewEnumerator, bits: int) -> AcceptedReports:
 def lying_s2(first: int, second: int):
     """The aggregator gives a receipt, and names one set and then another; what the coordinator answers is on the wire, and the aggregator reads it."""
 
-    def story(play: ViewEnumerator) -> None:
-        play.visit(*range(play.params.n_max))
-        play.s1, out = play.world.call(end_phase, play.s1)
-        play.tell_s2(out[0])
-        play.tell_s1(play.wire.pop())  # the receipt; the coordinator sends the blobs
+    def scenario(enumerator: ViewEnumerator) -> None:
+        enumerator.visit(*range(enumerator.params.n_max))
+        enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
+        enumerator.tell_s2(out[0])
+        enumerator.tell_s1(
+            enumerator.in_transit.pop()
+        )  # the receipt; the coordinator sends the blobs
         for bits in (first, second):
-            play.tell_s1(said_by_s2(play, claimed_set(play, bits)))
-        play.to_s2 += play.wire
+            enumerator.tell_s1(said_by_s2(enumerator, claimed_set(enumerator, bits)))
+        enumerator.to_s2 += enumerator.in_transit
 
-    return story
+    return scenario
 
 
 def in_set(bits: int, answers) -> tuple[int, ...]:
@@ -234,12 +239,12 @@ def in_set(bits: int, answers) -> tuple[int, ...]:
 @pytest.mark.parametrize("second", [1, 3, 7])
 def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(first: int, second: int) -> None:
     """Noise off, minimum 2 of 3: whatever sets the aggregator names, its view depends on one sum over the first, or on nothing."""
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
     laws = {
-        answers: play.law(answers, lying_s2(first, second)).s2
+        answers: enumerator.law(answers, lying_s2(first, second)).s2
         for answers in ((0, 0, 1), (0, 1, 0), (1, 1, 1))
     }
-    order = _claim_order(play)
+    order = _claim_order(enumerator)
     counted = first if first.bit_count() >= 2 and first == second else 0
     counted = first if first.bit_count() >= 2 else counted
     for one, other in product(laws, repeat=2):
@@ -253,32 +258,34 @@ def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(first: int, second:
             assert excess(laws[one], laws[other], 10.0) == pytest.approx(1, abs=SAME)
 
 
-def _claim_order(play: ViewEnumerator) -> list[int]:
+def _claim_order(enumerator: ViewEnumerator) -> list[int]:
     """Users by their place in a claim, which is ascending by user id."""
-    return sorted(range(play.params.n_max), key=lambda i: play.setup.invitations[i].user)
+    return sorted(
+        range(enumerator.params.n_max), key=lambda i: enumerator.setup.invitations[i].user
+    )
 
 
 def test_without_the_check_a_lying_s2_reads_one_answer(monkeypatch) -> None:
     """The planted hole: the coordinator adds up whatever the aggregator names."""
     monkeypatch.setattr(servers_coordinator, "_set_problem", lambda s, rows, stated: None)
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
-    victim = _claim_order(play)[0]
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+    victim = _claim_order(enumerator)[0]
     answers = [[0, 0, 0], [0, 0, 0]]
     answers[1][victim] = 1
-    one, other = (play.law(tuple(each), lying_s2(1, 1)).s2 for each in answers)
+    one, other = (enumerator.law(tuple(each), lying_s2(1, 1)).s2 for each in answers)
     assert excess(one, other, 10.0) == pytest.approx(1, abs=SAME)
 
 
-def lying_s1(play: ViewEnumerator) -> None:
+def lying_s1(enumerator: ViewEnumerator) -> None:
     """The coordinator claims two users of three, then all, sends one sum, and asks for another one over what it likes."""
-    play.visit(*range(play.params.n_max))
-    play.s1, _ = play.world.call(end_phase, play.s1)
-    key, manifest = play.s1.state.key, play.s1.state.manifest
+    enumerator.visit(*range(enumerator.params.n_max))
+    enumerator.s1, _ = enumerator.ideal.call(end_phase, enumerator.s1)
+    key, manifest = enumerator.s1.state.key, enumerator.s1.state.manifest
     fewer = replace(manifest, entries=manifest.entries[:2])
     encrypted_shares = tuple(
-        play.s1.state.view.first_messages[each.user].encrypted_share for each in fewer.entries
+        enumerator.s1.state.view.first_messages[each.user].encrypted_share for each in fewer.entries
     )
-    shares = [play.s1.state.view.first_messages[each.user].share for each in fewer.entries]
+    shares = [enumerator.s1.state.view.first_messages[each.user].share for each in fewer.entries]
     digest = sha256(encode(fewer)).digest()
     for message in (
         fewer,
@@ -286,28 +293,34 @@ def lying_s1(play: ViewEnumerator) -> None:
         ShareBatch(manifest.survey, digest, encrypted_shares),
         ShareBatch(manifest.survey, digest, encrypted_shares[:1]),
     ):
-        play.tell_s2(sign(key, Party.COORDINATOR, message))
+        enumerator.tell_s2(sign(key, Party.COORDINATOR, message))
     stated = next(
-        each for each in play.s2.state.statements if isinstance(each.message, AcceptedReports)
+        each for each in enumerator.s2.state.statements if isinstance(each.message, AcceptedReports)
     )
     for chosen in (shares, shares[:1], []):
-        total = pack(sum_packed(chosen, play.params.q, play.params.N), play.params.q)
+        total = pack(
+            sum_packed(chosen, enumerator.params.q, enumerator.params.N), enumerator.params.q
+        )
         named = sha256(stated.signed.payload).digest()
-        play.tell_s2(sign(key, Party.COORDINATOR, AggregateShare(manifest.survey, named, total)))
-    play.to_s1 += play.wire
+        enumerator.tell_s2(
+            sign(key, Party.COORDINATOR, AggregateShare(manifest.survey, named, total))
+        )
+    enumerator.to_s1 += enumerator.in_transit
 
 
 def test_a_lying_s1_learns_one_sum_over_the_set_that_it_claimed_first() -> None:
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=3))
-    order = _claim_order(play)
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=3))
+    order = _claim_order(enumerator)
     outside = order[2]
     answers = [[0, 1, 0], [0, 1, 0]]
     answers[1][outside] = 1 - answers[0][outside]
-    one, other = (play.law(tuple(each), lying_s1).s1 for each in answers)
+    one, other = (enumerator.law(tuple(each), lying_s1).s1 for each in answers)
     assert one == other  # the user whom it left out leaves no trace
     swapped = list(answers[0])
     swapped[order[0]], swapped[order[1]] = swapped[order[1]], swapped[order[0]]
-    assert play.law(tuple(swapped), lying_s1).s1 == one  # and of the others it knows the sum only
+    assert (
+        enumerator.law(tuple(swapped), lying_s1).s1 == one
+    )  # and of the others it knows the sum only
 
 
 # --- two stages ---------------------------------------------------------------------------------------------------
@@ -326,11 +339,11 @@ class TinyTwoStage(TSSPrime):
 
 def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
     """The coordinator numbers the reporters in an order that nobody else knows: each is as likely as any other."""
-    play = theatre(TWO_STAGE, mechanism, **terms)
+    enumerator = make_enumerator(TWO_STAGE, mechanism, **terms)
     orders = list(permutations(range(mechanism.n)))
 
     def shuffled(_, eligible):
-        drawn = play.world.ask("draw", ("order",), uniform(len(orders)))
+        drawn = enumerator.ideal.ask("draw", ("order",), uniform(len(orders)))
         return tuple(eligible[i] for i in orders[drawn])
 
     monkeypatch.setattr(announcing, "shuffled", shuffled)
@@ -341,8 +354,8 @@ def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
     )
     monkeypatch.setattr(two_stage_user, "is_listed", lambda *_: True)
     # without the masks of helpers the coordinator sees more than it does, everybody else the same
-    monkeypatch.setattr(play.world, "expand", lambda *_: np.zeros(_[-1], dtype=np.uint8))
-    return play
+    monkeypatch.setattr(enumerator.ideal, "expand", lambda *_: np.zeros(_[-1], dtype=np.uint8))
+    return enumerator
 
 
 @pytest.mark.parametrize(
@@ -351,8 +364,8 @@ def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
 def test_two_stage_views(monkeypatch, k, q) -> None:
     """One of two items is reported; the coordinator sees the sets and the result, helpers see shares under numbers."""
     mechanism = TinyTwoStage(items=2, users=3, p=0.5, alpha=0.5, floor=1, phi=1, insiders=1, q=q)
-    play = two_stages(monkeypatch, mechanism, k=k)
-    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    enumerator = two_stages(monkeypatch, mechanism, k=k)
+    one, other = (enumerator.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -373,8 +386,8 @@ def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamm
     mechanism = TinyTwoStage(
         items=2, users=3, p=1.0, alpha=0.5, gamma=gamma, phi=1, insiders=1, q=2
     )
-    play = two_stages(monkeypatch, mechanism, k=2)
-    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+    enumerator = two_stages(monkeypatch, mechanism, k=2)
+    one, other = (enumerator.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         stated = sets_delta(mechanism.N, mechanism.reported_items, mechanism.rate, gamma, epsilon)
         assert excess(one.s1, other.s1, epsilon) <= stated + SAME
@@ -387,7 +400,7 @@ def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamm
 
 
 def test_every_run_is_counted_with_its_probability() -> None:
-    def play(chance):
+    def enumerator(chance):
         first = chance.draw("first", (1, 3))
         return (
             first
@@ -396,7 +409,7 @@ def test_every_run_is_counted_with_its_probability() -> None:
         )
 
     quarter = Fraction(1, 4)
-    assert every_run(play) == {0: quarter, 1: quarter, 2: quarter, 3: quarter}
+    assert every_run(enumerator) == {0: quarter, 1: quarter, 2: quarter, 3: quarter}
     assert excess({0: quarter, 1: 3 * quarter}, {0: 3 * quarter, 1: quarter}, 0.0) == pytest.approx(
         0.5
     )
@@ -406,10 +419,12 @@ def test_every_run_is_counted_with_its_probability() -> None:
 def test_remembered_roles_see_what_real_ones_see(monkeypatch) -> None:
     laws = []
     for _ in range(2):
-        play = theatre(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
-        laws.append(play.law((0, 1), everybody, [(0,), (1,)]))
+        enumerator = make_enumerator(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
+        laws.append(enumerator.law((0, 1), everybody, [(0,), (1,)]))
         monkeypatch.setattr(
-            Ideal, "call", lambda world, role, node, *what: world._really(role, node, what)
+            IdealFunctionality,
+            "call",
+            lambda ideal, role, node, *what: ideal._really(role, node, what),
         )
     assert laws[0] == laws[1]
 

@@ -72,6 +72,7 @@ def _accept_members(
     context = AttemptContext(s.params, s.digest, manifest.attempt, manifest.set_digest)
     seeds = opening.decrypt_seeds(s, context, wanted.members, manifest.encrypted_shares)
     accepted = tuple(seeds)
+    # Without a partial sum the aggregator refuses a total, and still takes a later manifest.
     partial_sum = None
     if len(accepted) == len(wanted.members):
         partial_sum = opening.sum_self_masks(s, context, seeds)

@@ -181,6 +181,7 @@ class ExplicitCoordinator(PeersCoordinator):
         self, s: Coordinator, rows: StepRows, places: tuple[int, ...]
     ) -> coordinator.Change:
         """Record the total if all were accepted; else try again with those who were."""
+        # Shares cancel over the whole set only, so one missing member spoils the attempt.
         if len(places) < len(s.members):
             s = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
             return _begin_attempt(s, rows, places, _explicit_state(s).removed)
@@ -206,6 +207,7 @@ class ExplicitCoordinator(PeersCoordinator):
         wanted = parse_peer_set(s.digest, manifest.attempt, s.n, manifest.members, manifest.removed)
         if wanted is None or len(manifest.encrypted_shares) != len(wanted.members):
             return None
+        # Once recorded it may have been sent: the aggregator may have this total already.
         # check: explicit-second-manifest - a second aggregate share would differ by one report
         if _explicit_state(s).total is not None:
             return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
@@ -279,6 +281,7 @@ def _begin_attempt(
         return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
         return coordinator.give_up(s, attempts_used(s.params.attempts, "try `masked`"))
+    # Deleted before the next attempt is announced: no vector of this one can be unmasked later.
     one_sum.delete_vectors(s, rows, PeerSum, current_set(s).set_digest, s.members)
     state = replace(_explicit_state(s), removed=pairs)
     return replace(s, attempt=s.attempt + 1, members=members, topology_state=state), ()

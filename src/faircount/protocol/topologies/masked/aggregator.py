@@ -188,6 +188,7 @@ def _accept_members(
     """
     context = _context(s, manifest)
     graph = _graph(s)
+    # The seed of a malicious client may be garbage: the client is dropped, and the others go on.
     seeds = opening.decrypt_seeds(s, context, places, manifest.encrypted_shares)
     accepted = tuple(seeds)
     is_inside = graph.marks(members_of(manifest.members, graph.n) or ())
@@ -280,6 +281,7 @@ def _recover_keys(
     if missing:
         names = bitmap(missing, graph.n)
         return aggregator.say(s, Unrecoverable(s.params.survey, s.manifest_hash, names))
+    # From now on the total may arrive, so an abort is charged to the budget.
     partial_sum = _sum_remaining_masks(s, manifest, mask_keys, keys)
     ready = ReadyForTotal(s.params.survey, s.manifest_hash)
     return aggregator.say(s, ready, partial_sum=partial_sum, handed_over=True)
@@ -317,6 +319,7 @@ def _sum_remaining_masks(
             secrets = mask_secrets(s.crypto, key, {j: mask_keys[j] for j in neighbours})
             yield masks_of(s.crypto, context, place, secrets)
 
+    # Seeds are decrypted again instead of stored: the manifest is in the state anyway.
     senders = members_of(manifest.included, graph.n) or ()
     seeds = opening.decrypt_seeds(s, context, senders, manifest.encrypted_shares)
     accepted_seeds = {place: seed for place, seed in seeds.items() if place in accepted}

@@ -106,6 +106,7 @@ class MaskedCoordinator(PeersCoordinator):
     ) -> coordinator.Change:
         """Draw the graph: the roster is confirmed, and the aggregator's value revealed."""
         after, out = super().on_confirmation(s, rows, message, statement)
+        # The confirmation was not accepted: there is no graph to draw.
         if after is s:
             return s, out
         graph = draw_graph(message.revealed, message.digest, message.n, s.params.k)
@@ -120,6 +121,7 @@ class MaskedCoordinator(PeersCoordinator):
             return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
         if s.confirmation is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
+        # The roster is ascending by user id.
         place = bisect_left(s.roster, user, key=lambda entry: entry.user)
         if place == s.n or s.roster[place].user != user:
             return s, (reject(Reason.UNKNOWN, "this person is not on the confirmed roster"),)
@@ -336,6 +338,7 @@ class MaskedCoordinator(PeersCoordinator):
         senders = members_of(manifest.included, s.n)
         if members is None or senders is None or len(manifest.encrypted_shares) != len(senders):
             return None
+        # Once recorded it may have been sent: the aggregator may have this total already.
         # check: masked-second-manifest - a second aggregate share would differ by one report
         if masked_state(s).total is not None:
             return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
@@ -380,6 +383,7 @@ def _begin_attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator
         return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
         return coordinator.give_up(s, Ending(EndCode.KEY_LOST))
+    # Deleted before the next attempt is announced: no vector of this one can be unmasked later.
     masked = masked_state(s)
     one_sum.delete_vectors(s, rows, MaskedSum, masked.set_digest, s.members)
     wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
@@ -424,6 +428,7 @@ def _count_dropped_neighbours(s: Coordinator, place: int) -> int:
     """For how many dropped neighbours a member is asked for unmask shares now."""
     if s.phase is not Phase.UNMASKING:
         return 0
+    # A dropped member does not help to unmask the others: its own key is being recovered.
     masked = masked_state(s)
     if masked.unmasking_closed or place not in masked.members or place in masked.dropped:
         return 0

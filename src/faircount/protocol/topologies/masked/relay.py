@@ -52,7 +52,7 @@ def unmask_batch(s: Coordinator, rows: StepRows) -> UnmaskBatch:
     masked = masked_state(s)
     helpers = []
     encrypted_keys = []
-    key_shares = []
+    key_shares = list[bytes]()
     for place in masked.accepted:
         uploaded = coordinator.intact_upload(s, rows, UnmaskShares, masked.set_digest, place)
         if uploaded is None:
