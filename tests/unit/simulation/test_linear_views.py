@@ -1,6 +1,7 @@
-"""What honest and lying servers, and colluding users, learn in surveys of users who mask for each other: exactly.
+"""What honest and dishonest servers, and colluding clients, learn in `masked` and `explicit`: exactly.
 
-Noise is off and cryptography ideal: a party may learn one sum over one set of at least the minimum, and nothing else.
+Noise is off and cryptography is ideal. A party may learn one sum over one set of at least the
+minimum, and nothing else.
 """
 
 from dataclasses import dataclass
@@ -28,20 +29,21 @@ from simulation.view_enumeration import ViewEnumerator
 
 pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
-USERS, MINIMUM = 4, 3
+USERS = 4
+MINIMUM = 3
 PEERS = (MASKED, EXPLICIT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tiny(DPDS):
-    """Everybody is counted, in a field of five elements: no sum of four wraps, and every element is one."""
+    """Everybody is counted, in a field of five elements, in which no sum of four wraps."""
 
     @property
     def modulus(self) -> int:
         return 5
 
     def decode(self, total, included):
-        """Whatever it is: that a sum out of its range ends a survey says less than the sum."""
+        """Any total: that one out of range ends a survey reveals less than the total itself."""
         return np.asarray(total, dtype=np.int64)
 
 
@@ -51,130 +53,118 @@ def make_enumerator(topology: Topology) -> ViewEnumerator:
     return ViewEnumerator(mechanism, topology, minimum=MINIMUM, attempts=3, **terms)
 
 
-def places(enumerator: ViewEnumerator) -> list[int]:
-    """Users by their place in the roster."""
-    return sorted(range(USERS), key=lambda i: enumerator.setup.invitations[i].user)
-
-
-def over(enumerator: ViewEnumerator, chosen) -> list[int]:
-    """The sum over the users at these places, as a row."""
-    users = {places(enumerator)[at] for at in chosen}
-    return [int(i in users) for i in range(USERS)]
-
-
-def shared(enumerator: ViewEnumerator) -> None:
+def run_until_shared(enumerator: ViewEnumerator) -> None:
     enumerator.visit(*range(USERS))
     enumerator.deadline()
 
 
-def everybody(enumerator: ViewEnumerator) -> None:
-    shared(enumerator)
+def run_all(enumerator: ViewEnumerator) -> None:
+    run_until_shared(enumerator)
     enumerator.visit(*range(USERS))
     enumerator.deadline()
     assert enumerator.s1.state.phase is Phase.PUBLISHED
 
 
-def comes_late(enumerator: ViewEnumerator):
-    """The last user's vector arrives after the deadline: it is dropped. Returns the body."""
+def run_with_late_vector(enumerator: ViewEnumerator):
+    """The last client's vector arrives after the deadline, so it is dropped. Returns the vector."""
     *others, late = range(USERS)
-    shared(enumerator)
+    run_until_shared(enumerator)
     enumerator.visit(*others)
-    body = enumerator.prepare(late)
+    message = enumerator.prepare(late)
     enumerator.deadline()
-    enumerator.tell_s1(body)
-    for _ in range(2):  # `explicit` adds up once more, `masked` recovers the key
+    enumerator.tell_s1(message)
+    # `explicit` adds up once more, `masked` recovers the key.
+    for _ in range(2):
         enumerator.visit(*others)
         enumerator.deadline()
     assert enumerator.s1.state.phase is Phase.PUBLISHED
-    return body
+    return message
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
-def test_honest_servers_and_users_learn_the_sum_alone(topology) -> None:
+def test_honest_servers_and_clients_learn_the_sum_alone(topology) -> None:
     enumerator = make_enumerator(topology)
     everyone = [[1] * USERS]
-    for who in (
-        [Party.COORDINATOR],
-        [Party.AGGREGATOR],
-        [Party.COORDINATOR, Party.AGGREGATOR],
-    ):  # the last: their records in one hand, later
-        assert find_learned_sums(enumerator, everybody, who) == everyone
-    assert find_learned_sums(enumerator, everybody, [(1,)]) == [[1, 0, 1, 1], [0, 1, 0, 0]]
-    assert find_learned_sums(
-        enumerator, everybody, [Party.COORDINATOR, Party.AGGREGATOR, (1,)]
-    ) == [
-        [1, 0, 1, 1],
-        [0, 1, 0, 0],
-    ]
+    both_records = [Party.COORDINATOR, Party.AGGREGATOR]  # one operator gets them later
+    for who in ([Party.COORDINATOR], [Party.AGGREGATOR], both_records):
+        assert find_learned_sums(enumerator, run_all, who) == everyone
+    # A client knows its own answer besides.
+    for who in ([(1,)], [*both_records, (1,)]):
+        assert find_learned_sums(enumerator, run_all, who) == [[1, 0, 1, 1], [0, 1, 0, 0]]
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
-def test_a_dropped_user_leaves_no_trace(topology) -> None:
+def test_a_dropped_participant_leaves_no_trace(topology) -> None:
     enumerator = make_enumerator(topology)
     for who in ([Party.COORDINATOR], [Party.AGGREGATOR], [(0,), (1,)]):
-        assert all(row[USERS - 1] == 0 for row in find_learned_sums(enumerator, comes_late, who))
-    assert find_learned_sums(enumerator, comes_late, [Party.AGGREGATOR]) == [[1, 1, 1, 0]]
+        assert all(
+            row[USERS - 1] == 0 for row in find_learned_sums(enumerator, run_with_late_vector, who)
+        )
+    assert find_learned_sums(enumerator, run_with_late_vector, [Party.AGGREGATOR]) == [[1, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 def test_a_late_vector_that_is_forwarded_is_found(topology) -> None:
-    """The planted hole: the coordinator hands the aggregator a vector that is in no sum; the aggregator has its seed, and the masks around it."""
+    """A planted hole: the coordinator sends the aggregator a vector that is in no sum.
 
-    def forwarded(enumerator: ViewEnumerator) -> None:
-        late, s1 = comes_late(enumerator), enumerator.s1.state
-        others = [
-            each
-            for each in enumerator.to_s1
-            if isinstance(each, PeerSum) and each.set_digest == late.set_digest
-        ]
-        for body in (late, *others):
-            enumerator.tell_s2(
-                sign(
-                    s1.key,
-                    Party.COORDINATOR,
-                    AggregateTotal(enumerator.params.survey, bytes(32), body.vector),
-                )
-            )
-            enumerator.tell_s2(body)  # with its sealed seed
+    The aggregator has its seed, and the masks around it.
+    """
 
-    assert len(find_learned_sums(make_enumerator(topology), forwarded, [Party.AGGREGATOR])) > 1
+    def forward_late_vector(enumerator: ViewEnumerator) -> None:
+        late = run_with_late_vector(enumerator)
+        key = enumerator.s1.state.key
+        sums = [message for message in enumerator.to_s1 if isinstance(message, PeerSum)]
+        others = [message for message in sums if message.set_digest == late.set_digest]
+        for message in (late, *others):
+            total = AggregateTotal(enumerator.params.survey, bytes(32), message.vector)
+            enumerator.tell_s2(sign(key, Party.COORDINATOR, total))
+            # The message itself has the encrypted seed.
+            enumerator.tell_s2(message)
+
+    enumerator = make_enumerator(topology)
+    assert len(find_learned_sums(enumerator, forward_late_vector, [Party.AGGREGATOR])) > 1
 
 
-# --- lying servers ------------------------------------------------------------------------------------------------
+# --- dishonest servers ----------------------------------------------------------------------------
 
 
-def named(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
-    """A set as the aggregator would name it, for the claim that the coordinator has made."""
-    chosen, s1 = [i for i in range(USERS) if bits >> i & 1], enumerator.s1.state
-    root = merkle_root(roster_leaves((s1.roster[i].user, s1.roster[i].public_key) for i in chosen))
+def accepted_members(enumerator: ViewEnumerator, bits: int) -> AcceptedMembers:
+    """A set as the aggregator would state it, for the coordinator's manifest."""
+    s1 = enumerator.s1.state
+    chosen = [i for i in range(USERS) if bits >> i & 1]
+    entries = [s1.roster[i] for i in chosen]
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     return AcceptedMembers(
         s1.params.survey, s1.manifest_hash, s1.manifest.set_digest, bitmap(chosen, USERS), root
     )
 
 
-def said_by_s2(enumerator: ViewEnumerator, says):
-    return sign(enumerator.s2.state.key, Party.AGGREGATOR, says, Link(0, bytes(32)))
+def sign_for_s2(enumerator: ViewEnumerator, message):
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(0, bytes(32)))
 
 
-def lying_s2(first: int, second: int):
-    """The aggregator gives true receipts, but says that the seeds of these users open, and then of others, in every attempt.
+def dishonest_s2(first: int, second: int):
+    """The aggregator signs true reservations, but two false sets in every attempt.
 
-    It reads all that the coordinator answers; it asks helpers itself, which the coordinator does for it, and says that it is ready.
+    It reads all that the coordinator answers, has dropped members' neighbours asked for unmask
+    shares, and always states that it is ready for the total.
     """
 
     def scenario(enumerator: ViewEnumerator) -> None:
-        shared(enumerator)
+        run_until_shared(enumerator)
         for _ in range(3):
             enumerator.visit(*range(USERS))
             enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
             for message in out:
                 enumerator.tell_s2(message)
-            heard, enumerator.in_transit = enumerator.in_transit, []
-            for message in heard[:1]:  # the receipt; the truth about the seeds is kept back
+            answers = enumerator.in_transit
+            enumerator.in_transit = []
+            # The reservation is delivered, and the true set kept back.
+            for message in answers[:1]:
                 enumerator.tell_s1(message)
             for bits in (first, second):
                 if enumerator.s1.state.manifest is not None:
-                    enumerator.tell_s1(said_by_s2(enumerator, named(enumerator, bits)))
+                    enumerator.tell_s1(sign_for_s2(enumerator, accepted_members(enumerator, bits)))
             enumerator.to_s2 += enumerator.in_transit
             enumerator.in_transit = []
             ask_for_unmask_shares(enumerator)
@@ -183,17 +173,14 @@ def lying_s2(first: int, second: int):
 
 
 def ask_for_unmask_shares(enumerator: ViewEnumerator) -> None:
-    """Users are asked for help; the aggregator says that it is ready, whatever it got."""
+    """Clients send unmask shares; the aggregator states that it is ready, whatever it got."""
     if enumerator.s1.state.phase is not Phase.UNMASKING:
         return
     enumerator.visit(*range(USERS))
     enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
     enumerator.to_s2 += out
-    enumerator.tell_s1(
-        said_by_s2(
-            enumerator, ReadyForTotal(enumerator.params.survey, enumerator.s1.state.manifest_hash)
-        )
-    )
+    ready = ReadyForTotal(enumerator.params.survey, enumerator.s1.state.manifest_hash)
+    enumerator.tell_s1(sign_for_s2(enumerator, ready))
     enumerator.to_s2 += enumerator.in_transit
     enumerator.in_transit = []
 
@@ -203,52 +190,48 @@ SETS = (0b0001, 0b0011, 0b0111, 0b1011, 0b1101, 0b1110, 0b1111)
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 @pytest.mark.parametrize(
-    ("first", "second"), [*((each, 15) for each in SETS), (7, 11), (7, 1), (15, 7), (14, 7)]
+    ("first", "second"), [*((bits, 15) for bits in SETS), (7, 11), (7, 1), (15, 7), (14, 7)]
 )
-def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(topology, first, second) -> None:
-    """False bad seeds, a false set, two sets, and the keys of users whom it calls dropped: one sum, or nothing."""
+def test_a_dishonest_s2_learns_one_sum_over_at_least_the_minimum(topology, first, second) -> None:
+    """Whom it calls dropped, and whether it states one set or two: it learns one sum or nothing."""
     enumerator = make_enumerator(topology)
-    found = find_learned_sums(enumerator, lying_s2(first, second), [Party.AGGREGATOR])
+    found = find_learned_sums(enumerator, dishonest_s2(first, second), [Party.AGGREGATOR])
     assert len(found) <= 1
     assert all(sum(row) >= MINIMUM and set(row) <= {0, 1} for row in found)
 
 
 @pytest.mark.parametrize("topology", PEERS, ids=str)
-def test_without_its_checks_s1_lets_a_lying_s2_read_an_answer(topology, monkeypatch) -> None:
-    """The planted hole: the coordinator adds up all that it has claimed once the aggregator names any set, and then goes on as it should."""
-    told, kind = PeersCoordinator.on_accepted, MaskedSum if topology is MASKED else PeerSum
+def test_without_its_checks_s1_lets_a_dishonest_s2_read_an_answer(topology, monkeypatch) -> None:
+    """A planted hole: whatever set the aggregator names, it also gets the sum of the manifest."""
+    on_accepted = PeersCoordinator.on_accepted
+    kind = MaskedSum if topology is MASKED else PeerSum
 
-    def obliging(own, s, rows, stated, statement):
-        claimed = own.manifest_places(s)
-        vectors = (
-            [rows.uploads[kind.tag, stated.set_digest, i].vector for i in claimed]
-            if s.included is None
-            else []
-        )
-        total = pack(sum_packed(vectors, s.params.q, s.params.N), s.params.q)
-        after, out = told(own, s, rows, stated, statement)
-        return after, (
-            sign(s.key, Party.COORDINATOR, AggregateTotal(s.params.survey, bytes(32), total)),
-            *out,
-            *messages_now(after, rows),
-        )
+    def send_total_too(rules, s, rows, stated, statement):
+        vectors = []
+        if s.included is None:
+            places = rules.manifest_places(s)
+            vectors = [rows.uploads[kind.tag, stated.set_digest, i].vector for i in places]
+        packed = pack(sum_packed(vectors, s.params.q, s.params.N), s.params.q)
+        total = AggregateTotal(s.params.survey, bytes(32), packed)
+        after, out = on_accepted(rules, s, rows, stated, statement)
+        return after, (sign(s.key, Party.COORDINATOR, total), *out, *messages_now(after, rows))
 
-    monkeypatch.setattr(PeersCoordinator, "on_accepted", obliging)
+    monkeypatch.setattr(PeersCoordinator, "on_accepted", send_total_too)
     assert (
         len(
             find_learned_sums(
-                make_enumerator(topology), lying_s2(0b0111, 0b0111), [Party.AGGREGATOR]
+                make_enumerator(topology), dishonest_s2(0b0111, 0b0111), [Party.AGGREGATOR]
             )
         )
         > 1
     )
 
 
-def lying_s1(manifests):
-    """The coordinator claims one set after the other, each with true seeds, and sends the aggregator what it likes as its sum."""
+def dishonest_s1(manifests):
+    """The coordinator fixes one manifest after the other, with true seeds, and sends any total."""
 
     def scenario(enumerator: ViewEnumerator) -> None:
-        shared(enumerator)
+        run_until_shared(enumerator)
         for bits in manifests:
             enumerator.visit(*(i for i in range(USERS) if bits >> i & 1))
             before = enumerator.s1
@@ -258,30 +241,27 @@ def lying_s1(manifests):
             for _ in range(2):
                 stated = enumerator.s2.state.last(AcceptedMembers)
                 if stated is not None:
-                    zeros = AggregateTotal(
-                        enumerator.params.survey, _hash(stated), pack(sum_packed((), 5, 2), 5)
-                    )
-                    enumerator.tell_s2(sign(before.state.key, Party.COORDINATOR, zeros))
+                    accepted_hash = sha256(stated.signed.payload).digest()
+                    zeros = pack(sum_packed((), 5, 2), 5)
+                    total = AggregateTotal(enumerator.params.survey, accepted_hash, zeros)
+                    enumerator.tell_s2(sign(before.state.key, Party.COORDINATOR, total))
             while enumerator.in_transit:
                 enumerator.tell_s1(enumerator.in_transit.pop(0))
 
     return scenario
 
 
-def _hash(stated) -> bytes:
-    return sha256(stated.signed.payload).digest()
-
-
 @pytest.mark.parametrize("topology", PEERS, ids=str)
 @pytest.mark.parametrize("manifests", [*product((7, 15), repeat=2), (15, 7, 7)])
-def test_a_lying_s1_learns_one_sum_over_at_least_the_minimum(topology, manifests) -> None:
+def test_a_dishonest_s1_learns_one_sum_over_at_least_the_minimum(topology, manifests) -> None:
     enumerator = make_enumerator(topology)
-    found = find_learned_sums(enumerator, lying_s1(manifests), [Party.COORDINATOR])
+    found = find_learned_sums(enumerator, dishonest_s1(manifests), [Party.COORDINATOR])
     assert len(found) <= 1
     assert all(len({*row} - {0}) == 1 and sum(map(bool, row)) >= MINIMUM for row in found)
 
 
 def test_the_algebra_finds_what_follows_and_no_more() -> None:
-    """Two users under one common mask show their difference; a third under a mask of its own shows nothing."""
-    a, b = np.eye(3, dtype=np.int64), np.array([[1, 0], [1, 0], [0, 1]])
+    """Two vectors under one mask reveal their difference, a third under its own mask nothing."""
+    a = np.eye(3, dtype=np.int64)
+    b = np.array([[1, 0], [1, 0], [0, 1]])
     assert reduce_rows(eliminate_randomness(b, a, 7), 7) == [[1, 6, 0]]

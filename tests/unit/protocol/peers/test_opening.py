@@ -21,8 +21,8 @@ def test_masks_made_together_are_those_that_each_user_makes(
         AttemptContext(params, bytes(32), 1, bytes(32)),
     )
     seeds = {place: bytes([place]) * 32 for place in range(2, 10)}
-    each = [now.self_mask(s2.crypto, place, seed, params.N) for place, seed in seeds.items()]
-    wanted = np.sum(each, axis=0, dtype=np.int64) % params.q
+    masks = [now.self_mask(s2.crypto, place, seed, params.N) for place, seed in seeds.items()]
+    wanted = np.sum(masks, axis=0, dtype=np.int64) % params.q
     assert opening.sum_self_masks(s2, now, seeds).tolist() == wanted.tolist()
     seeds.pop(9)
     assert opening.sum_self_masks(s2, now, seeds).tolist() != wanted.tolist()
