@@ -374,7 +374,9 @@ def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
         "closed": third,
     }[end]
     if end == "too few":
-        play.s2 = play.s2.changed(topology_state=replace(play.s2.topology_state, vouched=0))
+        play.s2 = play.s2.changed(
+            topology_state=replace(play.s2.topology_state, authentic_entries=0)
+        )
     if end == "closed":
         play.s2 = play.s2.changed(ledger=ledger.close_after_restore(()))
     before = play.s2
@@ -383,7 +385,7 @@ def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
     again = [replace(lines[0], public_key=bytes(32)), lines[4]]
     assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
     play.s2 = play.s2.changed(
-        ledger=ledger, topology_state=replace(play.s2.topology_state, vouched=4)
+        ledger=ledger, topology_state=replace(play.s2.topology_state, authentic_entries=4)
     )
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
