@@ -271,7 +271,7 @@ def test_a_lying_s2_that_doubts_good_keys_learns_the_sums_over_the_others(bits) 
     """By number: the survey goes on without those whom it doubts, if enough are left."""
     play = theatre()
     known = sums_learned(play, lying_s2(Announcement, bits, BITS), Party.AGGREGATOR)
-    order = relay.shuffled(play.s1.state, EVERYBODY)
+    order = relay.assign_numbers(play.s1.state, EVERYBODY)
     left = without(*(place for number, place in enumerate(order) if bits >> number & 1))
     assert known == ({left} if len(left) >= MINIMUM else set())
 
@@ -346,7 +346,7 @@ def test_a_lying_s1_learns_the_declared_sums_or_nothing(about, silent) -> None:
 def next_attempt(s1, dropped: int):
     """The coordinator in its next attempt, which this reporter has left."""
     rows = s1.view
-    step = rows.step(*coordinator._next_attempt(s1.state, rows, (), (dropped,)))
+    step = rows.step(*coordinator._begin_attempt(s1.state, rows, (), (dropped,)))
     return s1.after(step), step.messages
 
 

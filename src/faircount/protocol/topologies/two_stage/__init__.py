@@ -13,7 +13,7 @@ reported item with helpers who were elected for it.
                  slot (lines 15 to 18), in one bundle under a number from the coordinator
     sum          a helper sums the shares of each slot that it holds (line 20), masks the sums, and
                  encrypts the seed to the aggregator. If all did: manifest, with the seeds. If
-                 somebody is missing, other users take over its slots
+                 somebody is missing, other participants take over its slots
     accept       the aggregator names the seeds that it could decrypt. If all: the coordinator sends
                  one total per item, and the aggregator subtracts the masks and publishes
 
@@ -126,7 +126,7 @@ class TwoStage(Topology):
             staged.reported_items * helpers,
             packed_size(staged.modulus, 1) + OVERHEAD,
         )
-        # N items with that many slots each, over n users
+        # N items with that many slots each, over n participants.
         vector = bytes(packed_size(staged.modulus, round(staged.N * helpers / staged.n)))
         sums = SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), vector, bytes(ENCRYPTED_SEED_BYTES))
         return ENROLMENT_BYTES + len(encode(indicator)) + bundle_bytes + len(encode(sums))

@@ -41,6 +41,7 @@ class SumScope:
 
     def is_within(self, attempts: int) -> bool:
         """Whether its attempts follow each other, and are no more than a survey has."""
+        # The attempts of a manifest are bounded before anything is computed for each of them.
         last = max([self.formed, *(helper.attempt for helper in self.gone)])
         return 1 <= self.formed <= last <= self.attempt <= attempts
 

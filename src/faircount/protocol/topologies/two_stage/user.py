@@ -186,7 +186,7 @@ def _assignment_problem(
     user: Participant, request: Assignment, slots: Slots | None
 ) -> Rejection | None:
     if slots is None or any(helper.attempt > request.attempt for helper in request.gone):
-        return reject(Reason.MALFORMED, "this is no list of elected users who vanished")
+        return reject(Reason.MALFORMED, "this is no list of helpers who vanished")
     if not 1 <= request.attempt <= user.member.params.attempts:
         return reject(
             Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {user.member.params.attempts}"
@@ -235,7 +235,7 @@ def _encrypt_shares(
     member = user.member
     crypto = member.crypto
     if user.shares is None:
-        raise ProtocolError("shares are drawn before they are sealed")
+        raise ProtocolError("shares are drawn before they are encrypted")
     owed = slots.owed(user.items, attempt)
     # Shares are stored for all slots of the reported items, in the order of the slots.
     stored = np.flatnonzero(np.isin(slots.item, user.items))
@@ -280,13 +280,13 @@ def answer_sum_request(
         # check: one-call-per-attempt - two sums of one attempt differ by one share
         same = user.summed[known] == scope
         return user, user.first_messages[known] if same else reject(
-            Reason.CONFLICT, "two calls in one attempt: do not go on"
+            Reason.CONFLICT, "two sum requests in one attempt: do not go on"
         )
     slots = ballot.after(scope.gone)
     numbers = members_of(request.members, len(ballot.eligible))
     if slots is None or numbers is None:
         return user, reject(
-            Reason.MALFORMED, "this call is not about slots and reporters of the election"
+            Reason.MALFORMED, "this request is not about slots and reporters of the election"
         )
     problem = _request_problem(user, request, ballot, slots, numbers)
     if problem is not None:
@@ -312,7 +312,7 @@ def _request_problem(
     params = user.member.params
     if any(helper.attempt > request.attempt for helper in request.gone):
         return reject(
-            Reason.MALFORMED, "this call is not about slots and reporters of the election"
+            Reason.MALFORMED, "this request is not about slots and reporters of the election"
         )
     if not 1 <= request.formed <= request.attempt <= params.attempts:
         return reject(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {params.attempts}")
