@@ -243,7 +243,7 @@ class TwoServersCoordinator(CoordinatorRules):
         after = replace(s, included=statement)
         if self.is_complete(s, rows):
             after = _with_aggregate_share(after, rows, message, statement)
-        # The aggregate share is stored with this step. Only the next one sends it, by `pending`.
+        # `coordinate` adds what is pending to this step, which is stored before it is sent.
         return after, ()
 
     def sent_once(self, s: Coordinator) -> bytes:

@@ -96,10 +96,12 @@ class TwoStage(Topology):
             raise ParameterError(
                 f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers"
             )
+        # With fewer than phi + 1 helpers, phi colluding ones could hold all shares of a bit.
         if params.k not in ({0, params.phi + 1} if params.phi else {0}):
             raise ParameterError(
                 "k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi"
             )
+        # Without a commitment the aggregator could choose the value, and so the helpers, late.
         if params.keys.s2_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "two-stage surveys elect helpers: the aggregator must commit to a value"

@@ -114,6 +114,7 @@ class TwoStageAggregator(PeersAggregator):
             # check: election-spends - aborting once the counts are known would be free
             handed_over=True,
         )
+        # The reservation and the reply are stored in one step, before the m_j can arrive.
         after, first = aggregator.say(charged, reservation)
         after, second = aggregator.say(after, _announcement_reply(s, message))
         return after, (*first, *second)
@@ -140,6 +141,7 @@ class TwoStageAggregator(PeersAggregator):
         if request.digest != s.digest:
             why = "an election is held for the confirmed roster"
             return s, (reject(Reason.WRONG_DIGEST, why),)
+        # The value is revealed here, when neither the m_j nor the lists can change any more.
         election = Election(
             s.params.survey,
             s.digest,
@@ -171,6 +173,7 @@ class TwoStageAggregator(PeersAggregator):
         if problem is not None or slots is None or numbers is None:
             return aggregator.refuse_manifest(s, problem)
         step = opening.admitted(s, rows, manifest, len(numbers), None)
+        # A manifest that was refused, for example over budget, leaves the state without it.
         is_recorded = step[0].manifest == manifest
         return _name_readable(s, manifest, ballot, slots, step) if is_recorded else step
 
@@ -188,6 +191,7 @@ class TwoStageAggregator(PeersAggregator):
         ballot = ballot_of(s)
         if not isinstance(manifest, TwoStageManifest) or ballot is None:
             return s, (reject(Reason.EARLY, "send the manifest first"),)
+        # The m_j of the election, not of those who are left: the aggregator does not know these.
         total = TwoStageSum(np.array(ballot.reporters, dtype=np.int64), counts)
         counted = len(members_of(manifest.members, len(ballot.eligible)) or ())
         guarantees = _realized_guarantees(s, counted, len(ballot.eligible) - counted)
@@ -243,6 +247,7 @@ def _rejected_positions(
 
 def _is_authentic(s: Aggregator, rows: StepRows, entry: ReporterKey) -> bool:
     """Whether the MAC of this reporting key was made with the invitation of its user."""
+    # The key comes from the owner, not from the coordinator.
     key = rows.mac_keys.get(opening.entry(s, entry.place)[0])
     # check: reporting-key-purpose - an enrolment key and its MAC are used again to report
     return verify_entry_mac(key, s.params.digest, entry.public_key, entry.mac, REPORTING_LABEL)
@@ -299,6 +304,7 @@ def _name_readable(
         holders.add(helper.holder)
         if not seed:
             unreadable.add(helper.holder)
+    # Without all seeds there is no sum of masks, so the aggregator is not ready for a total.
     masks = None if unreadable else _sum_masks(s, slots, seeds)
     readable = sorted(holders - unreadable)
     root = _reporters_root(ballot, manifest)
@@ -340,6 +346,7 @@ def _realized_guarantees(s: Aggregator, counted: int, lost: int) -> tuple[Advers
     TSS promises nothing against colluding participants.
     """
     mechanism = as_two_stage(s.params.mechanism)
+    # A guarantee is published rounded up, so that it is never better than the computed one.
     stated = list[AdversaryGuarantee]()
     for remaining in mechanism.remaining_guarantees(counted, s.params.epsilon, lost):
         epsilon = format_upper_bound(remaining.epsilon).encode()

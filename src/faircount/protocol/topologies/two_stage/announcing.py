@@ -102,6 +102,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         after, out = coordinator.upload(s, rows, message, made_for=0, open_=is_open)
         if not is_open or not isinstance(out[0], Acknowledgement):
             return after, out
+        # From now on nobody else can report under this key.
         rows.keys.put(message.public_key, s.roster[message.index].user)
         if is_lost:
             after = _restore_lists(after, rows)
@@ -171,10 +172,12 @@ class AnnouncingCoordinator(PeersCoordinator):
         if state.announcement is not None and not _is_as_announced(s, state.announcement, message):
             why = "it held another election than the coordinator asked for"
             return coordinator.end_alone(s, rows, aggregator_contradiction(why))
+        # The numbers follow from the secret key: a restored coordinator gives the same ones again.
         elected = replace(state, election=statement, order=assign_numbers(s, eligible))
         s = replace(s, topology_state=elected)
         if not state.lists:
             s = _restore_lists(s, rows)
+        # A restored coordinator may know a manifest before it knows the election.
         if isinstance(s.manifest, TwoStageManifest):
             return replace(s, members=manifest_members(s, s.manifest)), ()
         return replace(s, attempt=1, members=eligible, phase=advance(s.phase, Phase.SHARING)), ()
@@ -231,6 +234,7 @@ def _announce(s: Coordinator, rows: StepRows, eligible: Sequence[int]) -> coordi
     for place in order:
         indicator = rows.uploads[Indicator.tag, 0, place]
         keys.append(ReporterKey(place, indicator.public_key, indicator.mac))
+    # The hash binds the m_j and says nothing about them, because the roots of the lists are salted.
     request_hash = sha256(encode(make_election_request(s, lists, len(order)))).digest()
     announcement = Announcement(s.params.survey, request_hash, tuple(keys))
     state = replace(two_stage_state(s), announcement=announcement, order=order, lists=lists)

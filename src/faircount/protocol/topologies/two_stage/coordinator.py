@@ -111,6 +111,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         late = {place for place in s.members if _owes_shares(s, rows, place)}
         members = tuple(place for place in s.members if place not in late)
         state = two_stage_state(s)
+        # After a restore not all indicators came back, and without lists nobody can be asked.
         if not state.lists:
             return coordinator.give_up(s, _LISTS_LOST)
         if len(members) < s.params.minimum:
@@ -165,6 +166,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             return _begin_attempt(s, rows, (), lost)
         complaints = _complaints(s, rows)
         blamed_helpers, blamed_numbers = assign_blame(complaints, s.attempt, s.params.phi)
+        # A helper that has complained has an excuse, unless the complaint itself is its fault.
         missing = set[int]()
         for helper in current_helper_sums(s):
             if not coordinator.has_upload(s, rows, SlotSums, helper.digest, helper.holder):
@@ -215,6 +217,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             return _begin_attempt(reopened, rows, unreadable, ())
         if not self.is_complete(s, rows):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+        # `hand_over_total` compares the root with the aggregator's: the set is the same for both.
         root = merkle_root(roster_leaves(reporter_entries(s)))
         return one_sum.hand_over_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
@@ -309,6 +312,7 @@ def _has_all_bundles(s: Coordinator, rows: StepRows, index: int) -> bool:
 def _complaints(s: Coordinator, rows: StepRows) -> list[ComplaintRecord]:
     """All complaints so far, by attempt and place."""
     complaints = list[ComplaintRecord]()
+    # Complaints of earlier attempts count too: two attempts prove that the reporter is malicious.
     for attempt in range(1, s.attempt + 1):
         for place in ballot_of(s).eligible:
             complaint = coordinator.intact_upload(s, rows, SlotComplaint, attempt, place)
@@ -358,6 +362,7 @@ def _fix_manifest(s: Coordinator, rows: StepRows) -> Coordinator:
     """Fix the manifest: the present reporters, and the encrypted seed of every helper's mask."""
     scope = current_scope(s)
     ballot = ballot_of(s)
+    # Only encrypted seeds leave here. The masked sums leave as one total, once the set is accepted.
     seeds = list[bytes]()
     for helper in current_helper_sums(s):
         sums = rows.uploads[SlotSums.tag, helper.digest, helper.holder]

@@ -122,6 +122,7 @@ def draw_orders(revealed: bytes, digest: bytes, items: int, eligible: tuple[int,
     revealed value, the roster's digest and j: a tag does not depend on who else is eligible.
     """
     places = np.array(eligible, dtype=np.int64)
+    # One tag for every place up to the largest, so that a tag depends on its place alone.
     tags = np.empty((max(eligible) + 1, TAG_BYTES), dtype=np.uint8)
     orders = np.empty((items, places.size), dtype=np.int64)
     for item in range(items):
@@ -152,6 +153,7 @@ def draw_ballot(params: SurveyParameters, n: int, election: Election) -> Ballot:
 
 def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejection | None:
     """What is wrong with an election; every participant reports the same number of items."""
+    # The lengths come first: a ballot is indexed by place and by item.
     eligible = members_of(election.eligible, n)
     reporters = election.reporters
     if eligible is None or not len(reporters) == len(election.lists) == params.N:
@@ -209,12 +211,14 @@ def _assign_slots(ballot: Ballot, gone: tuple[VanishedHelper, ...]) -> Slots | N
     granted = np.ones(item.size, dtype=np.int64)
     # How far the order of each item is used up.
     used = list(ballot.slots)
+    # Attempt by attempt, because who takes over depends on who had vanished until then.
     vanished = set[int]()
     for attempt, leaving in groupby(gone, key=lambda helper: helper.attempt):
         vanished |= {helper.index for helper in leaving}
         for position in np.flatnonzero(np.isin(holder, list(vanished))).tolist():
             j = int(item[position])
             used[j] = _use_next(ballot, j, used[j], vanished)
+            # The order is used up: nobody is left to hold this slot.
             if used[j] > len(ballot.eligible):
                 return None
             holder[position] = ballot.orders[j, used[j] - 1]

@@ -99,6 +99,7 @@ def two_stage_state(s: Coordinator) -> TwoStageState:
 
 def assign_numbers(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
     """Order the eligible places as only the coordinator can: a position is a reporter's number."""
+    # Places are public. An order under a secret key keeps helpers from guessing who has a number.
     order_key = two_stage_state(s).order_key
     label = LABEL + b"/numbers\0" + s.params.survey
 
@@ -220,6 +221,7 @@ def make_sum_request(s: Coordinator, rows: StepRows, index: int) -> SlotSumReque
     slots = slots_of(s, s.attempt)
     due = due_sums(s, index)
     granted = slots.granted[due]
+    # The shares of a slot are in the bundles of the attempt in which it got its holder.
     bundles = list[_BundleIndex]()
     for attempt in np.unique(granted).tolist():
         bundles.append(_index_bundle(slots_of(s, attempt), attempt, due[granted == attempt]))
@@ -228,6 +230,7 @@ def make_sum_request(s: Coordinator, rows: StepRows, index: int) -> SlotSumReque
     due_items = set(slots.item[due].tolist())
     for _, place in present_reporters(s):
         items = items_of(s, place)
+        # Reading a bundle is expensive, so reporters of other items are skipped.
         if due_items.isdisjoint(items):
             continue
         found = _find_shares(s, rows, place, items, bundles)
@@ -299,6 +302,7 @@ def _find_shares(
     for bundle in bundles:
         sent = rows.uploads.get((SlotBundle.tag, bundle.attempt, place))
         encrypted_shares = () if sent is None else sent.encrypted_shares
+        # A stored bundle of another size is damaged: its shares would go to the wrong slots.
         if len(encrypted_shares) != sum(bundle.sizes[item] for item in items):
             return None
         first = 0

@@ -52,6 +52,7 @@ class SumScope:
 
     def digest(self, ballot: Ballot) -> bytes:
         """What binds the masks: election, attempt, set, and who holds the slots."""
+        # The length comes before the list, so that no two scopes have the same encoding.
         numbers = [self.attempt, self.formed, len(self.gone)]
         for helper in self.gone:
             numbers += [helper.attempt, helper.index]

@@ -101,6 +101,7 @@ def indicate(member: Member, invitation: Invitation, answer: int, entropy: Entro
     """
     if member.index < 0:
         raise ProtocolError("verify the roster of a two-stage survey before indicating")
+    # Everything random about the response is drawn here, once, and stored before A_i is sent.
     drawn = as_two_stage(member.params.mechanism).respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
     return prepare(member, invitation, items, drawn.bits[0, list(items)], entropy)
@@ -176,6 +177,7 @@ def send_shares(
         return user, problem or known or reject(
             Reason.MALFORMED, "nobody is left to hold some slot"
         )
+    # Drawn once: a successor gets the same share, so that all slots still add up to the bit.
     if user.shares is None:
         user = replace(user, election=ballot.hash, shares=_split(user, ballot, entropy))
     bundle = _encrypt_shares(user, ballot, slots, request.attempt, entropy)
@@ -208,6 +210,7 @@ def _list_problem(user: Participant, request: Assignment, ballot: Ballot) -> Rej
     """
     if user.shares is not None:
         return None
+    # The client finds its number by its key, and does not rely on the coordinator for it.
     number = ballot.keys.index(user.reporting_key.public)
     if len(request.proofs) == len(user.items) and all(
         is_listed(proof, number, ballot.reporters[j], ballot.lists[j])
@@ -409,6 +412,7 @@ def _sum_or_complaint(
         return SlotComplaint(
             params.survey, member.index, member.credential, request.attempt, tuple(sorted(failed))
         )
+    # The mask is bound to the scope: sums of two sets cannot be unmasked with one seed.
     digest = SumScope.of(request).digest(ballot)
     context = AttemptContext(params, member.digest, request.attempt, digest)
     vector, encrypted_seed = mask_vector(member, context, totals, entropy)
