@@ -124,7 +124,7 @@ def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers_coordinator, "included_entries", servers_coordinator.iterate_entries)
+    patch.setattr(servers_coordinator, "entries_to_add", servers_coordinator.iterate_entries)
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from faircount.protocol.topologies.two_stage.messages import (
     ElectionRequest,
     TwoStageManifest,
 )
-from faircount.protocol.topologies.two_stage.relay import rounds
+from faircount.protocol.topologies.two_stage.relay import two_stage_state
 from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of
@@ -48,7 +48,7 @@ def forge_for_aggregator(sim: Simulation, who: int, how: int) -> Signed | None:
         else:
             forged = replace(election, keys=election.keys[1:])
         return sign_for_aggregator(sim, forged, how)
-    announcement = rounds(sim.s1.state).announcement
+    announcement = two_stage_state(sim.s1.state).announcement
     if announcement is None:
         return None
     positions = choose_left_out(who, how, len(announcement.entries))
@@ -61,7 +61,7 @@ def forge_for_coordinator(sim: Simulation, who: int, how: int) -> Message | None
     manifest = sim.s1.manifest
     if isinstance(manifest, TwoStageManifest):
         return zero_total(sim) if how % 2 else _make_smaller(sim.s2.state, manifest, who)
-    announcement = rounds(sim.s1.state).announcement
+    announcement = two_stage_state(sim.s1.state).announcement
     if announcement is None:
         return None
     if how % 2:

@@ -326,7 +326,7 @@ def test_a_dishonest_s2_that_rejects_good_keys_learns_the_sums_over_the_others(b
     """Keys are rejected by number; the survey goes on without them, if enough are left."""
     enumerator = make_enumerator()
     known = sums_learned(enumerator, dishonest_s2(Announcement, bits, BITS), Party.AGGREGATOR)
-    order = relay.shuffled(enumerator.s1.state, EVERYBODY)
+    order = relay.assign_numbers(enumerator.s1.state, EVERYBODY)
     left = without(*(place for number, place in enumerate(order) if bits >> number & 1))
     assert known == ({left} if len(left) >= MINIMUM else set())
 
@@ -404,7 +404,7 @@ def test_a_dishonest_s1_learns_the_published_sums_or_nothing(about, silent) -> N
 def next_attempt(s1, dropped: int):
     """The coordinator in its next attempt, without this reporter."""
     rows = s1.view
-    step = rows.step(*coordinator._next_attempt(s1.state, rows, (), (dropped,)))
+    step = rows.step(*coordinator._begin_attempt(s1.state, rows, (), (dropped,)))
     return s1.after(step), step.messages
 
 

@@ -333,11 +333,11 @@ def make_two_stage_enumerator(monkeypatch, mechanism, **terms) -> ViewEnumerator
     enumerator = make_enumerator(TWO_STAGE, mechanism, **terms)
     orders = list(permutations(range(mechanism.n)))
 
-    def draw_order(_, eligible):
+    def assign_numbers(_, eligible):
         drawn = enumerator.ideal.ask("draw", ("order",), uniform(len(orders)))
         return tuple(eligible[i] for i in orders[drawn])
 
-    monkeypatch.setattr(announcing, "shuffled", draw_order)
+    monkeypatch.setattr(announcing, "assign_numbers", assign_numbers)
     # To whoever does not have the salt, the root of a list says nothing.
     for module in (relay, two_stage_user):
         monkeypatch.setattr(module, "list_root", lambda salt, numbers: bytes(32))

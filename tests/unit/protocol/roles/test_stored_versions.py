@@ -45,12 +45,12 @@ LAYOUTS = {
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "135fb0cfcf015ce0",
-    "servers-claim-parts": "4e2fec47d6e10072",
+    "servers-aggregator": "d801462aba177dc4",
+    "servers-manifest-parts": "4e2fec47d6e10072",
     "servers-client": "8bb511cb841ff473",
     "servers-coordinator": "45761ecdc50bc5d5",
     "two-stage-client": "2d0d30da3c40ab63",
-    "two-stage-coordinator": "ffb2f014a3eb36c8",
+    "two-stage-coordinator": "0d2541c3a7eb96e8",
 }
 """Layout of every state by its tag, as version 1 writes them."""
 
