@@ -88,7 +88,7 @@ def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator, "repeated", lambda s, manifest: None)
+    patch.setattr(aggregator, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(opening, "repeated", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
@@ -100,7 +100,7 @@ def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
         rows.write("first_messages", user, StoredRow(body, given))
         return s, (unsigned_acknowledgement(s.params.survey, given),)
 
-    patch.setattr(coordinator, "write_body", write)
+    patch.setattr(coordinator, "store_first_message", write)
 
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator_receive, "end_restored", lambda s, rows: (s, ()))
+    patch.setattr(aggregator_receive, "abort_as_restored", lambda s, rows: (s, ()))
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
@@ -138,10 +138,10 @@ def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
-    told = AggregatorRules.give_up
+    told = AggregatorRules.on_abort_request
     patch.setattr(
         AggregatorRules,
-        "give_up",
+        "on_abort_request",
         lambda own, s, rows, message: told(own, s, rows, replace(message, spent=0)),
     )
 

@@ -162,7 +162,12 @@ def test_a_schedule_is_repeatable() -> None:
 
 
 HOLES = {
-    "any claim is admitted": (SERVERS, [aggregator], "repeated", lambda s, manifest: None),
+    "any claim is admitted": (
+        SERVERS,
+        [aggregator],
+        "answer_known_manifest",
+        lambda s, manifest: None,
+    ),
     "every share is added": (
         SERVERS,
         [servers_coordinator],
@@ -172,7 +177,7 @@ HOLES = {
     "The aggregator goes on after a restore": (
         EXPLICIT,
         [aggregator_receive],
-        "end_restored",
+        "abort_as_restored",
         lambda s, rows: (s, ()),
     ),
 }

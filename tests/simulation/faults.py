@@ -167,7 +167,7 @@ def _restore_s1(world: World, op: Op) -> None:
     world.s1 = world.disk_s1.read(world.backups_s1[op.who % len(world.backups_s1)])
     world.watch.forgetful = True
     if not op.how % 2:  # else nobody tells it: it goes on as if nothing had happened
-        world.s1, out = world.s1.do(coordinator.restored)
+        world.s1, out = world.s1.do(coordinator.start_resync)
         world.post(out)
 
 
@@ -176,7 +176,7 @@ def _restore_s2(world: World, op: Op) -> None:
     if op.how % 2:
         world.s2, world.taken_back = before, True
     else:
-        world.s2, out = before.do(aggregator.restored)
+        world.s2, out = before.do(aggregator.abort_after_restore)
         world.post(out)
 
 
@@ -269,7 +269,7 @@ def _lie_s1(world: World, op: Op) -> None:
     if lie is None:
         return
     ahead = (
-        Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest
+        Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest_link
     )  # The aggregator takes itself for restored, and stops
     world.watch.manifests[hash_of(lie)], world.watch.s1_lies = lie, True
     world.tell_s2(sign(world.s1.key, Party.COORDINATOR, lie, ahead))

@@ -106,7 +106,7 @@ def bad_lines(world: World, who: int, how: int) -> Signed | None:
 
 def said_by_s2(world: World, what: Message, how: int) -> Signed:
     """A lie where the next statement of the aggregator would stand, or in no chain."""
-    newest = world.s2.newest
+    newest = world.s2.newest_link
     return sign(
         world.s2.key,
         Party.AGGREGATOR,
@@ -140,7 +140,7 @@ def what_stands(
     given = [i for i, each in enumerate(said) if isinstance(each, Reservation)]
     if not given:  # one that it has not given out yet
         made_up = Reservation(
-            other.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), world.s2.committed
+            other.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), world.s2.committed_value
         )
         said, given = [*said, made_up], [len(said)]
     world.watch.manifests[hash_of(other)], world.watch.sets[hash_of(stated)] = other, stated

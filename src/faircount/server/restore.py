@@ -105,7 +105,7 @@ async def restored_s1(server: Server) -> Restored:
                 await _give_up(tx, row)
                 lost.append(row.id)
                 continue
-            await held.save(tx, before, coordinator.restored(before.state, before.rows))
+            await held.save(tx, before, coordinator.start_resync(before.state, before.rows))
             await note_outbox(tx, row.id, server.clock())
             resumed.append(row.id)
     return Restored(resumed=tuple(resumed), lost=tuple(lost))
@@ -150,7 +150,7 @@ async def _ended(
 ) -> Ledger:
     """End one survey of the aggregator; the ledger with its charge."""
     before = await held.load(tx, row, ledger)
-    step = aggregator.restored(replace(before.state, ledger=ledger), before.rows)
+    step = aggregator.abort_after_restore(replace(before.state, ledger=ledger), before.rows)
     await held.save(tx, before, step)
     return step.state.ledger
 

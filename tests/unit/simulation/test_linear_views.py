@@ -216,7 +216,7 @@ def test_without_its_checks_s1_lets_a_lying_s2_read_an_answer(topology, monkeypa
         claimed = own.claimed_places(s)
         vectors = (
             [rows.uploads[kind.tag, stated.set_digest, i].vector for i in claimed]
-            if s.included is None
+            if s.accepted is None
             else []
         )
         total = pack(sum_packed(vectors, s.params.q, s.params.N), s.params.q)

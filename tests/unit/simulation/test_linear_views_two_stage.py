@@ -177,7 +177,7 @@ def deliver(play: ViewEnumerator, message) -> None:
 def instead(s2, says):
     """The aggregator as if it had said this in place of its last statement, and were not ready for a sum."""
     before = replace(s2.state, statements=s2.statements[:-1], partial_sum=None)
-    step = Step(*aggregator.say(before, says))
+    step = Step(*aggregator.sign_statement(before, says))
     return s2.after(step), step.messages
 
 
@@ -326,7 +326,7 @@ def lying_s1(about: type, who: int, how: int, silent: bool):
             else None
         )
         if lie is not None:
-            play.tell_s2(sign(play.s1.state.key, Party.COORDINATOR, lie, play.s1.state.newest))
+            play.tell_s2(sign(play.s1.state.key, Party.COORDINATOR, lie, play.s1.state.newest_link))
         if lie is None or not silent:
             deliver(play, message)
 
@@ -372,7 +372,7 @@ def two_sets(dropped: int, order: tuple[int, ...], sent: int):
                 total = AggregateTotal(
                     play.params.survey, sha256(stated.signed.payload).digest(), pack(vector, Q)
                 )
-                play.tell_s2(sign(key, Party.COORDINATOR, total, play.s2.state.newest))
+                play.tell_s2(sign(key, Party.COORDINATOR, total, play.s2.state.newest_link))
         play.to_s1 += play.wire
 
     return story

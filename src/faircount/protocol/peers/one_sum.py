@@ -81,10 +81,10 @@ class PeersCoordinator(RosterCoordinator):
         ):
             return s, ()
         # check: peers-second-set - the sums over two sets differ by one report
-        if s.included is not None:
-            if s.included.message == stated:
+        if s.accepted is not None:
+            if s.accepted.message == stated:
                 return s, ()
-            return coordinator.end_alone(s, rows, aggregator_contradiction(TWO_SETS))
+            return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(TWO_SETS))
         if s.phase is not Phase.COUNTING:
             return s, ()
         places = members_of(stated.members, s.n)
@@ -95,15 +95,17 @@ class PeersCoordinator(RosterCoordinator):
             # check: peers-set-attempt - the aggregator answers for the set of another attempt
             or stated.set_digest != getattr(s.manifest, "set_digest", b"")
         ):
-            return coordinator.end_alone(s, rows, aggregator_contradiction(NOT_OF_BATCH))
-        return self.go_on(replace(s, included=statement), rows, places)
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(NOT_OF_BATCH)
+            )
+        return self.go_on(replace(s, accepted=statement), rows, places)
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The claim until the aggregator has named a set, then the one sum once it is made."""
         total = peers_state(s).total
         if total is not None:
             return (coordinator.to_aggregator(s, total),)
-        waits = s.manifest is not None and s.phase is Phase.COUNTING and s.included is None
+        waits = s.manifest is not None and s.phase is Phase.COUNTING and s.accepted is None
         return (
             (coordinator.to_aggregator(s, s.manifest),) if waits and s.manifest is not None else ()
         )
@@ -117,7 +119,7 @@ class PeersCoordinator(RosterCoordinator):
         self, s: Coordinator, rows: StepRows, message: Published, statement: Statement
     ) -> coordinator.Change:
         """The aggregator's result, if it is one over the set that the coordinator added up."""
-        stated = None if s.included is None else s.included.message
+        stated = None if s.accepted is None else s.accepted.message
         same_claim = (
             isinstance(stated, AcceptedMembers)
             and message.manifest_hash == stated.manifest_hash == s.manifest_hash
@@ -185,24 +187,24 @@ def hand_over_total(
     """The same where a result counts these users, who are named by this root, and the
     coordinator adds up in a way of its own.
     """
-    stated = None if s.included is None else s.included.message
-    if not isinstance(stated, AcceptedMembers) or s.included is None:
+    stated = None if s.accepted is None else s.accepted.message
+    if not isinstance(stated, AcceptedMembers) or s.accepted is None:
         return s, ()
     if not enough(s, places):
-        return coordinator.give_up(s, too_few_readable(len(places), s.params.minimum))
+        return coordinator.request_abort(s, too_few_readable(len(places), s.params.minimum))
     # check: peers-set-root - inclusion would be proven for another set than was added up
     if stated.root != root:
-        return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_ROOT))
+        return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(OTHER_ROOT))
     return recorded(s, total()), ()
 
 
 def recorded(s: Coordinator, total: Residues) -> Coordinator:
     """The coordinator with its one sum made; if there is one already, that stands."""
     own = peers_state(s)
-    if own.total is not None or s.included is None:
+    if own.total is not None or s.accepted is None:
         return s
     made = AggregateTotal(
-        s.params.survey, sha256(s.included.signed.payload).digest(), pack(total, s.params.q)
+        s.params.survey, sha256(s.accepted.signed.payload).digest(), pack(total, s.params.q)
     )
     return replace(
         s, topology_state=replace(own, total=made), phase=advance(s.phase, Phase.AGGREGATED)

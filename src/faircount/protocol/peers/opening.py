@@ -155,8 +155,9 @@ def say_included(
     stated = AcceptedMembers(
         s.params.survey, after.manifest_hash, set_digest, bitmap(places, roster_size(s)), root
     )
-    said, more = aggregator.say(
-        replace(after, partial_sum=held, handed_over=s.handed_over or held is not None), stated
+    said, more = aggregator.sign_statement(
+        replace(after, partial_sum=held, has_answer_data=s.has_answer_data or held is not None),
+        stated,
     )
     return said, (*out, *more)
 

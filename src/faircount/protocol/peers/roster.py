@@ -64,7 +64,7 @@ class RosterCoordinator(CoordinatorRules):
         if isinstance(user, Rejection):
             return s, (user,)
         open_ = s.phase is Phase.ENROLLING and not s.roster
-        return coordinator.write_body(
+        return coordinator.store_first_message(
             s,
             rows,
             user,
@@ -83,7 +83,7 @@ class RosterCoordinator(CoordinatorRules):
             )
             s = replace(s, roster=tuple(lines))
         if s.n < s.params.minimum:
-            return coordinator.give_up(s, too_few_enrolled(s.n, s.params.minimum))
+            return coordinator.request_abort(s, too_few_enrolled(s.n, s.params.minimum))
         return s, (coordinator.to_aggregator(s, coordinator.roster_proposal(s)),)
 
     def on_bad_entries(
@@ -98,7 +98,7 @@ class RosterCoordinator(CoordinatorRules):
         doubted = set(message.positions)
         left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
         if not left:  # an empty roster would be made anew from the same entries
-            return coordinator.give_up(s, Ending(EndCode.NOT_INVITED))
+            return coordinator.request_abort(s, Ending(EndCode.NOT_INVITED))
         return self.close_roster(replace(s, roster=left), rows)
 
     def on_seal(

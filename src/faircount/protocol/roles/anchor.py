@@ -82,11 +82,11 @@ def anchor_aggregator_step(
     moves = (
         # check: ledger-anchored - an old backup would give the spent budget back
         (ledger, _ledger_head(before), _ledger_head(after)),
-        (survey, before.newest.hash, after.newest.hash),
+        (survey, before.newest_link.hash, after.newest_link.hash),
     )
     is_next = all(anchor.advance(name, old, new) for name, old, new in moves if old != new)
     # check: aggregator-step-anchored - a rolled back aggregator would sign twice
-    return step if is_next else aggregator.restored(before, reader)
+    return step if is_next else aggregator.abort_after_restore(before, reader)
 
 
 def record_value_use(anchor: Anchor, params: SurveyParameters, server: Party) -> None:
@@ -126,4 +126,6 @@ def anchor_coordinator_step(
     if sent in (UNSET, before.rules.sent_once(before)) or anchor.advance(name, UNSET, sent):
         return step
     reason = "it forgot the aggregate share that it had sent"
-    return Step(*coordinator.give_up(before, Ending(EndCode.COORDINATOR_RESTORED, (), reason)))
+    return Step(
+        *coordinator.request_abort(before, Ending(EndCode.COORDINATOR_RESTORED, (), reason))
+    )

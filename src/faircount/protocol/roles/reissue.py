@@ -28,6 +28,6 @@ def reissued(s: Coordinator, old: bytes, new: bytes, reader: RowReader) -> Step[
         raise ProtocolError(
             "it is too late for another invitation: the coordinator has closed its list"
         )
-    rows.invited.exchange(user, NOBODY)
-    rows.invited.exchange(user_id(new), new)
+    rows.invited.overwrite(user, NOBODY)
+    rows.invited.overwrite(user_id(new), new)
     return rows.step(s)

@@ -258,7 +258,7 @@ class StepRows:
             self._new.remove(place)
             self._added[place[0]] -= 1
 
-    def hand_on(self, table: str, key: Any, value: Any) -> None:
+    def stream(self, table: str, key: Any, value: Any) -> None:
         """Write a row of a bulky table at once where there is a sink; it is not taken back."""
         if self._sink is None:
             self.write(table, key, StoredRow(value))
@@ -312,16 +312,16 @@ class WriteOnce(Generic[K, V]):
         """Write, unless something else was written before; whether the value stands now."""
         found = self.get(key)
         if found is None:
-            self.exchange(key, value)
+            self.overwrite(key, value)
         return found is None or found == value
 
-    def exchange(self, key: K, value: V) -> None:
+    def overwrite(self, key: K, value: V) -> None:
         """Write instead of what stood there, where somebody may change it."""
         self._rows.write(self._table, key, StoredRow(value))
 
-    def hand_on(self, key: K, value: V) -> None:
+    def stream(self, key: K, value: V) -> None:
         """The same, out of memory at once where storage is ready for it."""
-        self._rows.hand_on(self._table, key, value)
+        self._rows.stream(self._table, key, value)
 
     def get(self, key: K) -> V | None:
         """What stands under the key, if anything."""

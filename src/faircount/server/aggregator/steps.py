@@ -100,7 +100,9 @@ class AggregatorSteps:
                 step = await asyncio.to_thread(_made, read, body)
         if given is not None:
             step = await asyncio.to_thread((await self.elsewhere.step(given)).step)
-        if step.state.newest != read.state.newest and not await self._note_begun(read, body):
+        if step.state.newest_link != read.state.newest_link and not await self._note_begun(
+            read, body
+        ):
             return None
         return await self._write(read, step)
 

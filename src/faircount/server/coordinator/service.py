@@ -28,7 +28,7 @@ from faircount.protocol.roles.coordinator import (
     Place,
     coordinate_many,
     end_without_aggregator,
-    give_up,
+    request_abort,
 )
 from faircount.protocol.roles.limits import decode_upload
 from faircount.protocol.roles.reissue import reissued
@@ -270,7 +270,7 @@ class CoordinatorService:
 
 def _give_up(s: Coordinator, ending: Ending) -> Step[Coordinator]:
     """Ask for the end, unless that was done before."""
-    return Step(s) if s.final is not None else Step(*give_up(s, ending))
+    return Step(s) if s.final is not None else Step(*request_abort(s, ending))
 
 
 def _wanted(params: SurveyParameters, messages: Sequence[Message]) -> list[Place] | None:

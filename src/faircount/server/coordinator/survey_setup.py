@@ -111,7 +111,7 @@ async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: S
     order_key = SystemEntropy().bytes(32) if params.topology.needs_order_key else b""
     noise = SystemEntropy().bytes(32) if params.proven else b""
     begun = Coordinator.begin(
-        params, mine.key, committed=mine.value, order_key=order_key, noise_secret=noise
+        params, mine.key, committed_value=mine.value, order_key=order_key, noise_secret=noise
     )
     await s1.server.use_value(params, Party.COORDINATOR)
     await s1.states.begin(tx, row, begun)

@@ -9,7 +9,7 @@ import pytest
 from faircount.protocol import EXPLICIT, MASKED, resume
 from faircount.protocol.peers import one_sum
 from faircount.protocol.peers.messages import AcceptedMembers
-from faircount.protocol.roles.coordinator import give_up
+from faircount.protocol.roles.coordinator import request_abort
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.endings import NOT_OF_BATCH, OTHER_BATCH, EndCode, Ending, ending_of
 from faircount.protocol.survey.phases import Phase
@@ -111,7 +111,7 @@ def test_a_second_set_after_a_smaller_one_ends_the_survey_without_a_sum(claimed)
 def test_no_set_is_heard_before_the_receipt(claimed) -> None:
     claimed.s1 = claimed.s1.changed(reservation=None)
     assert claimed.sums(claimed.tell_s1(claimed.true_set)) == []
-    assert claimed.s1.included is None
+    assert claimed.s1.accepted is None
 
 
 def test_another_claim_after_the_sum_ends_the_survey(claimed) -> None:
@@ -202,7 +202,7 @@ def test_s2_takes_one_sum_over_the_set_that_it_named(claimed) -> None:
 
 def test_an_abort_before_s2_is_ready_costs_nothing_and_after_it_everything(claimed) -> None:
     charge = claimed.params.survey
-    wish = give_up(claimed.s1.state, Ending(EndCode.OWNER, (), "the owner has had enough"))[1]
+    wish = request_abort(claimed.s1.state, Ending(EndCode.OWNER, (), "the owner has had enough"))[1]
     claimed.settle(wish)
     assert (
         claimed.s2.ledger.find(charge).status is Status.SPENT

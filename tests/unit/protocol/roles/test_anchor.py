@@ -138,5 +138,5 @@ def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
     play.answer_all()
     s1, s2 = whole_survey(play, play.s1, play.s2, partial(with_anchor, anchor))
     assert s1.phase is s2.phase is Phase.PUBLISHED
-    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest.hash
+    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest_link.hash
     assert converse(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)

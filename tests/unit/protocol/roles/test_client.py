@@ -22,7 +22,7 @@ from faircount.protocol import (
     known_topologies,
     simulator,
 )
-from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, restored
+from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, start_resync
 from faircount.protocol.simulator import set_up
 from faircount.protocol.survey import inclusion
 from faircount.protocol.survey.acknowledgement import (
@@ -297,7 +297,7 @@ def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
     made.answer_all()
     kept = made.s1.copy()
     made.settle(made.deadline())
-    made.s1, out = kept.do(restored)
+    made.s1, out = kept.do(start_resync)
     assert (
         made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
         is Reason.EARLY
@@ -393,4 +393,4 @@ def test_each_server_holds_the_value_that_it_committed_to() -> None:
     setup = set_up(Laplace(items=2, users=8, epsilon=1.0), MASKED, SeededStream(1))
     assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
     with pytest.raises(ProtocolError, match="committed"):
-        Coordinator.begin(setup.params, setup.s1.key, committed=bytes(32))
+        Coordinator.begin(setup.params, setup.s1.key, committed_value=bytes(32))

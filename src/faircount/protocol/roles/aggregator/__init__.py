@@ -11,19 +11,23 @@ these handlers. The functions of `receive` take a state and a reader of rows and
 which is written before its answer is sent.
 """
 
-from faircount.protocol.roles.aggregator.receive import aggregate, aggregate_with, restored
+from faircount.protocol.roles.aggregator.receive import (
+    abort_after_restore,
+    aggregate,
+    aggregate_with,
+)
 from faircount.protocol.roles.aggregator.rules import AggregatorRules, Handler
 from faircount.protocol.roles.aggregator.state import Aggregator, Change, Entry, mac_key_rows
 from faircount.protocol.roles.aggregator.steps import (
     abort,
     admit,
-    believed,
+    answer_known_manifest,
+    has_valid_mac,
+    is_still_private,
     publish,
     refuse_manifest,
-    repeated,
     reserve,
-    say,
-    still_private,
+    sign_statement,
 )
 
 __all__ = [
@@ -33,16 +37,16 @@ __all__ = [
     "Entry",
     "Handler",
     "abort",
+    "abort_after_restore",
     "admit",
     "aggregate",
     "aggregate_with",
-    "believed",
+    "answer_known_manifest",
+    "has_valid_mac",
+    "is_still_private",
     "mac_key_rows",
     "publish",
     "refuse_manifest",
-    "repeated",
     "reserve",
-    "restored",
-    "say",
-    "still_private",
+    "sign_statement",
 ]

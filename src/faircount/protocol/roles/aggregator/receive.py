@@ -6,7 +6,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faircount.protocol.roles.aggregator.state import Aggregator, Change
-from faircount.protocol.roles.aggregator.steps import end_restored
+from faircount.protocol.roles.aggregator.steps import abort_as_restored
 from faircount.protocol.roles.rows import RowReader, Step, StepRows
 from faircount.protocol.survey.budget import Ledger
 from faircount.protocol.survey.phases import FINAL
@@ -25,10 +25,10 @@ def aggregate(s: Aggregator, message: Message, reader: RowReader) -> Step[Aggreg
     return rows.step(after, out)
 
 
-def restored(s: Aggregator, reader: RowReader) -> Step[Aggregator]:
+def abort_after_restore(s: Aggregator, reader: RowReader) -> Step[Aggregator]:
     """The aggregator after a restore: what was live is aborted and charged."""
     rows = StepRows(reader)
-    return rows.step(*end_restored(s, rows))
+    return rows.step(*abort_as_restored(s, rows))
 
 
 def _receive(s: Aggregator, rows: StepRows, message: Message) -> Change:
@@ -48,7 +48,7 @@ def _receive(s: Aggregator, rows: StepRows, message: Message) -> Change:
         )
     # check: aggregator-is-behind - a restored aggregator would sign a second history
     if s.phase not in FINAL and _is_behind(s, message):
-        return end_restored(s, rows)
+        return abort_as_restored(s, rows)
     says = statement.message
     handler = s.params.topology.aggregator.handlers().get(type(says))
     if handler is None or getattr(says, "survey", None) != s.params.survey:

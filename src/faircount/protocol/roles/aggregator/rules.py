@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from faircount.protocol.roles.aggregator.state import Aggregator, Change
-from faircount.protocol.roles.aggregator.steps import abort, believed, say
+from faircount.protocol.roles.aggregator.steps import abort, has_valid_mac, sign_statement
 from faircount.protocol.roles.rows import MemoryRows, RowWrite, StepRows
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.phases import FINAL, Phase, advance
@@ -44,11 +44,11 @@ class AggregatorRules:
         """
         return {
             RosterProposal: self.confirm_roster,
-            Aborted: self.give_up,
+            Aborted: self.on_abort_request,
             SyncRequest: self.sync_state,
         }
 
-    def claim_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
+    def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
         """All parts of the manifest but the last, which is `s.manifest`."""
         return ()
 
@@ -85,7 +85,7 @@ class AggregatorRules:
         problem = _roster_problem(s, request)
         if problem is not None:
             return s, (problem,)
-        bad = [i for i, each in enumerate(request.entries) if not believed(s, rows, each)]
+        bad = [i for i, each in enumerate(request.entries) if not has_valid_mac(s, rows, each)]
         if bad:
             return s, (
                 sign(
@@ -97,17 +97,17 @@ class AggregatorRules:
         lines = [(each.user, each.public_key) for each in request.entries]
         root = merkle_root(roster_leaves(lines))
         digest = roster_digest(s.params.digest, len(lines), root)
-        revealed = s.committed if s.params.topology.reveals_with_roster else bytes(32)
+        revealed = s.committed_value if s.params.topology.reveals_with_roster else bytes(32)
         seal = RosterConfirmation(s.params.survey, digest, len(lines), root, revealed)
-        return say(
+        return sign_statement(
             s, seal, roster=request, roster_digest=digest, phase=advance(s.phase, Phase.CONFIRMED)
         )
 
-    def give_up(self, s: Aggregator, rows: StepRows, message: Aborted) -> Change:
+    def on_abort_request(self, s: Aggregator, rows: StepRows, message: Aborted) -> Change:
         """The coordinator cannot go on."""
         if s.phase in FINAL:
             return s, s.newest_statements
-        spent = s.handed_over or (s.manifest is not None and message.spent != 0)
+        spent = s.has_answer_data or (s.manifest is not None and message.spent != 0)
         # The aggregator signs that the coordinator has given this reason, not that it is true: it
         # may say that the aggregator lied.
         return abort(s, rows, ending_of(message), spent=spent, by=Party.COORDINATOR)
@@ -116,7 +116,7 @@ class AggregatorRules:
         """Everything that the coordinator needs to go on from where the aggregator stands."""
         roster = b"" if s.roster is None else encode(s.roster)
         manifest = b"" if s.manifest is None else encode(s.manifest)
-        earlier = tuple(encode(part) for part in self.claim_parts(s, rows))
+        earlier = tuple(encode(part) for part in self.earlier_parts(s, rows))
         said = tuple(each.signed for each in s.statements)
         return s, (
             sign(

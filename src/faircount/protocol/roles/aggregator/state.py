@@ -32,7 +32,7 @@ class Aggregator(ArrayValue, StoredState):
     key: SigningKey
     encryption_keys: KeyPair
     ledger: Ledger
-    committed: bytes = field(
+    committed_value: bytes = field(
         default=bytes(32), repr=False
     )  # revealed once roster or claim are fixed
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
@@ -41,7 +41,7 @@ class Aggregator(ArrayValue, StoredState):
     roster_digest: bytes = b""  # the roster's digest
     manifest: Message | None = None
     manifest_hash: bytes = bytes(32)
-    handed_over: bool = (
+    has_answer_data: bool = (
         False  # whether the aggregator may have been sent something that depends on answers
     )
     statements: tuple[Statement, ...] = ()
@@ -57,7 +57,7 @@ class Aggregator(ArrayValue, StoredState):
         a value or a secret of its own.
         """
         s2 = cls(*given, **named)
-        check_secrets(s2.params, Party.AGGREGATOR, s2.committed, s2.noise_secret)
+        check_secrets(s2.params, Party.AGGREGATOR, s2.committed_value, s2.noise_secret)
         return s2
 
     @property
@@ -72,7 +72,7 @@ class Aggregator(ArrayValue, StoredState):
         )
 
     @property
-    def newest(self) -> Link:
+    def newest_link(self) -> Link:
         """The end of the chain of its statements."""
         return compute_link(self.statements[-1].signed) if self.statements else UNCHAINED
 

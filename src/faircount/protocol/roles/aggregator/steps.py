@@ -33,14 +33,14 @@ from faircount.protocol.wire.messages import (
 from faircount.protocol.wire.signing import Link, make_statement
 
 
-def say(s: Aggregator, what: Message, **change: Any) -> Change:
+def sign_statement(s: Aggregator, what: Message, **change: Any) -> Change:
     """Sign a statement, chained to the one before, keep it and send it."""
-    before = s.newest
+    before = s.newest_link
     statement = make_statement(s.key, Party.AGGREGATOR, what, Link(before.number + 1, before.hash))
     return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
-def believed(s: Aggregator, rows: StepRows, each: Entry) -> bool:
+def has_valid_mac(s: Aggregator, rows: StepRows, each: Entry) -> bool:
     """Whether an invitation vouches for this entry: the coordinator cannot have made it up."""
     return verify_entry_mac(
         rows.mac_keys.get(each.user), s.params.digest, each.public_key, each.mac
@@ -59,7 +59,8 @@ def admit(
     """Record the claim for good, reserve the budget and give a receipt: the one transaction before
     any blob is sent.
 
-    The topology has checked the claim's own content, that it is no second one (`repeated`), how
+    The topology has checked the claim's own content, that it is no second one
+    (`answer_known_manifest`), how
     many users it names, and says what the receipt reveals.
     """
     problem = _claim_problem(s, included, places)
@@ -75,7 +76,9 @@ def admit(
         phase=advance(s.phase, *path, Phase.COUNTING),
         partial_sum=None,
     )
-    return say(after, reservation_for(after.ledger, s.params.survey, after.manifest_hash, revealed))
+    return sign_statement(
+        after, reservation_for(after.ledger, s.params.survey, after.manifest_hash, revealed)
+    )
 
 
 def reserve(s: Aggregator, rows: StepRows) -> Aggregator | Change:
@@ -104,7 +107,7 @@ def reserve(s: Aggregator, rows: StepRows) -> Aggregator | Change:
     return replace(s, ledger=s.ledger.reserve(charge) if known is None else s.ledger)
 
 
-def repeated(s: Aggregator, manifest: Message) -> Change | None:
+def answer_known_manifest(s: Aggregator, manifest: Message) -> Change | None:
     """The answer to a claim that needs no check: the same again, another one, or one that comes too
     late.
     """
@@ -134,7 +137,7 @@ def _claim_problem(s: Aggregator, included: int, places: Sequence[int] | None) -
         )
     if included > s.params.n_max:
         return reject(Reason.FULL, f"more than {s.params.n_max} users")
-    if not still_private(s, included, places):
+    if not is_still_private(s, included, places):
         return reject(Reason.TOO_FEW, "this set does not keep the promised guarantee")
     return None
 
@@ -171,7 +174,7 @@ def publish(
     return _end(s, rows, result, ledger, Phase.PUBLISHED)
 
 
-def still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
+def is_still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
     """Whether a set that shrank after the claim still keeps minimum and promise."""
     return included >= s.params.minimum and keeps_promise(
         s.params.mechanism, included, s.params.epsilon, s.params.delta, places
@@ -204,10 +207,10 @@ def _end(s: Aggregator, rows: StepRows, last: Message, ledger: Ledger, state: Ph
         encryption_keys=s.encryption_keys.without_secret(),
         noise_secret=b"",
     )
-    return say(after, last, phase=advance(s.phase, state))
+    return sign_statement(after, last, phase=advance(s.phase, state))
 
 
-def end_restored(s: Aggregator, rows: StepRows) -> Change:
+def abort_as_restored(s: Aggregator, rows: StepRows) -> Change:
     """The aggregator after a restore: what was live is aborted and charged, for it may have been
     published since the backup.
     """

@@ -17,12 +17,12 @@ from faircount.protocol.roles.coordinator.state import (
     Coordinator,
     Out,
     PhaseAttempt,
-    is_person,
+    is_invited,
 )
 from faircount.protocol.roles.coordinator.steps import (
-    end_alone,
-    give_up,
+    abort_without_aggregator,
     messages_now,
+    request_abort,
     request_hashes_now,
     to_aggregator,
 )
@@ -109,7 +109,7 @@ def resume(s: Coordinator, reader: RowReader) -> Out:
     return messages_now(s, StepRows(reader))
 
 
-def restored(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
+def start_resync(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
     """The coordinator from a backup: it asks the aggregator what stands, and ends no phase before
     it knows.
     """
@@ -120,7 +120,7 @@ def restored(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
 def end_without_aggregator(s: Coordinator, ending: Ending, reader: RowReader) -> Step[Coordinator]:
     """End the survey alone: the aggregator has lost it and will say no more about it."""
     rows = StepRows(reader)
-    return rows.step(*end_alone(s, rows, ending))
+    return rows.step(*abort_without_aggregator(s, rows, ending))
 
 
 def _receive(s: Coordinator, rows: StepRows, message: Message) -> Change:
@@ -163,10 +163,10 @@ def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
 
 def _on_s2_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
     after, out = _handled(s, rows, statement)
-    heard = statement.signed.number > s.newest.number and not any(
+    heard = statement.signed.number > s.newest_link.number and not any(
         isinstance(each, Rejection) for each in out
     )
-    return (replace(after, newest=compute_link(statement.signed)) if heard else after), out
+    return (replace(after, newest_link=compute_link(statement.signed)) if heard else after), out
 
 
 def _handled(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
@@ -202,17 +202,19 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
     """
     if s.phase in FINAL:
         return s, ()
-    found = verify_sync(s.params, partial(is_person, rows), message)
+    found = verify_sync(s.params, partial(is_invited, rows), message)
     if found is None:
         return s, (
             reject(Reason.MALFORMED, "what the aggregator says that stands does not fit together"),
         )
-    if not found.is_over and len(found.statements) < s.newest.number:
+    if not found.is_over and len(found.statements) < s.newest_link.number:
         # An answer that was delayed or repeated: the coordinator has heard a newer statement.
         return s, ()
     # check: other-history - an aggregator that denies what it signed gets a second try
-    if not found.is_over and s.newest != found.link(s.newest.number):
-        return end_alone(s, rows, aggregator_contradiction("it does not know what it had signed"))
+    if not found.is_over and s.newest_link != found.link(s.newest_link.number):
+        return abort_without_aggregator(
+            s, rows, aggregator_contradiction("it does not know what it had signed")
+        )
     after, out = _adopted(
         replace(s, awaiting_sync=False, roster=found.roster or s.roster), rows, found
     )
@@ -230,7 +232,7 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
         and not anew
         and not after.rules.is_complete(after, rows)
     ):
-        return give_up(after, Ending(EndCode.REPORTS_LOST, (), "in a restore"))
+        return request_abort(after, Ending(EndCode.REPORTS_LOST, (), "in a restore"))
     return after, out or messages_now(after, rows)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from faircount.core.errors import MalformedError
 from faircount.protocol.roles.coordinator.state import Change, Coordinator, Out, Place
 from faircount.protocol.roles.coordinator.steps import (
-    end_alone,
-    give_up,
+    abort_without_aggregator,
+    request_abort,
     request_hashes_now,
     roster_proposal,
     to_aggregator,
@@ -179,17 +179,17 @@ class CoordinatorRules(ABC):
         What it has instead comes as a statement of its own.
         """
         # check: set-before-shares - an aggregator that denies its progress stalls the survey
-        if s.phase not in FINAL and s.included is not None and message.reason == Reason.EARLY:
+        if s.phase not in FINAL and s.accepted is not None and message.reason == Reason.EARLY:
             if message.request_hash not in request_hashes_now(s, rows):
                 return s, ()
             why = "it named reports to add up before it had come so far"
-            return end_alone(s, rows, aggregator_contradiction(why))
+            return abort_without_aggregator(s, rows, aggregator_contradiction(why))
         if s.phase in FINAL or s.reservation is not None or message.reason not in _REFUSED_FOR_GOOD:
             return s, ()
         if message.request_hash not in self.request_hashes(s):
             return s, ()
         detail = message.detail.decode(errors="replace")
-        return give_up(s, Ending(EndCode.AGGREGATOR_REFUSED, (message.reason,), detail))
+        return request_abort(s, Ending(EndCode.AGGREGATOR_REFUSED, (message.reason,), detail))
 
     def on_aborted(
         self, s: Coordinator, rows: StepRows, _: Aborted, statement: Statement

@@ -47,7 +47,7 @@ class Coordinator(StoredState):
     key: SigningKey
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
     phase: Phase = Phase.ENROLLING
-    committed: bytes = field(
+    committed_value: bytes = field(
         default=bytes(32), repr=False
     )  # the value behind the coordinator's commitment
     roster: tuple[RosterEntry, ...] = ()  # fixed when enrolment closes
@@ -57,12 +57,12 @@ class Coordinator(StoredState):
     manifest_hash: bytes = bytes(32)
     confirmation: Statement | None = None
     reservation: Statement | None = None
-    included: Statement | None = None  # The aggregator's word on whose shares count
+    accepted: Statement | None = None  # The aggregator's word on whose shares count
     final: Statement | None = (
         None  # The aggregator's last word, or our own request to end the survey
     )
     # Of the statements of the aggregator that were heard: said to the aggregator with everything.
-    newest: Link = UNCHAINED
+    newest_link: Link = UNCHAINED
     awaiting_sync: bool = False  # restored, and not yet told what stands
     topology_state: TopologyState | None = None  # what only this topology keeps
     noise_secret: bytes = field(
@@ -74,7 +74,7 @@ class Coordinator(StoredState):
         cls,
         params: SurveyParameters,
         key: SigningKey,
-        committed: bytes = bytes(32),
+        committed_value: bytes = bytes(32),
         crypto: CryptoSuite | None = None,
         order_key: bytes = b"",
         noise_secret: bytes = b"",
@@ -88,18 +88,18 @@ class Coordinator(StoredState):
             if first is Phase.ENROLLING
             else advance(Phase.ENROLLING, Phase.CONFIRMED, first)
         )
-        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed).digest()):
+        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed_value).digest()):
             raise ProtocolError(
                 "The coordinator does not hold the value that the parameters say it has committed "
                 "to"
             )
-        check_secrets(params, Party.COORDINATOR, committed, noise_secret)
+        check_secrets(params, Party.COORDINATOR, committed_value, noise_secret)
         return cls(
             params,
             key,
             crypto or StandardCrypto(),
             state,
-            committed,
+            committed_value,
             topology_state=params.topology.coordinator.initial_state(order_key),
             noise_secret=noise_secret,
         )
@@ -132,7 +132,7 @@ class Coordinator(StoredState):
         return roster_digest(self.params.digest, self.n, self.levels[-1][0])
 
 
-def is_person(rows: StepRows, user: bytes) -> bool:
+def is_invited(rows: StepRows, user: bytes) -> bool:
     """Whether this is the id of an invited person, whose invitation was not exchanged."""
     # check: exchanged-invitation - an exchanged invitation would enrol a second time
     return bool(rows.invited.get(user))

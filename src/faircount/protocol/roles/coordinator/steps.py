@@ -45,7 +45,7 @@ def messages_now(s: Coordinator, rows: StepRows) -> Out:
     if s.phase is Phase.ENROLLING:
         return (to_aggregator(s, roster_proposal(s)),) if s.roster else ()
     if s.phase is Phase.COUNTING and s.reservation is not None and not s.rules.is_complete(s, rows):
-        return give_up(s, Ending(EndCode.REPORTS_LOST))[1]
+        return request_abort(s, Ending(EndCode.REPORTS_LOST))[1]
     return s.rules.pending(s, rows)
 
 
@@ -62,7 +62,7 @@ def to_aggregator(s: Coordinator, what: Message) -> Signed:
     """A message under the coordinator's signature, with the newest statement of the aggregator
     that it has heard.
     """
-    return sign(s.key, Party.COORDINATOR, what, s.newest)
+    return sign(s.key, Party.COORDINATOR, what, s.newest_link)
 
 
 def with_manifest(s: Coordinator, manifest: Message, *path: Phase) -> Coordinator:
@@ -72,7 +72,7 @@ def with_manifest(s: Coordinator, manifest: Message, *path: Phase) -> Coordinato
         manifest=manifest,
         manifest_hash=sha256(encode(manifest)).digest(),
         reservation=None,
-        included=None,
+        accepted=None,
         phase=advance(s.phase, *path),
     )
 
@@ -133,7 +133,9 @@ def admit_person(
     return user
 
 
-def write_body(s: Coordinator, rows: StepRows, user: bytes, body: Any, *, open_: bool) -> Change:
+def store_first_message(
+    s: Coordinator, rows: StepRows, user: bytes, body: Any, *, open_: bool
+) -> Change:
     """First write of a user's enrolment or submission; the same again is accepted at any time."""
     if user not in rows.first_messages and not (open_ and s.final is None):
         return s, (reject(Reason.LATE, "the survey takes no more users"),)
@@ -212,20 +214,20 @@ def has_upload(
     return intact_upload(s, rows, kind, made_for, index) is not None
 
 
-def give_up(s: Coordinator, ending: Ending) -> Change:
+def request_abort(s: Coordinator, ending: Ending) -> Change:
     """Ask the aggregator to end the survey.
 
     It is over when the aggregator says so: a restored coordinator may not know that there is a
     result.
     """
     wish = make_aborted(s.params.survey, ending, Party.COORDINATOR, spent=s.rules.charges_abort(s))
-    last = make_statement(s.key, Party.COORDINATOR, wish, s.newest)
+    last = make_statement(s.key, Party.COORDINATOR, wish, s.newest_link)
     return replace(s, final=last), (last.signed,)
 
 
-def end_alone(s: Coordinator, rows: StepRows, ending: Ending) -> Change:
+def abort_without_aggregator(s: Coordinator, rows: StepRows, ending: Ending) -> Change:
     """End the survey whatever the aggregator says about it: it has contradicted itself, or asked
     for what the coordinator must not give.
     """
-    wished, out = give_up(s, ending)
+    wished, out = request_abort(s, ending)
     return s.rules.scrub(replace(wished, phase=advance(s.phase, Phase.ABORTED)), rows), out

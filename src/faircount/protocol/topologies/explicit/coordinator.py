@@ -188,7 +188,7 @@ class ExplicitCoordinator(PeersCoordinator):
                 _explicit(s).removed,
             )
         if not self.is_complete(s, rows):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         digest = current_set(s).set_digest
         return one_sum.hand_over(
             s, rows, places, [rows.uploads[PeerSum.tag, digest, j].vector for j in places]
@@ -209,7 +209,9 @@ class ExplicitCoordinator(PeersCoordinator):
             return None
         # check: explicit-second-manifest - a second aggregate share would differ by one report
         if _explicit(s).total is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_BATCH)
+            )[0]
         # check: explicit-set-digest - the aggregator pairs a set with the digest of another one
         if manifest.set_digest != wanted.set_digest:
             return None
@@ -268,9 +270,9 @@ def _attempt(
     """
     members, pairs = drop_until_connected(alive, removed, s.params.phi)
     if len(members) < s.params.minimum:
-        return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+        return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
-        return coordinator.give_up(s, attempts_used(s.params.attempts, "try `masked`"))
+        return coordinator.request_abort(s, attempts_used(s.params.attempts, "try `masked`"))
     one_sum.forget_vectors(s, rows, PeerSum, current_set(s).set_digest, s.members)
     own = replace(_explicit(s), removed=pairs)
     return replace(s, attempt=s.attempt + 1, members=members, topology_state=own), ()

@@ -61,7 +61,7 @@ def recoverable(graph: Graph, inside: Bools, included: Bools, least: int) -> boo
 
 
 def _graph(s: Aggregator) -> Graph:
-    return draw_graph(s.committed, s.digest, opening.roster_size(s), s.params.k)
+    return draw_graph(s.committed_value, s.digest, opening.roster_size(s), s.params.k)
 
 
 def _sets(s: Aggregator, manifest: MaskedManifest) -> tuple[PeerSet, PeerSet] | None:
@@ -203,7 +203,7 @@ def _recovered(
     missing = [j for j, key in keys.items() if key is None]
     s = replace(s, phase=advance(s.phase, Phase.UNMASKING))
     if missing:
-        return aggregator.say(
+        return aggregator.sign_statement(
             s, Unrecoverable(s.params.survey, s.manifest_hash, bitmap(missing, graph.n))
         )
     counted = frozenset(places)
@@ -224,8 +224,8 @@ def _recovered(
     held = subtract(
         opening.self_masks(s, now, seeds), sum_vectors(masks, s.params.q, s.params.N), s.params.q
     )
-    return aggregator.say(
-        s, ReadyForTotal(s.params.survey, s.manifest_hash), partial_sum=held, handed_over=True
+    return aggregator.sign_statement(
+        s, ReadyForTotal(s.params.survey, s.manifest_hash), partial_sum=held, has_answer_data=True
     )
 
 

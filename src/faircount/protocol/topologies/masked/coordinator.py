@@ -160,11 +160,11 @@ class MaskedCoordinator(PeersCoordinator):
         ):
             return mask_call(s, rows, index)
         if (
-            s.included is not None
+            s.accepted is not None
             and _asked(s, index)
             and not coordinator.has_upload(s, rows, UnmaskShares, masked.set_digest, index)
         ):
-            return UnmaskRequest(s.included.signed)
+            return UnmaskRequest(s.accepted.signed)
         return None
 
     def take_sum(self, s: Coordinator, rows: StepRows, message: MaskedSum) -> coordinator.Change:
@@ -216,7 +216,7 @@ class MaskedCoordinator(PeersCoordinator):
     def _claim(self, s: Coordinator, rows: StepRows, places: tuple[int, ...]) -> coordinator.Change:
         """Close writes and claim: the set, who of it has sent, and the sealed seed of each."""
         if len(places) < s.params.minimum:
-            return coordinator.give_up(s, too_few_left(len(places), s.params.minimum))
+            return coordinator.request_abort(s, too_few_left(len(places), s.params.minimum))
         masked = with_included(masked_state(s), masked_state(s).members, places)
         keys = tuple(rows.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
         seeds = tuple(
@@ -240,7 +240,7 @@ class MaskedCoordinator(PeersCoordinator):
         """
         masked, graph = masked_state(s), masked_state(s).graph
         if not one_sum.enough(s, places):
-            return coordinator.give_up(s, too_few_readable(len(places), s.params.minimum))
+            return coordinator.request_abort(s, too_few_readable(len(places), s.params.minimum))
         inside, counted = graph.marks(list(masked.members)), graph.marks(places)
         if not recoverable(graph, inside, counted, s.params.t):
             return _attempt(
@@ -260,7 +260,7 @@ class MaskedCoordinator(PeersCoordinator):
         """The one sum, over those whose seeds opened."""
         places, digest = masked_state(s).included, masked_state(s).set_digest
         if not self.is_complete(s, rows):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         return one_sum.hand_over(
             s, rows, places, [rows.uploads[MaskedSum.tag, digest, j].vector for j in places]
         )
@@ -346,7 +346,9 @@ class MaskedCoordinator(PeersCoordinator):
             return None
         # check: masked-second-manifest - a second aggregate share would differ by one report
         if masked_state(s).total is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_BATCH)
+            )[0]
         path = {
             Phase.SHARING: (Phase.SUBMITTING, Phase.COUNTING),
             Phase.SUBMITTING: (Phase.COUNTING,),
@@ -390,9 +392,9 @@ def _attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator.Chang
     """The next attempt; the vectors of the last one are of no use any more."""
     members = tuple(np.flatnonzero(inside).tolist())
     if len(members) < s.params.minimum:
-        return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+        return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
-        return coordinator.give_up(s, Ending(EndCode.KEY_LOST))
+        return coordinator.request_abort(s, Ending(EndCode.KEY_LOST))
     one_sum.forget_vectors(s, rows, MaskedSum, masked_state(s).set_digest, s.members)
     wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
     masked = replace(masked_state(s), bits=wanted.bits, set_digest=wanted.set_digest)
