@@ -31,7 +31,7 @@ from faircount.protocol.roles.coordinator import (
     request_abort,
 )
 from faircount.protocol.roles.limits import decode_upload
-from faircount.protocol.roles.reissue import reissued
+from faircount.protocol.roles.reissue import reissue
 from faircount.protocol.roles.rows import RowsAfter
 from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.phases import FINAL, Phase
@@ -245,7 +245,7 @@ class CoordinatorService:
         """Admit one invitation instead of another one that was not used."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
-            await self.change(tx, row, lambda held: reissued(held.state, old, new, held.rows))
+            await self.change(tx, row, lambda held: reissue(held.state, old, new, held.rows))
 
     async def answered(self, caller: Caller, survey: bytes) -> list[bytes]:
         """Ids of the people who have sent their first message, for the owner, who may remind the

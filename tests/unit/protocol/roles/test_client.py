@@ -213,7 +213,7 @@ def run(setup, devices, entropy, absent):
             if i != absent:
                 if held[i].state is None:
                     held[i] = topology.client.start(setup.params, held[i], s2.crypto, entropy)
-                s1 = simulator.visits(s1, topology.client, held, [i], entropy)
+                s1 = simulator.visit(s1, topology.client, held, [i], entropy)
         s1, out = s1.do(end_phase)
         s1, s2 = simulator.converse(s1, s2, out)
     return s1, held

@@ -289,7 +289,7 @@ def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str
         st.integers(0, 9),
     )
     def check(place: int, new: bytes, cut: int) -> None:
-        forged = stored._framed(body[:place] + new + body[place + cut :])
+        forged = stored._frame(body[:place] + new + body[place + cut :])
         try:
             found = read(state, forged)
         except MalformedError:
@@ -301,7 +301,7 @@ def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str
 
 @given(st.binary(max_size=200))
 def test_other_bytes_are_no_state(data: bytes) -> None:
-    for bad in (data, stored.START + data, stored._framed(data)):
+    for bad in (data, stored.START + data, stored._frame(data)):
         for kind in STATES:
             with pytest.raises(MalformedError):
                 decode_state(kind, bad, SEALING, LEDGER)
@@ -314,7 +314,7 @@ def test_a_huge_number_allocates_nothing() -> None:
     data = encode_state(device)
     tracemalloc.start()
     for place in range(len(stored.START) + 1, len(data) - stored.CHECK, 7):
-        forged = stored._framed(
+        forged = stored._frame(
             data[len(stored.START) : place] + b"\xff" * 16 + data[place + 16 : -stored.CHECK]
         )
         with contextlib.suppress(MalformedError):  # some places hold bytes that may have any value
@@ -339,7 +339,7 @@ def test_states_are_told_apart() -> None:
         decode_state(Coordinator, nobody + sha256(nobody).digest())
     with pytest.raises(ProtocolError, match="ledger of its population"):
         decode_state(Aggregator, encode_state(world.s2.state))
-    with pytest.raises(MalformedError, match="look whether it is the right file"):
+    with pytest.raises(MalformedError, match="check whether it is the right file"):
         decode_state(Coordinator, world.setup.params.published)
 
 

@@ -1,14 +1,14 @@
 """The aggregator (S2): what it does in every topology.
 
-It uses no randomness, so doing a thing again gives the same.
-
     confirm one roster -> record one manifest and reserve the budget
-    -> take the encrypted shares of that manifest -> publish or abort
+    -> decrypt the shares of that manifest -> publish or abort
 
-`state` is all that it keeps, `receive` what happens when a message comes in, `steps` what the
-topologies build their handlers from, and `rules` the class that a topology derives from to add
-these handlers. The functions of `receive` take a state and a reader of rows and return a `Step`,
-which is written before its answer is sent.
+It draws no randomness, so a step that is repeated after a crash gives the same bytes.
+
+`state` is all that it stores, `receive` handles a message, `steps` has the functions from which
+the topologies build their handlers, and `rules` the class that a topology derives from to add
+them. The functions of `receive` take a state and a reader of rows and return a `Step`. The caller
+writes the step, and only then sends its messages.
 """
 
 from faircount.protocol.roles.aggregator.receive import (

@@ -1,14 +1,14 @@
 """The coordinator (S1): what it does in every topology.
 
-It relays, keeps deadlines, claims one batch, opens nothing.
+    enrol participants -> propose the roster -> store uploads, the first one of a kind counts
+    -> fix the manifest -> send encrypted shares and one aggregate share -> store the result
 
-    enrol participants -> propose the roster -> take uploads, the first write wins
-    -> fix the manifest -> send encrypted shares -> keep the result
+It relays messages and keeps deadlines, and it can decrypt nothing.
 
-`state` is all that it keeps, `receive` what happens when a message comes in, `steps` what the
-topologies build their handlers from, and `rules` the class that a topology derives from to add
-these handlers. The functions of `receive` take a state and a reader of rows and return a `Step`,
-without input or output of their own: who calls them writes the step first, and then sends.
+`state` is all that it stores, `receive` handles a message, `steps` has the functions from which
+the topologies build their handlers, and `rules` the class that a topology derives from to add
+them. The functions of `receive` take a state and a reader of rows and return a `Step`. The caller
+writes the step, and only then sends its messages.
 """
 
 from faircount.protocol.roles.coordinator.receive import (
