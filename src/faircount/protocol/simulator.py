@@ -163,6 +163,7 @@ def set_up(
         crypto,
         noise_secret=aggregator_noise,
     )
+    # The coordinator knows access values, the aggregator MAC keys; the invitation has both.
     invited = invitation_rows(invitation.access for invitation in invitations)
     mac_keys = {invitation.user: invitation.enrolment_mac_key for invitation in invitations}
     return SurveySetup(
@@ -191,6 +192,7 @@ def converse(
             )
         delivered += 1
         message = waiting.pop(0)
+        # In order of sending, as the outbox of the service does it.
         if addressee(message) is Party.AGGREGATOR:
             s2, replies = s2.do(aggregate, message)
         else:
@@ -229,6 +231,7 @@ def visit(
         users = []
         for (user, request), out in zip(requests.items(), replies, strict=True):
             before = states[user]
+            # Without a reply the client is where it was, and asks again on its next visit.
             if out:
                 states[user] = client.handle_response(before, request, out[0], entropy)
                 if meter is not None:
@@ -270,6 +273,7 @@ def run_phases(
         for group in batched(range(len(states)), together):
             here = [user for user in group if present(user)]
             for user in here:
+                # A client draws its randomness once, on its first visit.
                 if not states[user].state:
                     crypto = s2.state.crypto
                     states[user] = client.start(survey.params, states[user], crypto, entropy)

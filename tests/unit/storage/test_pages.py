@@ -69,7 +69,7 @@ def test_rows_of_a_few_users_are_found_by_the_index(tmp_path: Path) -> None:
 
             tx.fetch_all = noted  # type: ignore[method-assign]  # to look
             assert (
-                await states._rows(
+                await states._fetch_rows(
                     tx, bytes(16), [("bodies", b"one"), ("keys", b"two"), ("bodies", b"three")]
                 )
                 == []

@@ -122,6 +122,7 @@ def anchor_coordinator_step(
     Then the coordinator was rolled back, and requests an abort instead: from the difference of two
     aggregate shares the aggregator could compute a single report.
     """
+    # The anchor is asked only when the aggregate share appears in the state, once per survey.
     name = b"s1/" + before.params.survey
     sent = before.rules.sent_once(step.state)
     # check: aggregate-share-anchored - a rolled back coordinator would send a second sum

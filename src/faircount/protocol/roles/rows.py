@@ -163,12 +163,14 @@ class MemoryRows(RowReader):
     def copy(self) -> "MemoryRows":
         """A copy that later writes do not change."""
         other = MemoryRows()
+        # Rows are never changed in place but for `is_intact`, so they can be shared.
         other._tables = {name: dict(rows) for name, rows in self._tables.items()}
         return other
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MemoryRows) and self._nonempty_tables() == other._nonempty_tables()
 
+    # A table that was only read exists without rows: it must not make two stores unequal.
     def _nonempty_tables(self) -> dict[str, dict[Any, StoredRow]]:
         return {name: rows for name, rows in self._tables.items() if rows}
 
@@ -266,6 +268,7 @@ class StepRows:
         """Write a row in this step."""
         place = (table, key)
         before = self._written.get(place)
+        # The reader's count is that before the step: new rows are counted here.
         is_new = before is None and self._reader.find(table, key) is None
         self._written[place] = row
         if is_new:
@@ -295,6 +298,7 @@ class StepRows:
         """Delete the values of a table; only hashes stay."""
         if table in self._scrubbed:
             return
+        # What this step wrote is scrubbed at once; stored rows when the step is written.
         for (name, key), row in list(self._written.items()):
             if name == table:
                 self.write(table, key, StoredRow(None, row.hash))
@@ -307,11 +311,13 @@ class StepRows:
 
     def roll_back(self, savepoint: int) -> None:
         """Undo what was written since the savepoint: its message was rejected."""
+        # Newest first: a row may have been written twice.
         while len(self._undo) > savepoint:
             self._undo.pop()()
 
     def step(self, state: S, messages: tuple[Message, ...] = ()) -> Step[S]:
         """The step to this state, with everything that was written."""
+        # A row without value and hash was scrubbed in this step: the table is in `scrubbed`.
         rows = tuple(
             RowWrite(table, key, row.value, row.hash, (table, key) in self._new)
             for (table, key), row in self._written.items()
@@ -337,6 +343,7 @@ class WriteOnce(Generic[K, V]):
     def put(self, key: K, value: V) -> bool:
         """Store a value unless another one is there; whether this value is stored now."""
         found = self.get(key)
+        # The same value again writes nothing, so that a repeated message costs no disk write.
         if found is None:
             self.overwrite(key, value)
         return found is None or found == value
@@ -412,6 +419,7 @@ class Acknowledged(WriteOnce[K, Any]):
         found = self._rows.find(self._table, key)
         if found is None or found.value is None:
             return None
+        # Hashing is slow for many reports: a row that was compared once is not compared again.
         if not found.is_intact:
             found.is_intact = _hash(found.value) == found.hash
         return found.value if found.is_intact else None

@@ -64,6 +64,7 @@ def decode_state(
     Raises:
         MalformedError: the bytes are damaged, of another version, or not of such a state
     """
+    # Checked before decoding, which would fail much later and say less.
     needs_ledger = any(form == Injected(Ledger) for _, form in layout_of(kind).parts)
     if needs_ledger and ledger is None:
         raise ProtocolError("an aggregator's state is read with the ledger of its population")
@@ -78,10 +79,12 @@ def _frame(encoded: bytes) -> bytes:
 
 def _unframe(data: bytes) -> memoryview:
     """The encoded state between prefix and checksum, not copied, if the checksum matches."""
+    # In this order, so that each error says what to do: another file, damage, another version.
     if len(data) < len(START) + CHECK or not data.startswith(KIND):
         raise MalformedError(
             "these bytes are not a state of faircount: check whether it is the right file"
         )
+    # Views instead of slices: a state can be many megabytes.
     if not hmac.compare_digest(sha256(memoryview(data)[:-CHECK]).digest(), data[-CHECK:]):
         raise MalformedError("this state was changed or damaged: restore it from a copy")
     if not data.startswith(START):
@@ -172,6 +175,7 @@ def _form(table: str) -> TableForm:
 
 def _encode_bare(codec: FieldCodec, value: Any) -> bytes:
     """A key or value that fills its column: bytes and messages need no length in front."""
+    # No message is empty, so empty bytes can stand for a deleted one.
     if isinstance(codec, AnyMessage):
         return b"" if value is None else encode(value)
     if isinstance(codec, VariableBytes):

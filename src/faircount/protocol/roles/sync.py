@@ -105,6 +105,7 @@ def _verify_statements(
     params: SurveyParameters, message: SyncState
 ) -> tuple[Statement, ...] | None:
     """The statements, if they are the beginning of the aggregator's chain for this survey."""
+    # Bounded before signatures are verified: a long list would keep the coordinator busy.
     if (
         len(message.statements) > max_statements(params)
         # check: statements-chained - the aggregator leaves out or reorders what it has signed
@@ -153,6 +154,7 @@ def _verify_roster(
     if not all(map(is_invited, users)):
         return None
 
+    # The aggregator signed only size, root and digest: the entries must lead to them.
     root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     expected = (size, root, roster_digest(params.digest, size, root))
     if (confirmation.n, confirmation.root, confirmation.digest) != expected:

@@ -88,6 +88,7 @@ class AggregatorRules:
             if not has_valid_mac(s, rows, entry)
         ]
         if invalid:
+            # Not part of the chain of statements: it fixes nothing, and may be repeated.
             request_hash = sha256(encode(request)).digest()
             rejected = RejectedEntries(s.params.survey, request_hash, tuple(invalid))
             return s, (sign(s.key, Party.AGGREGATOR, rejected),)

@@ -32,6 +32,7 @@ class Aggregator(ArrayValue, StoredState):
     stored_tag = "aggregator"
     params: SurveyParameters
     key: SigningKey
+    # Clients encrypt their shares for this key; its secret half is destroyed at the end.
     encryption_keys: KeyPair
     ledger: Ledger
     # Revealed once the roster or the manifest is fixed, and never before.
@@ -44,6 +45,7 @@ class Aggregator(ArrayValue, StoredState):
     manifest_hash: bytes = bytes(32)
     # Whether anything that depends on answers may have arrived. From then on an abort is charged.
     has_answer_data: bool = False
+    # Everything it has signed about the survey, each chained to the one before.
     statements: tuple[Statement, ...] = ()
     # The sum of the shares that were decrypted so far.
     partial_sum: Residues | None = field(default=None, repr=False)

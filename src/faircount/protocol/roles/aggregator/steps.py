@@ -84,6 +84,8 @@ def admit(
     problem = _size_problem(s, included, places)
     if problem is not None:
         return refuse_manifest(s, problem)
+    # Manifest and reservation are written in one step: a manifest without its charge would allow
+    # a second survey to spend the same budget.
     reserved = reserve(s, rows)
     if not isinstance(reserved, Aggregator):
         return reserved
@@ -111,6 +113,7 @@ def reserve(s: Aggregator, rows: StepRows) -> Aggregator | Change:
     if known is not None and s.last(Reservation) is None:
         why = "this survey was charged before the aggregator was restored: begin another one"
         return s, (reject(Reason.CLOSED, why),)
+    # A further attempt of this survey uses the reservation of the first one.
     if known is not None:
         return s
     if not s.ledger.admits(charge):
@@ -192,6 +195,7 @@ def publish(
         counts = mechanism.decode(total, included)
     except CorruptSumError:
         return abort(s, rows, Ending(EndCode.CORRUPT_SUM), spent=True)
+    # Computed again for those who are included: dropouts took their noise with them.
     remaining = remaining_guarantee(mechanism, included, params.epsilon, places)
     # Counts travel as integers: in steps of the mechanism's resolution.
     scaled = np.asarray(counts) * getattr(mechanism, "steps_per_count", 1)
@@ -232,6 +236,7 @@ def abort(
     survey = s.params.survey
     ledger = s.ledger
     charge = ledger.find(survey)
+    # There is no reservation if the survey ends before its manifest.
     if charge is not None and charge.status == "reserved":
         ledger = ledger.settle(survey) if spent else ledger.release(survey)
     aborted = make_aborted(survey, ending, by, spent=spent)
@@ -240,6 +245,7 @@ def abort(
 
 def _end(s: Aggregator, rows: StepRows, final: Message, ledger: Ledger, phase: Phase) -> Change:
     """Sign the final statement, and destroy the secrets of the survey in the same step."""
+    # One step: a crash leaves either a running survey or one that is over and scrubbed.
     scrubbed = s.params.topology.aggregator.scrub(s, rows)
     after = replace(
         scrubbed,
@@ -253,6 +259,7 @@ def _end(s: Aggregator, rows: StepRows, final: Message, ledger: Ledger, phase: P
 
 def abort_as_restored(s: Aggregator, rows: StepRows) -> Change:
     """Abort and charge a survey that was running in the backup: it may have published since."""
+    # A survey that is over is charged already, but reservations of others may be missing.
     if s.phase in FINAL:
         return replace(s, ledger=s.ledger.close_after_restore(())), ()
     after = replace(s, ledger=s.ledger.close_after_restore((charge_of(s.params),)))

@@ -65,6 +65,7 @@ def coordinate_many(
 
     One signature acknowledges everything that the step writes.
     """
+    # All messages share one `StepRows`: each sees what those before it have written.
     rows = StepRows(reader)
     replies = list[Out]()
     for message in messages:
@@ -183,6 +184,7 @@ def _dispatch_statement(s: Coordinator, rows: StepRows, statement: Statement) ->
     content = statement.message
     if isinstance(content, SyncState) and content.survey == s.params.survey:
         return adopt(s, rows, content)
+    # Once there is a reservation, the topology's handler ignores such refusals.
     if isinstance(content, Refusal) and _is_out_of_step(s, rows, content):
         return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
     handler = s.rules.aggregator_handlers().get(type(content))
@@ -222,6 +224,7 @@ def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
         ending = aggregator_contradiction("it does not know what it had signed")
         return abort_without_aggregator(s, rows, ending)
 
+    # The roster of a backup from before its confirmation is only a proposal: take the signed one.
     synced = replace(s, awaiting_sync=False, roster=history.roster or s.roster)
     after, out = _replay_history(synced, rows, history)
     if after is None:

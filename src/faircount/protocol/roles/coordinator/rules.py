@@ -214,7 +214,9 @@ class CoordinatorRules(ABC):
         if not _is_result(s, message):
             return s, (reject(Reason.MALFORMED, "this is no result of this survey"),)
         if s.manifest is None or message.manifest_hash != s.manifest_hash:
+            # A restored coordinator lacks the manifest, which inclusion proofs are made from.
             return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
+        # The coordinator may have missed the statements in between.
         phase = s.phase
         if phase is not Phase.AGGREGATED:
             phase = advance(phase, Phase.AGGREGATED)
