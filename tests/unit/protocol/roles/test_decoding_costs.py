@@ -37,8 +37,8 @@ FEW = 4096
 LONG = 100_000
 """No message in this test is made much longer."""
 BLOBS = (0, 2, 48)
-"""How long the blobs in a list are: the shorter, the more objects there would be."""
-FOR_USERS = [each for each in _CLASSES.values() if each.to is Party.CLIENT]
+"""Bytes of the encrypted shares in a list: the shorter they are, the more objects there would be."""
+FOR_USERS = [kind for kind in _CLASSES.values() if kind.to is Party.CLIENT]
 
 
 def peak_of(read: Callable[[], Any]) -> int:
@@ -52,7 +52,7 @@ def peak_of(read: Callable[[], Any]) -> int:
 
 
 def filled(kind: type[Message], size: int, encrypted_share: int) -> bytes:
-    """A message of nearly this size: with lists, if it has any, of blobs this long; else with long blobs."""
+    """A message of nearly this size: with lists, if it has any, of byte strings this long; else with long byte strings."""
     layout = codec_for(kind)
     room = max(0, size - len(encode(_value(layout, 0, 0))))
     return encode(_value(layout, room, encrypted_share))
@@ -94,7 +94,7 @@ def _record(layout: Record, size: int, encrypted_share: int) -> Any:
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_what_anybody_may_send_to_s1_costs_at_most_twice_its_bytes(topology) -> None:
-    """Complaints cost twelve times their bytes, bundles of short blobs nine times."""
+    """Complaints cost twelve times their bytes, bundles of short byte strings nine times."""
     params = small_survey(topology, 300, 0).params
     for kind in topology.coordinator.user_handlers():
         for encrypted_share in BLOBS:
@@ -132,7 +132,7 @@ def test_what_s1_sends_to_users_costs_at_most_twice_its_bytes(kind) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [each for each in _CLASSES.values() if each.to is not Party.CLIENT]
+    "kind", [kind for kind in _CLASSES.values() if kind.to is not Party.CLIENT]
 )
 def test_what_is_not_for_users_they_do_not_read(kind) -> None:
     data = filled(kind, LONG, 0)
@@ -142,17 +142,17 @@ def test_what_is_not_for_users_they_do_not_read(kind) -> None:
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(topology) -> None:
-    """The coordinator can leave all that the aggregator signed as it is, and send a million lines beside it."""
+    """The coordinator can leave all that the aggregator signed as it is, and send a million entries beside it."""
     tried = set[str]()
     for device, asked, answer in _conversation(World(topology, 7, 1, real=True)):
-        hear = partial(_heard, topology.client, device, asked)
-        usual = peak_of(partial(hear, encode(answer)))
+        respond = partial(_handle, topology.client, device, asked)
+        usual = peak_of(partial(respond, encode(answer)))
         for name, long in _lengthened(answer):
             data = encode(long)
-            after = hear(data)
+            after = respond(data)
             assert after.state == device.state, name
             assert not after.counted
-            assert peak_of(partial(hear, data)) <= usual + 2 * len(data) + FEW, name
+            assert peak_of(partial(respond, data)) <= usual + 2 * len(data) + FEW, name
             tried.add(name)
     common = {
         Acknowledgement,
@@ -168,7 +168,7 @@ def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(t
     assert tried == set(lists)
 
 
-def _heard(client: Client, device: ClientState, asked: Message, data: bytes) -> ClientState:
+def _handle(client: Client, device: ClientState, asked: Message, data: bytes) -> ClientState:
     return client.handle_response(device, asked, decode_response(data), SeededStream(1))
 
 
@@ -182,9 +182,9 @@ def _lengthened(answer: Message) -> Iterator[tuple[str, Message]]:
 
 
 def _conversation(world: World) -> list[tuple[ClientState, Message, Message]]:
-    """What devices are answered in a survey in which some vanish: the first answer of each kind."""
+    """The first response of each kind that clients get in a survey in which some drop out."""
     found = dict[type[Message], tuple[ClientState, Message, Message]]()
-    hear = world.client.handle_response
+    handle_response = world.client.handle_response
 
     class Noting:
         """The client, which notes what it hears."""
@@ -196,7 +196,7 @@ def _conversation(world: World) -> list[tuple[ClientState, Message, Message]]:
             self, device: ClientState, asked: Message, answer: Message, entropy: Entropy
         ) -> ClientState:
             found.setdefault(type(answer), (device, asked, answer))
-            return hear(device, asked, answer, entropy)
+            return handle_response(device, asked, answer, entropy)
 
     topology_client, world.client = world.client, Noting()
     for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 2:
@@ -235,7 +235,7 @@ def _received(role: Callable[..., Any], state: Any, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", [each for each in _CLASSES.values() if each not in (Signed, Rejection)]
+    "kind", [kind for kind in _CLASSES.values() if kind not in (Signed, Rejection)]
 )
 def test_what_is_not_signed_servers_do_not_read(kind) -> None:
     assert isinstance(decode_signed(filled(kind, 100, 0)), Rejection)

@@ -17,7 +17,7 @@ from simulation.faults import Kind, Op, step
 from simulation.world import World
 
 
-def sealed() -> World:
+def with_roster() -> World:
     world = World(MASKED)
     for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE):
         step(world, Op(kind))
@@ -25,7 +25,7 @@ def sealed() -> World:
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    s1 = sealed().s1.state
+    s1 = with_roster().s1.state
     with monkeypatch.context() as newer:
         newer.setattr(stored, "START", stored.KIND + bytes((VERSION + 1,)))
         data = encode_state(s1)
@@ -73,7 +73,7 @@ def test_a_new_layout_has_a_new_version(kind: type[StoredState]) -> None:
 
 def test_a_field_more_is_a_new_layout() -> None:
     hints = get_type_hints(ClientState, include_extras=True)
-    own = [(each.name, hints[each.name]) for each in dataclasses.fields(ClientState)]
+    own = [(field.name, hints[field.name]) for field in dataclasses.fields(ClientState)]
     assert layout_digest(dataclasses.make_dataclass("ClientState", own)) == layout_digest(
         ClientState
     )
@@ -104,7 +104,7 @@ def test_a_state_without_a_tag_is_not_written() -> None:
 
 
 def test_renaming_a_class_changes_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    s1 = sealed().s1.state
+    s1 = with_roster().s1.state
     data = encode_state(s1)
     digest = layout_digest(Coordinator)
     monkeypatch.setattr(wire_stored, "_LAYOUTS", {})

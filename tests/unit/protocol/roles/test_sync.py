@@ -1,4 +1,4 @@
-"""What a lying aggregator says that stands: the coordinator never raises, and what it refuses changes nothing."""
+"""Histories of a dishonest aggregator: the coordinator never raises, and what it rejects changes nothing."""
 
 from hashlib import sha256
 
@@ -80,17 +80,17 @@ def hashes(world: World) -> st.SearchStrategy[bytes]:
         bytes(32),
     ]
     return st.sampled_from(
-        [*known, *(sha256(each.signed.payload).digest() for each in world.s2.statements)]
+        [*known, *(sha256(statement.signed.payload).digest() for statement in world.s2.statements)]
     )
 
 
 def lies(world: World) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)
-    said = [each.message for each in world.s2.statements]
+    contents = [statement.message for statement in world.s2.statements]
     places, keys = st.lists(NUMBERS, max_size=4).map(tuple), st.lists(some, max_size=3).map(tuple)
     return st.one_of(
-        *([st.sampled_from(said)] * 3 if said else []),
+        *([st.sampled_from(contents)] * 3 if contents else []),
         st.builds(
             Reservation,
             survey,
@@ -127,7 +127,7 @@ def lies(world: World) -> st.SearchStrategy:
 
 @st.composite
 def sync_states(draw, world: World) -> Signed:
-    """Statements in a chain that may be broken, a roster and a claim that may be others or nothing at all."""
+    """Statements in a chain that may be broken, a roster and a manifest that may be others or nothing at all."""
     key, statements = world.s2.key, list[Signed]()
     for says in draw(st.lists(lies(world), max_size=4)):
         before = compute_link(statements[-1]) if statements else UNCHAINED
@@ -138,7 +138,7 @@ def sync_states(draw, world: World) -> Signed:
         )
         statements.append(sign(key, Party.AGGREGATOR, says, link))
     if draw(st.integers(0, 2)) == 0:
-        statements = [each.signed for each in world.s2.statements] + statements
+        statements = [statement.signed for statement in world.s2.statements] + statements
     if not draw(st.integers(0, 9)):
         statements.append(Signed(Party.AGGREGATOR, draw(st.binary(max_size=3)), bytes(64)))
     roster = b"" if world.s2.roster is None else encode(world.s2.roster)
@@ -179,11 +179,12 @@ def test_no_sync_state_makes_s1_raise_and_a_refused_one_changes_nothing(topology
 
 
 def _tell(s1: Coordinator, message: Signed) -> None:
-    before, told = s1.copy(), s1.copy()
-    after, out = told.do(coordinate, message)
-    if any(isinstance(each, Rejection) for each in out):
-        assert after is told
-        assert told == before
+    before = s1.copy()
+    receiver = s1.copy()
+    after, out = receiver.do(coordinate, message)
+    if any(isinstance(reply, Rejection) for reply in out):
+        assert after is receiver
+        assert receiver == before
 
 
 @pytest.mark.parametrize("topology", [SERVERS, EXPLICIT, MASKED, TWO_STAGE], ids=str)
@@ -194,19 +195,19 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             forgetful = World(topology, 5, 1)
             roster = b"" if world.s2.roster is None else encode(world.s2.roster)
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
-            said = tuple(each.signed for each in world.s2.statements)
-            stands = SyncState(world.setup.params.survey, roster, manifest, said)
-            after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
-            assert not any(isinstance(each, Rejection) for each in out)
-            assert after.newest_link == compute_link(said[-1])
+            signed = tuple(statement.signed for statement in world.s2.statements)
+            state = SyncState(world.setup.params.survey, roster, manifest, signed)
+            after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, state))
+            assert not any(isinstance(reply, Rejection) for reply in out)
+            assert after.newest_link == compute_link(signed[-1])
 
 
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bool) -> None:
     world = World(EXPLICIT, 5, 1)
     early, invitation = world.s1.copy(), world.setup.invitations[0]
-    sealed = _later(world).s2
+    aggregator = _later(world).s2
     s1 = early.do(reissue, invitation.access, bytes(32))[0] if exchanged else early
     awaiting_sync, out = s1.do(start_resync)
-    after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
+    after, _ = awaiting_sync.do(coordinate, aggregator.do(aggregate, out[0])[1][0])
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))
