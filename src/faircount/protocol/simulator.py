@@ -154,6 +154,7 @@ def set_up(
     coordinator = Coordinator.begin(
         params, coordinator_key, coordinator_value, crypto, order_key, coordinator_noise
     )
+    # The population has exactly the budget of this survey.
     aggregator = Aggregator.begin(
         params,
         aggregator_key,

@@ -114,6 +114,7 @@ async def restore_coordinator(server: Server) -> RestoreOutcome:
                 lost.append(row.id)
                 continue
             await surveys.save(tx, before, coordinator.start_resync(before.state, before.rows))
+            # The request for the history is sent when the server starts.
             await note_outbox(tx, row.id, server.clock())
             resumed.append(row.id)
     return RestoreOutcome(resumed=tuple(resumed), lost=tuple(lost))
@@ -166,6 +167,7 @@ async def _find_running(tx: Transaction) -> list[SurveyRow]:
     """Surveys that have a state and are not over."""
     running = list[SurveyRow]()
     found = await tx.fetch_all("SELECT id FROM surveys WHERE head_nonce IS NOT NULL ORDER BY id")
+    # Locked, in the order of ids: a worker that was not stopped waits until this is committed.
     for record in found:
         row = await states.find(tx, bytes(record["id"]), change=True)
         if row is not None and row.state not in FINAL:

@@ -264,6 +264,7 @@ class States(Generic[S]):
     async def add(self, tx: Transaction, row: SurveyRow, writes: Iterable[RowWrite]) -> None:
         """Write rows of a survey that has a state, one page at a time."""
         key = self._keys.get(state_key_name(row.id, row.generation))
+        # A generator: the list of the invited may not fit into memory.
         waiting = (encode_row(write) for write in writes)
         while page := list(islice(waiting, PAGE)):
             await _write_rows(tx, key, row, page)
@@ -297,6 +298,7 @@ class States(Generic[S]):
 
         only_hashes: whether the table was scrubbed, so that values are dropped
         """
+        # A row keeps its key while it is encrypted again, so paging is not disturbed.
         old = self._keys.get(state_key_name(row.id, row.generation))
         async for page in pages_of(tx, row.id, table):
             rows = [_decrypt_row(old, row, record) for record in page]
@@ -310,6 +312,7 @@ class States(Generic[S]):
         """Write the survey's row and, if it has changed, the state."""
         change: dict[str, Any] = {"users": row.users, "version": row.version + 1}
         if head is not None:
+            # In the same transaction as the survey's row, whose nonce names this ciphertext.
             encrypted = key.encrypt(_head_place(row.id, row.generation), encode_state(head))
             await tx.execute_many(_PUT_ROW, [(row.id, HEAD, b"", b"", encrypted)])
             change |= {

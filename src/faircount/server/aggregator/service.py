@@ -229,6 +229,7 @@ class AggregatorService:
                     name, caller.id, stored_ledger.encode(opened),
                 )  # fmt: skip
                 return True
+        # A repeated call is fine; a larger budget under the same name would undo the limit.
         known = stored_ledger.decode(bytes(found["ledger"]))
         is_same = (
             known.epsilon == opened.epsilon

@@ -214,6 +214,7 @@ class CoordinatorService:
                     row,
                     lambda loaded: end_without_aggregator(loaded.state, ending, loaded.rows),
                 )
+            # The request to abort is not sent: the aggregator could not handle it.
             await tx.execute("DELETE FROM outbox WHERE survey = ?", survey)
         await self.states.destroy_old_key(self.server.database, survey)
 

@@ -84,6 +84,7 @@ def _describe_progress(
         return "nothing: the survey is over", "nothing"
     if row.state == DRAFT:
         return "its owner, who opens it", "participants respond"
+    # A row of the outbox stays until the aggregator has answered.
     if waiting is not None:
         return "an answer from the aggregator", "the next phase, or the result"
     if row.state in params.topology.phases:

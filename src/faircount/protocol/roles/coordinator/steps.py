@@ -94,6 +94,7 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
     user = invited_user(rows, message.access)
     if user is None:
         return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+    # A repeated withdrawal is acknowledged at any time, with the same hash.
     if user not in rows.withdrawn:
         # check: withdrawal-before-sync - a restored coordinator confirms what is too late
         if s.awaiting_sync:
