@@ -250,7 +250,7 @@ async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     # The aggregator reads only what the coordinator signed, so its key is borrowed.
     url = f"sqlite:///{servers.folder}/s1/database.sqlite"
     s1 = await server_in(servers.folder / "s1", url, "s1")
-    state = await CoordinatorService.of(s1).to_say(survey.params.survey)
+    state = await CoordinatorService.of(s1).pending_messages(survey.params.survey)
     assert state is not None
     await s1.database.close()
     signed = sign(state.key, Party.COORDINATOR, stranger, Link())

@@ -94,7 +94,7 @@ def shares_are_sent_before_the_reservation(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_manifest_is_admitted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator, "repeated", lambda s, manifest: None)
+    patch.setattr(aggregator, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(opening, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
@@ -106,7 +106,7 @@ def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
         rows.write("first_messages", user, StoredRow(message, message_hash))
         return s, (unsigned_acknowledgement(s.params.survey, message_hash),)
 
-    patch.setattr(coordinator, "write_body", write)
+    patch.setattr(coordinator, "store_first_message", write)
 
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregator_receive, "end_restored", lambda s, rows: (s, ()))
+    patch.setattr(aggregator_receive, "abort_as_restored", lambda s, rows: (s, ()))
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
@@ -145,11 +145,11 @@ def clients_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
-    give_up = AggregatorRules.give_up
+    on_abort_request = AggregatorRules.on_abort_request
     patch.setattr(
         AggregatorRules,
-        "give_up",
-        lambda rules, s, rows, message: give_up(rules, s, rows, replace(message, spent=0)),
+        "on_abort_request",
+        lambda rules, s, rows, message: on_abort_request(rules, s, rows, replace(message, spent=0)),
     )
 
 

@@ -119,7 +119,7 @@ def reject_good_entries(sim: Simulation, who: int, how: int) -> Signed | None:
 
 def sign_for_aggregator(sim: Simulation, message: Message, how: int) -> Signed:
     """The message, signed as the aggregator's next statement or outside its chain."""
-    newest = sim.s2.newest
+    newest = sim.s2.newest_link
     link = Link(newest.number + 1, newest.hash) if how >> 6 & 1 else UNCHAINED
     return sign(sim.s2.key, Party.AGGREGATOR, message, link)
 
@@ -154,7 +154,7 @@ def forge_sync_state(
         reserved = [len(statements)]
         statements.append(
             Reservation(
-                manifest.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), sim.s2.committed
+                manifest.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), sim.s2.committed_value
             )
         )
     newest = reserved[-1]

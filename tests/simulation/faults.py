@@ -192,7 +192,7 @@ def _restore_s1(sim: Simulation, op: Op) -> None:
     sim.monitor.is_s1_rolled_back = True
     # If nobody tells it, the coordinator goes on as if nothing had happened.
     if not op.how % 2:
-        sim.s1, out = sim.s1.do(coordinator.restored)
+        sim.s1, out = sim.s1.do(coordinator.start_resync)
         sim.post(out)
 
 
@@ -202,7 +202,7 @@ def _restore_s2(sim: Simulation, op: Op) -> None:
         sim.s2 = before
         sim.is_rolled_back = True
     else:
-        sim.s2, out = before.do(aggregator.restored)
+        sim.s2, out = before.do(aggregator.abort_after_restore)
         sim.post(out)
 
 
@@ -310,7 +310,7 @@ def _dishonest_coordinator(sim: Simulation, op: Op) -> None:
         forged = dishonest_two_stage.forge_for_coordinator(sim, who, how)
     if forged is None:
         return
-    link = sim.s1.newest
+    link = sim.s1.newest_link
     if how % 21 == 20:
         # The aggregator takes itself for restored, and stops.
         link = Link(99, bytes(32))

@@ -14,7 +14,13 @@ from typing import Any
 
 from in_process import server_in
 
-from faircount.server.restore import Restored, back_up, put_back, restored_s1, restored_s2
+from faircount.server.restore import (
+    RestoreOutcome,
+    back_up,
+    restore_aggregator,
+    restore_coordinator,
+    restore_database,
+)
 
 ROLES = {"s1": "coordinator", "s2": "aggregator"}
 
@@ -38,12 +44,12 @@ class Copies(ABC):
     def replace(self, name: str, source: Path) -> None:
         """Replace the database of a stopped server by a copy."""
 
-    def restore(self, name: str, source: Path) -> Restored:
+    def restore(self, name: str, source: Path) -> RestoreOutcome:
         """Do all that `faircount restore` does, while the servers are stopped."""
         self.replace(name, source)
-        finish = restored_s1 if name == "s1" else restored_s2
+        finish = restore_coordinator if name == "s1" else restore_aggregator
 
-        async def work() -> Restored:
+        async def work() -> RestoreOutcome:
             server = await server_in(self.folder / name, self.url(name), name)
             try:
                 return await finish(server)
@@ -74,7 +80,7 @@ class SqliteCopies(Copies):
 
     def replace(self, name: str, source: Path) -> None:
         """Run `faircount restore` with a file."""
-        put_back(self.url(name), source, ROLES[name])
+        restore_database(self.url(name), source, ROLES[name])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from faircount.core.errors import FaircountError, RefusedError
 
 if TYPE_CHECKING:
     from faircount.server.common.settings import ServerSettings
-    from faircount.server.restore import Restored
+    from faircount.server.restore import RestoreOutcome
 
 ROLE = click.argument("role", type=click.Choice(["coordinator", "aggregator"]), metavar="ROLE")
 SETTINGS = click.option("--settings", type=FILE, help="The server's settings file (TOML).")
@@ -58,14 +58,14 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
     """
     import asyncio
 
-    from faircount.server.restore import put_back
+    from faircount.server.restore import restore_database
 
     # In this order: a running server would write over the restored database, and a server that is
     # resynchronized must have the restored one.
     known = _read_settings(role, settings, data)
     _check_stopped(known)
     if file is not None:
-        put_back(known.database_url, file, role)
+        restore_database(known.database_url, file, role)
     _show_restored(role, asyncio.run(_resynchronize(known)))
 
 
@@ -94,20 +94,20 @@ def _check_stopped(settings: "ServerSettings") -> None:
             )
 
 
-async def _resynchronize(settings: "ServerSettings") -> "Restored":
-    from faircount.server.restore import restored_s1, restored_s2
+async def _resynchronize(settings: "ServerSettings") -> "RestoreOutcome":
+    from faircount.server.restore import restore_aggregator, restore_coordinator
     from faircount.server.run import open_server
 
     server = await open_server(settings)
     try:
         if settings.role == "coordinator":
-            return await restored_s1(server)
-        return await restored_s2(server)
+            return await restore_coordinator(server)
+        return await restore_aggregator(server)
     finally:
         await server.database.close()
 
 
-def _show_restored(role: str, done: "Restored") -> None:
+def _show_restored(role: str, done: "RestoreOutcome") -> None:
     if role == "coordinator":
         click.echo(
             f"The coordinator is restored. When it starts, {len(done.resumed)} live surveys ask "

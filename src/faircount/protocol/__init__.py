@@ -1,17 +1,16 @@
-"""The protocol without input or output: what a service, a client or another implementation builds
-on.
+"""Network-free protocol code (sans-IO), on which the servers and clients are built.
 
     coordinator  Coordinator.begin -> coordinate(state, message, reader), end_phase(state, reader=)
                  -> Step: the new state, rows to write, messages to send
     aggregator   aggregate_with(ledger, state, message, reader) -> ledger, Step
-    client       topology.client -> begin(...), ask(device), hear(device, asked, answer)
-    bytes        encode(message), decode(data); from a stranger: decode_upload, decode_answer,
-                 decode_signed in `roles.limits`
+    client       topology.client -> start, next_message(state), handle_response
+    bytes        encode(message), decode(data); from other parties: decode_upload,
+                 decode_response, decode_signed in `roles.limits`
     storage      encode_state(state), decode_state(Coordinator, data); encode_row, decode_row
 
-A reader finds rows that were written before (`MemoryRows`, or one of a database). Write a step
-before sending its messages; send the same again after a crash. `play` is the whole protocol in
-memory, one loop for every topology.
+A reader finds rows that earlier steps wrote (`MemoryRows`, or one of a database). Write a step
+before you send its messages, and send the same messages again after a crash. `simulator.play` runs
+the whole protocol in memory, in one loop for every topology.
 """
 
 from faircount.protocol.roles.aggregator import Aggregator, aggregate, aggregate_with

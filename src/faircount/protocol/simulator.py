@@ -1,11 +1,13 @@
-"""A whole survey in memory, played by the real roles: the specification of the protocol, and the
-oracle of its tests.
+"""A whole survey in memory, run with the real roles: the executable specification.
 
-    set up -> in every phase each client connects and sends what it has to send
-    -> the coordinator's deadline passes -> the servers exchange messages
+    set up keys, parameters and invitations
+    in every phase:
+        clients connect and send what they have to send
+        the deadline passes, and the coordinator ends the phase
+        the servers exchange messages until both wait
 
-`play` does this for answers that all arrive. Whoever wants to lose, delay or change something
-uses the same pieces: `set_up`, `visits`, `converse`, `result_of`.
+`play` does this for a survey in which everybody responds. Tests compare other runs with it. To
+lose, delay or change messages, use its parts: `set_up`, `visit`, `converse`, `result_of`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,41 +51,42 @@ from faircount.protocol.wire.signing import SigningKey
 S = TypeVar("S", Coordinator, Aggregator)
 
 Progress = Callable[[int], None]
-"""Is told the number of users done."""
+"""Called with the number of participants who are done."""
 
 Meter = Callable[[int, Message, Message], None]
-"""Is told what a user said to the coordinator and what it heard."""
+"""Called with a participant's number, a request of the client, and the coordinator's response."""
 
 MOST_EXCHANGES = 12
-"""More than a device has to say in one visit, and an end for one that is refused every time."""
+"""More requests than a client has on one visit: bounds the loop for one that is always refused."""
 
-TOGETHER = 64
-"""Devices that come by at once where all do: the coordinator writes what they say together, as a
-service does.
+CLIENTS_PER_GROUP = 64
+"""Clients that connect at the same time in `play`.
+
+The coordinator writes their messages together, as the service does.
 """
 
 
 @dataclass(frozen=True)
 class InMemory(Generic[S]):
-    """A server whose rows are in memory: its state, and the rows that its steps write into."""
+    """A server in memory: its state, and the rows that its steps write."""
 
     state: S
     rows: MemoryRows
 
     def do(
-        self, role: Callable[..., Step[S]], *given: Any
+        self, role: Callable[..., Step[S]], *arguments: Any
     ) -> tuple["InMemory[S]", tuple[Message, ...]]:
-        """Let a role make a step and write it; the messages are to be sent then."""
-        step = role(self.state, *given, reader=self.rows)
+        """Make a step and write it; return the server after it, and the messages to send."""
+        step = role(self.state, *arguments, reader=self.rows)
         return self.after(step), step.messages
 
     def after(self, step: Step[S]) -> "InMemory[S]":
-        """The server once a step is written."""
+        """Write a step, and return the server after it."""
         self.rows.apply(step)
         return self if step.state is self.state else InMemory(step.state, self.rows)
 
     def copy(self) -> "InMemory[S]":
-        """A backup that later steps do not reach."""
+        """A backup, which later steps do not change."""
         return InMemory(self.state, self.rows.copy())
 
     @property
@@ -92,19 +95,19 @@ class InMemory(Generic[S]):
         return StepRows(self.rows)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the state has: tests look at a server as a whole."""
+        # Tests read fields of the state as if they were fields of the server.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.state, name)
 
     def changed(self, **fields: Any) -> "InMemory[S]":
-        """The same with other values in its state; the rows are shared."""
+        """The server with other values in its state; the rows are shared."""
         return InMemory(replace(self.state, **fields), self.rows)
 
 
 @dataclass(frozen=True)
 class SurveySetup:
-    """A survey about to begin: its parameters, one invitation per person, and both servers."""
+    """A survey before its first message: parameters, invitations, coordinator and aggregator."""
 
     params: SurveyParameters
     invitations: tuple[Invitation, ...]
@@ -119,83 +122,122 @@ def set_up(
     crypto: CryptoSuite | None = None,
     **terms: Any,
 ) -> SurveySetup:
-    """Keys, parameters and invitations for a mechanism bound to n_max users; `terms` go to
-    `propose`.
+    """Make the keys, parameters and invitations of a survey.
+
+    Args:
+        mechanism: a mechanism that is bound to the number of invited participants
+        topology: how shares travel
+        entropy: where all randomness comes from
+        crypto: the cryptography; the standard suite unless given
+        terms: further arguments of `propose`
     """
-    crypto = StandardCrypto() if crypto is None else crypto
-    first, second, box = (
-        SigningKey.generate(entropy),
-        SigningKey.generate(entropy),
-        crypto.keypair(entropy),
-    )
-    values = entropy.bytes(32), entropy.bytes(32)
+    crypto = crypto or StandardCrypto()
+    coordinator_key = SigningKey.generate(entropy)
+    aggregator_key = SigningKey.generate(entropy)
+    encryption_keys = crypto.keypair(entropy)
+    coordinator_value = entropy.bytes(32)
+    aggregator_value = entropy.bytes(32)
     keys = Keys(
-        first.public, second.public, box.public, *(sha256(each).digest() for each in values)
+        coordinator_key.public,
+        aggregator_key.public,
+        encryption_keys.public,
+        sha256(coordinator_value).digest(),
+        sha256(aggregator_value).digest(),
     )
     params = propose(mechanism, keys, survey=entropy.bytes(16), topology=topology, **terms)
     invitations = tuple(Invitation.issue(params.digest, entropy) for _ in range(params.n_max))
+
     order_key = entropy.bytes(32) if topology.needs_order_key else b""
-    secrets = (entropy.bytes(32), entropy.bytes(32)) if params.proven else (b"", b"")
-    s1 = Coordinator.begin(params, first, values[0], crypto, order_key, secrets[0])
-    ledger = Ledger(params.population, params.epsilon, params.delta)
-    mac_keys = {each.user: each.enrolment_mac_key for each in invitations}
-    s2 = Aggregator.begin(params, second, box, ledger, values[1], crypto, noise_secret=secrets[1])
-    people = invitation_rows(invitation.access for invitation in invitations)
+    # Where reports have proofs the servers add the noise, from a secret each.
+    coordinator_noise = entropy.bytes(32) if params.proven else b""
+    aggregator_noise = entropy.bytes(32) if params.proven else b""
+    coordinator = Coordinator.begin(
+        params, coordinator_key, coordinator_value, crypto, order_key, coordinator_noise
+    )
+    # The population has exactly the budget of this survey.
+    aggregator = Aggregator.begin(
+        params,
+        aggregator_key,
+        encryption_keys,
+        Ledger(params.population, params.epsilon, params.delta),
+        aggregator_value,
+        crypto,
+        noise_secret=aggregator_noise,
+    )
+    # The coordinator knows access values, the aggregator MAC keys; the invitation has both.
+    invited = invitation_rows(invitation.access for invitation in invitations)
+    mac_keys = {invitation.user: invitation.enrolment_mac_key for invitation in invitations}
     return SurveySetup(
         params,
         invitations,
-        InMemory(s1, MemoryRows(people)),
-        InMemory(s2, MemoryRows(mac_key_rows(mac_keys))),
+        InMemory(coordinator, MemoryRows(invited)),
+        InMemory(aggregator, MemoryRows(mac_key_rows(mac_keys))),
     )
 
 
 def converse(
     s1: InMemory[Coordinator], s2: InMemory[Aggregator], out: Sequence[Message]
 ) -> tuple[InMemory[Coordinator], InMemory[Aggregator]]:
-    """Carry messages between the servers until neither has anything to say."""
-    waiting, left = list(out), MAX_SERVER_MESSAGES
+    """Deliver messages between the servers until neither has anything left to send.
+
+    Raises:
+        ProtocolError: they do not stop
+    """
+    waiting = list(out)
+    delivered = 0
     while waiting:
-        if (left := left - 1) < 0:
+        if delivered == MAX_SERVER_MESSAGES:
             raise ProtocolError(
-                f"The coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
+                f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
                 "without coming to an end"
             )
+        delivered += 1
         message = waiting.pop(0)
+        # In order of sending, as the outbox of the service does it.
         if addressee(message) is Party.AGGREGATOR:
-            s2, answers = s2.do(aggregate, message)
+            s2, replies = s2.do(aggregate, message)
         else:
-            s1, answers = s1.do(coordinate, message)
-        waiting += answers
+            s1, replies = s1.do(coordinate, message)
+        waiting += replies
     return s1, s2
 
 
-def visits(
+def visit(
     s1: InMemory[Coordinator],
     client: Client,
-    held: list[ClientState],
+    states: list[ClientState],
     users: Sequence[int],
     entropy: Entropy,
     meter: Meter | None = None,
 ) -> InMemory[Coordinator]:
-    """These devices come by and do all that there is to do; one signature acknowledges what they
-    say at once.
+    """Let clients connect at the same time and send all that they have to send.
+
+    Args:
+        s1: the coordinator
+        client: the client's side of the topology
+        states: the states of all clients, changed in place
+        users: which of them connect
+        entropy: where the clients' randomness comes from
+        meter: called for every exchange
     """
     for _ in range(MOST_EXCHANGES):
-        asked = [
-            (user, message)
-            for user in users
-            if (message := client.next_message(held[user])) is not None
-        ]
-        step, answers = coordinate_many(s1.state, [message for _, message in asked], s1.rows)
+        requests = dict[int, Message]()
+        for user in users:
+            request = client.next_message(states[user])
+            if request is not None:
+                requests[user] = request
+        # One step, and one signature that acknowledges everything in it.
+        step, replies = coordinate_many(s1.state, requests.values(), s1.rows)
         s1 = s1.after(step)
         users = []
-        for (user, message), out in zip(asked, answers, strict=True):
-            before, answer = held[user], out[0] if out else None
-            if answer is not None:
-                held[user] = client.handle_response(before, message, answer, entropy)
+        for (user, request), out in zip(requests.items(), replies, strict=True):
+            before = states[user]
+            # Without a reply the client is where it was, and asks again on its next visit.
+            if out:
+                states[user] = client.handle_response(before, request, out[0], entropy)
                 if meter is not None:
-                    meter(user, message, answer)
-            if has_progressed(before, held[user]):
+                    meter(user, request, out[0])
+            if has_progressed(before, states[user]):
                 users.append(user)
         if not users:
             break
@@ -204,33 +246,47 @@ def visits(
 
 def run_phases(
     survey: SurveySetup,
-    devices: Iterable[ClientState],
+    clients: Iterable[ClientState],
     entropy: Entropy,
     present: Callable[[int], bool] = lambda user: True,
     progress: Progress | None = None,
     meter: Meter | None = None,
     together: int = 1,
 ) -> InMemory[Coordinator]:
-    """The coordinator at the end of a survey in which those who are `present`, asked once a phase,
-    do all that they are asked to.
+    """Run a survey to its end, and return the coordinator.
 
-    So many of them come `together`.
+    Args:
+        survey: the survey
+        clients: the states of its clients
+        entropy: where the clients' randomness comes from
+        present: whether a participant connects, asked once in every phase
+        progress: called with the number of participants who are done
+        meter: called for every exchange of a client
+        together: how many clients connect at the same time
     """
-    s1, s2, client, held = survey.s1, survey.s2, survey.params.topology.client, list(devices)
-    phases, done = len(survey.params.topology.phases), 0
+    s1 = survey.s1
+    s2 = survey.s2
+    client = survey.params.topology.client
+    states = list(clients)
+    phases = len(survey.params.topology.phases)
+    visits = 0
     while s1.state.phase not in FINAL:
-        for group in batched(range(len(held)), together):
+        for group in batched(range(len(states)), together):
             here = [user for user in group if present(user)]
             for user in here:
-                if not held[user].state:
-                    held[user] = client.start(survey.params, held[user], s2.state.crypto, entropy)
-            s1 = visits(s1, client, held, here, entropy, meter)
+                # A client draws its randomness once, on its first visit.
+                if not states[user].state:
+                    crypto = s2.state.crypto
+                    states[user] = client.start(survey.params, states[user], crypto, entropy)
+            s1 = visit(s1, client, states, here, entropy, meter)
+            visits += len(group)
             if progress is not None:
-                progress(min(len(held), (done := done + len(group)) // phases))
+                # A further attempt repeats phases: never more than everybody.
+                progress(min(len(states), visits // phases))
         s1, out = s1.do(end_phase)
         s1, s2 = converse(s1, s2, out)
     if progress is not None:
-        progress(len(held))
+        progress(len(states))
     return s1
 
 
@@ -243,37 +299,46 @@ def play(
     progress: Progress | None = None,
     **terms: Any,
 ) -> Result:
-    """A survey in which everybody answers, from invitation to result; one position in the item
-    list per user.
+    """Run a survey in which everybody responds, from the invitations to the result.
+
+    Args:
+        positions: for every participant the position of the response in the item list
+        mechanism: the mechanism, not bound to a number of participants yet
+        topology: how shares travel
+        entropy: where all randomness comes from; the operating system unless given
+        progress: called with the number of participants who are done
+        terms: further arguments of `propose`
+
+    Raises:
+        ProtocolError: the survey was aborted
     """
-    source, held = (
-        SystemEntropy() if entropy is None else entropy,
-        [int(each) for each in positions],
-    )
-    bound = mechanism.bind(len(held))
-    terms = {
-        "minimum": minimum_after_dropouts(bound),
-        **terms,
-    }  # nobody vanishes: no room is left for it
+    source = entropy or SystemEntropy()
+    answers = [int(position) for position in positions]
+    bound = mechanism.bind(len(answers))
+    # Nobody drops out, so the dropout allowance is all the slack that the minimum needs.
+    terms = {"minimum": minimum_after_dropouts(bound), **terms}
     survey = set_up(bound, topology, source, **terms)
-    devices = (
-        ClientState(invitation, item)
-        for invitation, item in zip(survey.invitations, held, strict=True)
-    )
-    ended = run_phases(survey, devices, source, progress=progress, together=TOGETHER)
-    return result_of(ended.state)
+    clients = [
+        ClientState(invitation, answer)
+        for invitation, answer in zip(survey.invitations, answers, strict=True)
+    ]
+    end = run_phases(survey, clients, source, progress=progress, together=CLIENTS_PER_GROUP)
+    return result_of(end.state)
 
 
 def result_of(s1: Coordinator) -> Result:
-    """What the aggregator signed, as estimates with intervals; refused if the survey was
-    aborted.
+    """The result that the aggregator signed, as estimates with intervals.
+
+    Raises:
+        ProtocolError: the survey was aborted, or is not over
     """
-    final = None if s1.final is None or s1.final.signed.by != Party.AGGREGATOR else s1.final.message
-    if not isinstance(final, Published):
-        words = (
-            describe_abort(final)
-            if isinstance(final, Aborted)
-            else "The aggregator has not published"
-        )
-        raise ProtocolError(f"this survey has no result: {words}")
-    return decode_release(s1.params, final, s1.rules.included_places(s1))
+    final = None
+    # The coordinator's own request to abort is no final statement.
+    if s1.final is not None and s1.final.signed.by == Party.AGGREGATOR:
+        final = s1.final.message
+    if isinstance(final, Published):
+        return decode_release(s1.params, final, s1.rules.included_places(s1))
+    why = "the aggregator has not published"
+    if isinstance(final, Aborted):
+        why = describe_abort(final)
+    raise ProtocolError(f"this survey has no result: {why}")

@@ -1,12 +1,14 @@
-"""Backups of a server, and the way back from one.
+"""Backups of a server's database, and how a server goes on after it was restored from one.
 
 A backup is a copy of the database, made while the server runs. The folders of keys and of the
-anchor are not in it: keys that were destroyed must stay destroyed, and the anchor remembers what no
-restore may take back.
+anchor are not in it: keys that were destroyed must stay destroyed, and the anchor must remember
+what the database has forgotten.
 
-A server that was restored does not know what it has said since. The coordinator asks the
-aggregator what stands before it ends any phase. The aggregator ends what was live, counts it as
-spent, and keeps its populations closed until it has been shown its own receipts.
+A restored server does not know what it has signed and sent since the backup.
+
+    coordinator   asks the aggregator for its history before it ends any phase
+    aggregator    aborts what was running and counts it as spent, since a result may have been
+                  published; its populations stay closed until it is shown its own reservations
 """
 
 import sqlite3
@@ -32,10 +34,14 @@ SQLITE = "sqlite:///"
 
 
 @dataclass(frozen=True)
-class Restored:
-    """What became of the surveys that were live in the backup.
+class RestoreOutcome:
+    """What happened to the surveys that were running in the backup.
 
-    `lost` are those whose keys were destroyed since.
+    Attributes:
+        resumed: they resynchronize
+        ended: they were aborted and charged
+        lost: they ended after the backup, when their keys were destroyed, and cannot be read
+        closed: populations that stay closed until their reservations are shown
     """
 
     resumed: tuple[bytes, ...] = ()
@@ -45,33 +51,36 @@ class Restored:
 
 
 def back_up(url: str, target: Path) -> None:
-    """Copy an SQLite database as it is now, whoever uses it meanwhile."""
+    """Copy an SQLite database as it is now; the server may be running."""
+    # Copying over an older backup would destroy it if the copy fails.
     if target.exists():
         raise RefusedError(f"{target} is there already: give every backup a name of its own")
     source = sqlite_file(url)
     if not source.exists():
         raise ParameterError(f"there is no database {source}: has this server ever been started?")
+    # Created with its permissions before anything is in it.
     target.touch(PRIVATE)
     _copy(source, target)
 
 
-def put_back(url: str, source: Path, role: str) -> None:
-    """Put a backup in the place of the database; refused if it is damaged or another server's."""
+def restore_database(url: str, source: Path, role: str) -> None:
+    """Replace the database by a backup; refused if it is damaged or another server's."""
     if not source.exists():
         raise ParameterError(f"there is no backup {source}")
     try:
         with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as copy:
-            sound = copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            found = copy.execute("SELECT value FROM meta WHERE name = 'role'").fetchone()
+            is_sound = copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            stored_role = copy.execute("SELECT value FROM meta WHERE name = 'role'").fetchone()
     except sqlite3.Error as problem:
         raise RefusedError(f"{source} is no backup of faircount: {problem}") from None
-    if not sound or found != (role,):
+    # The database of the other server would bring both shares of a response together.
+    if not is_sound or stored_role != (role,):
         raise RefusedError(f"{source} is damaged, or the backup of another server than the {role}")
     _copy(source, sqlite_file(url))
 
 
 def sqlite_file(url: str) -> Path:
-    """The file behind an address; PostgreSQL has its own tools."""
+    """The file of an SQLite address; PostgreSQL has its own tools."""
     if not url.startswith(SQLITE):
         raise RefusedError(
             "PostgreSQL has tools of its own for this, pg_dump and pg_restore: see "
@@ -83,87 +92,89 @@ def sqlite_file(url: str) -> Path:
 def _copy(source: Path, target: Path) -> None:
     try:
         with (
-            closing(open_connection(str(source))) as there,
-            closing(open_connection(str(target))) as here,
+            closing(open_connection(str(source))) as source_connection,
+            closing(open_connection(str(target))) as target_connection,
         ):
-            there.backup(here)
+            source_connection.backup(target_connection)
     except sqlite3.Error as problem:
         raise StorageError(f"the database cannot be copied: {problem}") from None
 
 
-async def restored_s1(server: Server) -> Restored:
-    """The coordinator after its database was put back: every live survey asks the aggregator
-    what stands.
-    """
-    held = States(Coordinator, server.keys)
-    resumed, lost = list[bytes](), list[bytes]()
+async def restore_coordinator(server: Server) -> RestoreOutcome:
+    """Make every running survey of a restored coordinator ask the aggregator for its history."""
+    surveys = States(Coordinator, server.keys)
+    resumed = list[bytes]()
+    lost = list[bytes]()
     async with server.database.write() as tx:
-        for row in await _live(tx):
+        for row in await _find_running(tx):
             try:
-                before = await held.load(tx, row)
+                before = await surveys.load(tx, row)
             except StorageError:
-                await _give_up(tx, row)
+                await _mark_lost(tx, row)
                 lost.append(row.id)
                 continue
-            await held.save(tx, before, coordinator.restored(before.state, before.rows))
+            await surveys.save(tx, before, coordinator.start_resync(before.state, before.rows))
+            # The request for the history is sent when the server starts.
             await note_outbox(tx, row.id, server.clock())
             resumed.append(row.id)
-    return Restored(resumed=tuple(resumed), lost=tuple(lost))
+    return RestoreOutcome(resumed=tuple(resumed), lost=tuple(lost))
 
 
-async def restored_s2(server: Server) -> Restored:
-    """The aggregator after its database was put back: what was live is ended and charged, and
-    every population is closed.
-    """
-    held = States(Aggregator, server.keys)
-    ended, lost = list[bytes](), list[bytes]()
+async def restore_aggregator(server: Server) -> RestoreOutcome:
+    """Abort and charge every running survey of a restored aggregator, and close its populations."""
+    surveys = States(Aggregator, server.keys)
+    ended = list[bytes]()
+    lost = list[bytes]()
+    # One transaction: after a crash in the middle the restore is repeated from the beginning.
     async with server.database.write() as tx:
-        ledgers = {
-            each["name"]: stored_ledger.decode(bytes(each["ledger"])).close_after_restore(())
-            for each in await tx.fetch_all("SELECT name, ledger FROM populations")
-        }
-        for row in await _live(tx):
-            population = parse_parameters(row.params).population
+        ledgers = dict[str, Ledger]()
+        for record in await tx.fetch_all("SELECT name, ledger FROM populations"):
+            ledger = stored_ledger.decode(bytes(record["ledger"]))
+            ledgers[record["name"]] = ledger.close_after_restore(())
+        for row in await _find_running(tx):
+            params = parse_parameters(row.params)
+            ledger = ledgers[params.population]
             try:
-                ledgers[population] = await _ended(tx, held, row, ledgers[population])
+                ledgers[params.population] = await _abort(tx, surveys, row, ledger)
                 ended.append(row.id)
             except StorageError:
-                ledgers[population] = ledgers[population].close_after_restore(
-                    (charge_of(parse_parameters(row.params)),)
-                )
-                await _give_up(tx, row)
+                # The survey cannot be read, but its charge is known from the parameters.
+                ledgers[params.population] = ledger.close_after_restore((charge_of(params),))
+                await _mark_lost(tx, row)
                 lost.append(row.id)
-        await tx.execute(
-            "DELETE FROM started_steps"
-        )  # steps of surveys that are ended now, under keys that will be gone
+        # These steps belong to surveys that are over now, under keys that will be destroyed.
+        await tx.execute("DELETE FROM started_steps")
         for name, ledger in ledgers.items():
             await tx.execute(
                 "UPDATE populations SET ledger = ? WHERE name = ?",
                 stored_ledger.encode(ledger),
                 name,
             )
-    return Restored(ended=tuple(ended), lost=tuple(lost), closed=tuple(sorted(ledgers)))
+    return RestoreOutcome(ended=tuple(ended), lost=tuple(lost), closed=tuple(sorted(ledgers)))
 
 
-async def _ended(
-    tx: Transaction, held: States[Aggregator], row: SurveyRow, ledger: Ledger
+async def _abort(
+    tx: Transaction, surveys: States[Aggregator], row: SurveyRow, ledger: Ledger
 ) -> Ledger:
-    """End one survey of the aggregator; the ledger with its charge."""
-    before = await held.load(tx, row, ledger)
-    step = aggregator.restored(replace(before.state, ledger=ledger), before.rows)
-    await held.save(tx, before, step)
+    """Abort one survey of the aggregator; return the ledger with its charge."""
+    before = await surveys.load(tx, row, ledger)
+    step = aggregator.abort_after_restore(replace(before.state, ledger=ledger), before.rows)
+    await surveys.save(tx, before, step)
     return step.state.ledger
 
 
-async def _live(tx: Transaction) -> list[SurveyRow]:
-    """Surveys that have a state and have not come to an end."""
+async def _find_running(tx: Transaction) -> list[SurveyRow]:
+    """Surveys that have a state and are not over."""
+    running = list[SurveyRow]()
     found = await tx.fetch_all("SELECT id FROM surveys WHERE head_nonce IS NOT NULL ORDER BY id")
-    rows = [await states.find(tx, bytes(each["id"]), change=True) for each in found]
-    return [row for row in rows if row is not None and row.state not in FINAL]
+    # Locked, in the order of ids: a worker that was not stopped waits until this is committed.
+    for record in found:
+        row = await states.find(tx, bytes(record["id"]), change=True)
+        if row is not None and row.state not in FINAL:
+            running.append(row)
+    return running
 
 
-async def _give_up(tx: Transaction, row: SurveyRow) -> None:
-    """A survey that nobody can read any more: it came to its end after the backup, and its key
-    was destroyed then.
-    """
+async def _mark_lost(tx: Transaction, row: SurveyRow) -> None:
+    """End a survey that nobody can read: its key was destroyed when it ended after the backup."""
     await states.update(tx, row.id, state=str(Phase.ABORTED), due_at=None, version=row.version + 1)

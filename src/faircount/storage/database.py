@@ -84,7 +84,9 @@ async def connect(url: str, role: str) -> Database:
     """
     from faircount.storage.migrate import prepare
 
+    # Before any connection of ours: a database that is refused must not be changed.
     await prepare(url, role)
+    # Drivers are imported here, so that a server on SQLite does not need asyncpg.
     if url.startswith("sqlite:///"):
         from faircount.storage.sqlite import SqliteDatabase
 

@@ -1,5 +1,7 @@
-"""Rows a page at a time, in the order of their keys: a step over all participants holds few of
-them.
+"""Rows one page at a time, in the order of their keys, so that no step needs all of them in memory.
+
+A step runs in a thread. When it asks for a row that is not in memory, the page that begins with
+this row is read. Steps ask for rows in ascending order, so every page is read once.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from faircount.protocol.roles.stored import encode_key
 from faircount.storage.database import Record, Transaction
 
 PAGE = 500
-"""Rows of a page."""
+"""The largest number of rows in a page."""
 
 MANIFEST_PARTS = "manifest_parts"
 PART_VERDICTS = "part_verdicts"
@@ -23,88 +25,100 @@ A row is about thousands of participants, so it is a page by itself.
 
 
 def page_rows(store: str) -> int:
-    """Rows of a page of this table."""
+    """The largest number of rows in a page of this table."""
     return 1 if store in (MANIFEST_PARTS, PART_VERDICTS) else PAGE
 
 
 SELECT_ROWS = "SELECT store, key, hash, encrypted FROM state_rows WHERE survey = ?"
-"""Rows of a survey as they are stored."""
+"""Selects rows of a survey; conditions and order are appended."""
 
 
 async def page_from(tx: Transaction, survey: bytes, store: str, first: bytes) -> Sequence[Record]:
-    """The page that begins with this key, or with the next one that there is."""
-    most = page_rows(store)
-    return await tx.fetch_all(
-        f"{SELECT_ROWS} AND store = ? AND key >= ? ORDER BY key LIMIT ?", survey, store, first, most
-    )
+    """Read the page that begins with this key, or with the next key that exists."""
+    select_page = f"{SELECT_ROWS} AND store = ? AND key >= ? ORDER BY key LIMIT ?"
+    return await tx.fetch_all(select_page, survey, store, first, page_rows(store))
 
 
 async def pages_of(tx: Transaction, survey: bytes, store: str) -> AsyncIterator[Sequence[Record]]:
-    """All pages, one after the other."""
+    """Read all pages of a table, one after the other."""
     page = await page_from(tx, survey, store, b"")
     while page:
         yield page
         if len(page) < page_rows(store):
             return
-        page = await page_from(tx, survey, store, after(bytes(page[-1]["key"])))
+        page = await page_from(tx, survey, store, next_key(bytes(page[-1]["key"])))
 
 
-def after(key: bytes) -> bytes:
-    """The first key behind this one."""
+def next_key(key: bytes) -> bytes:
+    """The smallest key that is larger than this one."""
     return key + b"\0"
 
 
 @dataclass
 class PagedStore:
-    """One table, of which the last page that was asked for is in memory; `read` gives the page
-    from a key on.
+    """One table, of which one page is in memory.
+
+    Attributes:
+        store: the name of the table
+        read: reads the page that begins with a key
     """
 
     store: str
     read: Callable[[bytes], dict[bytes, StoredRow]]
+    # The page in memory covers the keys from `_first` to `_last`; a `_last` of None means all
+    # further keys, since the page was the last one. At first it covers nothing.
     _page: dict[bytes, StoredRow] = field(default_factory=dict)
+    _is_read: bool = False
     _first: bytes = b""
-    _last: bytes | None = b""  # b"": nothing was read yet; None: nothing is behind the page
+    _last: bytes | None = None
 
     def find(self, key: bytes) -> StoredRow | None:
-        """What stands under a key, if anything does."""
+        """The row under a key, or None."""
         if not self._covers(key):
-            self._turn_to(key)
+            self._read_from(key)
         return self._page.get(key)
 
     def forget(self) -> None:
-        """Read again whatever is asked for next: something was written."""
-        self._page, self._first, self._last = {}, b"", b""
+        """Drop the page in memory, since something was written."""
+        self._page = {}
+        self._is_read = False
 
     def keys(self) -> Iterator[bytes]:
         """All keys, ascending."""
-        self._turn_to(b"")
+        self._read_from(b"")
         while self._page:
+            # Whoever uses the keys may call `find` meanwhile, which may read another page.
+            last = self._last
             yield from list(self._page)
-            if self._last is None:
+            if last is None:
                 return
-            self._turn_to(after(self._last))
+            self._read_from(next_key(last))
 
     def _covers(self, key: bytes) -> bool:
-        return (
-            self._first <= key and (self._last is None or key <= self._last) and self._last != b""
-        )
+        if not self._is_read or key < self._first:
+            return False
+        return self._last is None or key <= self._last
 
-    def _turn_to(self, first: bytes) -> None:
+    def _read_from(self, first: bytes) -> None:
         self._page = self.read(first)
-        full = len(self._page) == page_rows(self.store)
-        self._first, self._last = first, next(reversed(self._page)) if full else None
+        self._is_read = True
+        self._first = first
+        is_full = len(self._page) == page_rows(self.store)
+        self._last = next(reversed(self._page)) if is_full else None
 
 
 PageReader = Callable[[str, bytes], dict[bytes, StoredRow]]
-"""Reads the page of a table that begins with a key."""
+"""Reads the page of a table, given by name, that begins with a key."""
 
 
 class PagedRows(RowReader):
-    """All rows of a survey, a page of every table in memory.
+    """All rows of a survey, with one page of each table in memory.
 
-    A step asks for them in a thread of its own, while the transaction of the step lasts. `counts`
-    are known from the line of the survey.
+    For a step in a thread, while its transaction lasts.
+
+    Args:
+        read: reads a page
+        counts: the number of rows of the tables that are counted in the survey's row
     """
 
     def __init__(self, read: PageReader, counts: Mapping[str, int]) -> None:
@@ -130,12 +144,19 @@ class PagedRows(RowReader):
         return self._counts[table]
 
     def forget(self, table: str) -> None:
-        """Read the table again when it is asked for next: something was written."""
+        """Drop the page of a table, since something was written."""
         self._table(table).forget()
 
 
 class SendersRows(RowReader):
-    """The rows of those whose messages a step takes, read before it; and parts of the manifest."""
+    """The rows of the participants whose messages a step handles, read before the step.
+
+    Parts of the manifest are read when they are needed.
+
+    Args:
+        rows: the rows that were read
+        paged: all rows, for parts of the manifest and for counts
+    """
 
     def __init__(self, rows: MemoryRows, paged: PagedRows) -> None:
         self._rows = rows
@@ -143,8 +164,10 @@ class SendersRows(RowReader):
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
-        # Only a survey that is over reads parts: its inclusion proofs are made from them.
-        return (self._paged if table == MANIFEST_PARTS else self._rows).find(table, key)
+        # Inclusion proofs are made from parts, and only after the survey is over.
+        if table == MANIFEST_PARTS:
+            return self._paged.find(table, key)
+        return self._rows.find(table, key)
 
     def keys(self, table: str) -> list[Any]:
         """The keys that were read, ascending."""

@@ -1,15 +1,16 @@
-"""A survey in the database: its encrypted state and its encrypted rows, as steps write them.
+"""Surveys in the database: one row with public columns, the encrypted state, and encrypted rows.
 
-    load: state and reader -> a role's step -> save the step, all in one transaction; then answer
+    load a state with a reader of rows -> make a step -> save the step, all in one transaction
 
-Where a step needs only the rows of those who have sent something (`wanted`), no others are read,
-and their number is known from a counter. A step of the aggregator, and one of `servers` over all
-participants, reads one page of rows after the other while it runs, in a thread of its own. Only the
-coordinator in topologies whose participants hold each other's shares, a few thousand at most, reads
-all rows at once.
+Three kinds of readers keep memory small:
 
-When the final statement is said, what is left is written under a new key; destroy the old one once
-that is committed.
+    a group of participants' messages   only the rows that these messages need (`wanted`)
+    the aggregator, and `servers`       one page at a time while the step runs (`storage.pages`)
+    the coordinator of other topologies all rows: there are a few thousand participants at most
+
+When a survey is over, what is left of it is encrypted again under a second key. Once that is
+committed the first key is destroyed (`destroy_old_key`), and with it everything that the database
+and its backups contained while the survey ran. In the other order a crash could lose the result.
 """
 
 import asyncio
@@ -55,31 +56,33 @@ from faircount.storage.pages import (
 
 S = TypeVar("S", bound=Coordinator | Aggregator)
 USERS = "first_messages"
-"""The table of the coordinator with a row for everybody who has answered."""
+"""The coordinator's table with a row for everybody who has enrolled or responded."""
 
 PEOPLE = "mac_keys"
-"""The table of the aggregator with a row for everybody who is invited."""
+"""The aggregator's table with a row for everybody who is invited."""
 
 HEAD = "head"
-"""The one row with the state itself. It can be long, and the line of a survey is written with every
-group of messages.
+"""The table whose only row is the state itself.
+
+It can be large, so it is not a column of `surveys`, whose row is written with every message.
 """
 
 PAGE_SECONDS = 60.0
 """How long a step may wait for a page of rows."""
 
-MOST_HEADS = 8
-"""Heads that are kept in memory as read."""
+MAX_CACHED_HEADS = 8
+"""Number of decoded states that the coordinator keeps in memory."""
 
 
 @dataclass(frozen=True)
 class SurveyRow:
-    """A line of `surveys`."""
+    """A row of `surveys`; `schema` describes its columns."""
 
     id: bytes
     params: bytes
     owner: bytes
-    head_nonce: bytes | None  # none before the survey has a state
+    # None before the survey has a state.
+    head_nonce: bytes | None
     generation: int
     version: int
     head_version: int
@@ -94,7 +97,7 @@ class SurveyRow:
 
     @classmethod
     def of(cls, record: Record) -> "SurveyRow":
-        """From what the database said."""
+        """The row in a query result."""
         return cls(**{name: record[name] for name in _COLUMNS})
 
 
@@ -103,15 +106,14 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM surveys"  # noqa: S608 - names of 
 
 
 async def find(tx: Transaction, survey: bytes, *, change: bool = False) -> SurveyRow | None:
-    """A survey; with `change` nobody else changes it before this transaction ends."""
-    found = await (tx.fetch_one_for_update if change else tx.fetch_one)(
-        f"{_SELECT} WHERE id = ?", survey
-    )
+    """Find a survey; with `change`, lock its row until this transaction ends."""
+    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    found = await fetch(f"{_SELECT} WHERE id = ?", survey)
     return None if found is None else SurveyRow.of(found)
 
 
 async def insert(tx: Transaction, row: SurveyRow) -> None:
-    """A new survey."""
+    """Write the row of a new survey."""
     values = tuple(getattr(row, name) for name in _COLUMNS)
     await tx.execute(f"INSERT INTO surveys ({', '.join(_COLUMNS)}) VALUES {marks(values)}", *values)  # noqa: S608 - as above
 
@@ -125,9 +127,13 @@ async def update(tx: Transaction, survey: bytes, **change: Any) -> None:
 
 @dataclass(frozen=True)
 class Loaded(Generic[S]):
-    """A state as it was read, and where a step reads its rows while the transaction lasts.
+    """A state as it was read, with a reader of its rows that lasts as long as the transaction.
 
-    `sink` takes rows of a step at once where they are too many to be held.
+    Attributes:
+        row: the survey's row
+        state: the state
+        rows: reads rows
+        sink: writes rows at once, where a step makes too many to keep them in memory
     """
 
     row: SurveyRow
@@ -137,7 +143,12 @@ class Loaded(Generic[S]):
 
 
 class States(Generic[S]):
-    """The states of one role."""
+    """Loads and saves the states of one role.
+
+    Args:
+        kind: `Coordinator` or `Aggregator`
+        keys: the keys of all surveys
+    """
 
     def __init__(self, kind: type[S], keys: KeyFolder) -> None:
         self._kind = kind
@@ -153,101 +164,118 @@ class States(Generic[S]):
         ledger: Ledger | None = None,
         wanted: Sequence[Place] | None = None,
     ) -> Loaded[S]:
-        """The state of a survey that has one, with a reader of all of its rows or of those wanted.
+        """Load a state and a reader of its rows.
 
-        Where all are wanted, make the step in another thread: the reader waits for the database.
+        Args:
+            tx: the transaction in which the step will be saved
+            row: the survey's row
+            ledger: the ledger of the population, for the aggregator
+            wanted: the rows that the step needs; None if it may need all. Then make the step in a
+                thread: the reader waits for the database
         """
         key = self._keys.get(state_key_name(row.id, row.generation))
-        state = await self._head(tx, row, key, ledger)
-        paged = self._paged(tx, row, key)
+        state = await self._load_head(tx, row, key, ledger)
+        paged = self._page_reader(tx, row, key)
         if wanted is not None:
-            rows = _decoded_rows(row, key, await _rows(tx, row.id, wanted))
+            rows = _decode_rows(row, key, await _fetch_rows(tx, row.id, wanted))
             return Loaded(row, state, SendersRows(rows, paged))
         if isinstance(state, Coordinator) and not state.rules.reads_in_order:
-            found = await _rows(tx, row.id, None)
-            # There are many: others need not wait while they are decrypted.
-            return Loaded(row, state, await asyncio.to_thread(_decoded_rows, row, key, found))
-        return Loaded(row, state, paged, self._sink(tx, row, key, paged))
+            records = await _fetch_rows(tx, row.id, None)
+            # In a thread: decrypting many rows would block the event loop.
+            return Loaded(row, state, await asyncio.to_thread(_decode_rows, row, key, records))
+        return Loaded(row, state, paged, self._page_sink(tx, row, key, paged))
 
-    def _paged(self, tx: Transaction, row: SurveyRow, key: RowKey) -> PagedRows:
+    def _page_reader(self, tx: Transaction, row: SurveyRow, key: RowKey) -> PagedRows:
         loop = asyncio.get_running_loop()
 
         def read(table: str, first: bytes) -> dict[bytes, StoredRow]:
-            """Called by a step in its thread, while the loop of the server is free."""
+            # Called by a step in its thread. The event loop is free, and runs the query.
             page = page_from(tx, row.id, table, first)
             records = asyncio.run_coroutine_threadsafe(page, loop).result(PAGE_SECONDS)
-            stored = [_decrypt_row(key, row, record) for record in records]
-            decoded = [decode_row(found) for found in stored]
-            return {
-                found.key: StoredRow(line.value, line.hash)
-                for found, line in zip(stored, decoded, strict=True)
-            }
+            rows = dict[bytes, StoredRow]()
+            for record in records:
+                stored = _decrypt_row(key, row, record)
+                decoded = decode_row(stored)
+                rows[stored.key] = StoredRow(decoded.value, decoded.hash)
+            return rows
 
         return PagedRows(read, {USERS: row.users, PEOPLE: row.people})
 
-    def _sink(self, tx: Transaction, row: SurveyRow, key: RowKey, paged: PagedRows) -> RowSink:
+    def _page_sink(self, tx: Transaction, row: SurveyRow, key: RowKey, paged: PagedRows) -> RowSink:
         loop = asyncio.get_running_loop()
 
         def sink(write: RowWrite) -> None:
-            """Called by a step in its thread, like `read`."""
+            # Called by a step in its thread, like `read` above.
             written = _write_rows(tx, key, row, [encode_row(write)])
             asyncio.run_coroutine_threadsafe(written, loop).result(PAGE_SECONDS)
+            # A page in memory may lack the new row.
             paged.forget(write.table)
 
         return sink
 
-    async def _head(self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None) -> S:
-        """The state alone. The coordinator reads it once: participants come all day."""
+    async def _load_head(
+        self, tx: Transaction, row: SurveyRow, key: RowKey, ledger: Ledger | None
+    ) -> S:
+        """Load the state itself. The coordinator caches it, since participants connect all day."""
         known = self._heads.get(row.id)
-        # Known by its nonce: a restore gives versions out again.
+        # Compared by nonce, which is never used twice; after a restore, versions are.
         if known is not None and known[0] == row.head_nonce:
             return known[1]
         found = await tx.fetch_one(_HEAD, row.id, HEAD, b"")
         if found is None:
             raise StorageError("the state of a survey is missing: restore a copy")
-        state = await asyncio.to_thread(self._decoded, row, key, ledger, bytes(found["encrypted"]))
+        encrypted = bytes(found["encrypted"])
+        state = await asyncio.to_thread(self._decode_head, row, key, ledger, encrypted)
         if isinstance(state, Coordinator) and row.head_nonce is not None:
-            self._heads[row.id] = row.head_nonce, state
-            while len(self._heads) > MOST_HEADS:
+            self._heads[row.id] = (row.head_nonce, state)
+            # The oldest goes first: dictionaries keep the order of insertion.
+            while len(self._heads) > MAX_CACHED_HEADS:
                 self._heads.pop(next(iter(self._heads)))
         return state
 
-    def _decoded(self, row: SurveyRow, key: RowKey, ledger: Ledger | None, encrypted: bytes) -> S:
+    def _decode_head(
+        self, row: SurveyRow, key: RowKey, ledger: Ledger | None, encrypted: bytes
+    ) -> S:
         data = key.decrypt(_head_place(row.id, row.generation), encrypted)
         return decode_state(self._kind, data, None, ledger)
 
     async def save(self, tx: Transaction, before: Loaded[S], step: Step[S]) -> SurveyRow:
-        """Write a step; the line of the survey as it stands now."""
+        """Write a step, and return the survey's row after it."""
         row = before.row
         has_changed = step.state is not before.state
         if not step.rows and not has_changed:
             return row
         key = self._keys.get(state_key_name(row.id, row.generation))
         await _write_rows(tx, key, row, [encode_row(write) for write in step.rows])
+        # The number of participants is a column, so that nobody has to count rows.
         new_users = sum(write.table == USERS and write.is_new for write in step.rows)
         row = replace(row, users=row.users + new_users)
+        # The step that ends the survey also changes the key.
         if step.state.phase in FINAL and row.generation == 0:
             return await self._scrub(tx, row, step)
         return await self._write_survey(tx, key, row, step.state if has_changed else None)
 
     async def begin(self, tx: Transaction, row: SurveyRow, state: S) -> SurveyRow:
-        """Write the first state of a survey; its key is on the disk before."""
+        """Write the first state of a survey."""
+        # The key is on disk before anything is encrypted with it.
         key = self._keys.create(state_key_name(row.id, row.generation))
         return await self._write_survey(tx, key, row, state)
 
     async def add(self, tx: Transaction, row: SurveyRow, writes: Iterable[RowWrite]) -> None:
-        """Rows of a survey that was begun, a page at a time."""
+        """Write rows of a survey that has a state, one page at a time."""
         key = self._keys.get(state_key_name(row.id, row.generation))
+        # A generator: the list of the invited may not fit into memory.
         waiting = (encode_row(write) for write in writes)
         while page := list(islice(waiting, PAGE)):
             await _write_rows(tx, key, row, page)
 
     async def _scrub(self, tx: Transaction, row: SurveyRow, step: Step[S]) -> SurveyRow:
-        """The survey is over: what is left of it, under another key."""
+        """Encrypt what is left of a survey that is over under its second key."""
         last = replace(row, generation=1)
         key = self._keys.create(state_key_name(row.id, last.generation))
         for table in self._tables:
             is_scrubbed = table in step.scrubbed
+            # Tables without acknowledged hashes have nothing left.
             if is_scrubbed and table not in ACKNOWLEDGED_TABLES:
                 await tx.execute(
                     "DELETE FROM state_rows WHERE survey = ? AND store = ?", row.id, table
@@ -266,18 +294,25 @@ class States(Generic[S]):
         *,
         only_hashes: bool,
     ) -> None:
-        """The rows of a table under another key, a page at a time; of a scrubbed one the hashes."""
+        """Encrypt the rows of a table under another key, one page at a time.
+
+        only_hashes: whether the table was scrubbed, so that values are dropped
+        """
+        # A row keeps its key while it is encrypted again, so paging is not disturbed.
         old = self._keys.get(state_key_name(row.id, row.generation))
         async for page in pages_of(tx, row.id, table):
             rows = [_decrypt_row(old, row, record) for record in page]
-            left = [replace(found, value=b"") if only_hashes else found for found in rows]
-            await _write_rows(tx, key, last, left)
+            if only_hashes:
+                rows = [replace(stored, value=b"") for stored in rows]
+            await _write_rows(tx, key, last, rows)
 
     async def _write_survey(
         self, tx: Transaction, key: RowKey, row: SurveyRow, head: S | None
     ) -> SurveyRow:
+        """Write the survey's row and, if it has changed, the state."""
         change: dict[str, Any] = {"users": row.users, "version": row.version + 1}
         if head is not None:
+            # In the same transaction as the survey's row, whose nonce names this ciphertext.
             encrypted = key.encrypt(_head_place(row.id, row.generation), encode_state(head))
             await tx.execute_many(_PUT_ROW, [(row.id, HEAD, b"", b"", encrypted)])
             change |= {
@@ -291,13 +326,18 @@ class States(Generic[S]):
         return replace(row, **change)
 
     async def destroy_old_key(self, database: Database, survey: bytes) -> None:
-        """After the last word is committed: nobody can read any more what was live in the
-        survey.
+        """Destroy the first key of a survey that is over, after its final statement is committed.
+
+        Then nobody can read any more what was stored while the survey ran.
         """
         async with database.read() as tx:
             row = await find(tx, survey)
+        # Generation 1 is committed, so nothing is encrypted under the first key any more.
         if row is not None and row.generation:
             await asyncio.to_thread(self._keys.destroy, state_key_name(row.id, 0))
+
+
+# A ciphertext is bound to its place, so that whoever can write to the database cannot move it.
 
 
 def _head_place(survey: bytes, generation: int) -> bytes:
@@ -308,29 +348,35 @@ def _row_place(row: SurveyRow, store: str, key: bytes) -> bytes:
     return b"row" + row.id + bytes((row.generation, len(store))) + store.encode() + key
 
 
-async def _rows(tx: Transaction, survey: bytes, wanted: Sequence[Place] | None) -> Sequence[Record]:
+async def _fetch_rows(
+    tx: Transaction, survey: bytes, wanted: Sequence[Place] | None
+) -> Sequence[Record]:
+    """Read these rows of a survey, or all of them."""
     if wanted is None:
         return await tx.fetch_all(f"{SELECT_ROWS} AND store <> ? ORDER BY store, key", survey, HEAD)
     if not wanted:
         return ()
     places = set(wanted)
     stores = sorted({store for store, _ in places})
-    keys = _padded({key for _, key in places})
-    # Both are given, or the index is of no use.
+    keys = _pad({key for _, key in places})
+    # The index begins with the table: without it the database would search the whole survey. The
+    # query also finds a wanted key in another table, which is filtered below.
     in_both = f"{SELECT_ROWS} AND store IN {marks(stores)} AND key IN {marks(keys)}"
     found = await tx.fetch_all(in_both, survey, *stores, *keys)
     return [record for record in found if (record["store"], bytes(record["key"])) in places]
 
 
-def _padded(keys: Iterable[bytes]) -> tuple[bytes, ...]:
-    """So many keys, the last one repeated, that there are few statements in all, each prepared
-    once.
+def _pad(keys: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The keys, with the last one repeated up to a power of two.
+
+    So there are few different statements, and the database prepares each of them once.
     """
     found = tuple(keys)
-    return found + found[-1:] * ((1 << (len(found) - 1).bit_length()) - len(found))
+    size = 1 << (len(found) - 1).bit_length()
+    return found + found[-1:] * (size - len(found))
 
 
-def _decoded_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> MemoryRows:
+def _decode_rows(row: SurveyRow, key: RowKey, records: Sequence[Record]) -> MemoryRows:
     return MemoryRows(decode_row(_decrypt_row(key, row, record)) for record in records)
 
 
@@ -341,15 +387,16 @@ def _decrypt_row(key: RowKey, row: SurveyRow, record: Record) -> Row:
 
 
 async def _write_rows(tx: Transaction, key: RowKey, row: SurveyRow, rows: Sequence[Row]) -> None:
-    lines = [
+    values = [
         (row.id, stored.table, stored.key, stored.hash, _encrypt_value(key, row, stored))
         for stored in rows
     ]
-    if lines:
-        await tx.execute_many(_PUT_ROW, lines)
+    if values:
+        await tx.execute_many(_PUT_ROW, values)
 
 
 def _encrypt_value(key: RowKey, row: SurveyRow, stored: Row) -> bytes | None:
+    # A message that was deleted leaves its row and its hash.
     if not stored.value:
         return None
     return key.encrypt(_row_place(row, stored.table, stored.key), stored.value)

@@ -57,7 +57,7 @@ def visit_until_over(survey: Survey, participations: list[Participation]) -> Non
         if all(participation.status().is_over for participation in participations):
             return
         assert time.monotonic() < end, now
-        if now["state"] in survey.params.topology.phases and "users" in now["waits_for"]:
+        if now["state"] in survey.params.topology.phases and "participants" in now["waits_for"]:
             phase = {"state": now["state"], "attempt": now["attempt"]}
             survey.servers.request(survey.params, "close", **phase)
         else:
@@ -123,7 +123,7 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
         assert participation.answer("Carrow, Upper").stage is Stage.SENT
     shown = run("survey", "status", folder)
     assert "35 of 40 invited; at least 32 are needed" in shown.stdout
-    assert "users, until" in shown.stdout
+    assert "participants, until" in shown.stdout
     later = run_json("survey", "extend", folder, "--by", "1h")
     assert later["extended_seconds"] == 3600
     early = run("survey", "result", folder)

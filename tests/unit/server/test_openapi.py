@@ -70,7 +70,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             for server in (pair.s1.server, pair.s2.server):
                 async with server.database.write() as tx:
                     await add_token(tx, "operator", Scope.OPERATOR)
-            s1 = await pair.s1.to_say(survey.params.survey)
+            s1 = await pair.s1.pending_messages(survey.params.survey)
             assert s1 is not None
             return survey, s1.key
 

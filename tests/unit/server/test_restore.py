@@ -28,7 +28,13 @@ from faircount.protocol.survey.endings import EndCode
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import Reason, Rejection, Reservation, Signed, Withdrawal
 from faircount.server.common.tokens import Scope, add_token
-from faircount.server.restore import Restored, back_up, put_back, restored_s1, sqlite_file
+from faircount.server.restore import (
+    RestoreOutcome,
+    back_up,
+    restore_coordinator,
+    restore_database,
+    sqlite_file,
+)
 
 Serving = Callable[..., Any]
 OPERATOR = "operator-at-s2"
@@ -62,7 +68,7 @@ def test_s1_restored_from_before_some_answers(
         copies.copy("s1", copy)
         for number, part in enumerate(parts[2:], 2):
             part.answer(part.items[number])
-    assert copies.restore("s1", copy) == Restored(resumed=(survey.params.survey,))
+    assert copies.restore("s1", copy) == RestoreOutcome(resumed=(survey.params.survey,))
     with serving(tmp_path, copies.urls):
         assert survey.servers.status(survey.params)["users"] == 2
         for part in parts:
@@ -83,7 +89,9 @@ def test_s2_restored_ends_what_was_live_and_charges_it(
         survey = almost_noiseless(tmp_path, SERVERS, 6)
         parts = begun(survey, tmp_path / "devices", 6)
         copies.copy("s2", copy)
-    assert copies.restore("s2", copy) == Restored(ended=(survey.params.survey,), closed=("people",))
+    assert copies.restore("s2", copy) == RestoreOutcome(
+        ended=(survey.params.survey,), closed=("people",)
+    )
     with serving(tmp_path, copies.urls):
         end_phase(survey)
         ended = survey.result(wait=True)
@@ -112,7 +120,7 @@ def test_a_step_that_was_half_done_in_the_backup_hinders_nobody(
 
 def ended_after_the_backup(
     serving: Serving, made: Any, folder: Path, copies: Copies
-) -> tuple[Survey, Any, Restored]:
+) -> tuple[Survey, Any, RestoreOutcome]:
     """A survey that everybody had answered when the aggregator was copied, and that ended then; its end, and what the aggregator restored."""
     copy = folder / "copy"
     with serving(folder, copies.urls):
@@ -129,7 +137,7 @@ def test_s2_restored_to_before_a_result_does_not_give_another(
 ) -> None:
     """The survey's key was destroyed with its last word: nothing of it can be read again, and it stays charged."""
     survey, first, done = ended_after_the_backup(serving, almost_noiseless, tmp_path, copies)
-    assert done == Restored(lost=(survey.params.survey,), closed=("people",))
+    assert done == RestoreOutcome(lost=(survey.params.survey,), closed=("people",))
     with serving(tmp_path, copies.urls):
         assert survey.result(wait=True) == first
         budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
@@ -221,9 +229,9 @@ def test_a_worker_that_was_forgotten_notices_that_its_database_was_put_back(tmp_
             )
             assert isinstance(before, Rejection)
             assert before.why is Reason.LATE
-            put_back(address, copy, "coordinator")
+            restore_database(address, copy, "coordinator")
             other = await server_in(tmp_path / "s1", address, "s1")
-            await restored_s1(other)
+            await restore_coordinator(other)
             await other.database.close()
             answer = await send_message(
                 pair.to_s1, survey, Withdrawal(survey.params.survey, survey.invitations[1].access)
@@ -242,12 +250,12 @@ def test_what_is_no_backup_of_this_server_is_refused(serving: Serving, tmp_path:
     with pytest.raises(RefusedError, match="is there already"):
         back_up(url(tmp_path, "s1"), copy)
     with pytest.raises(RefusedError, match="another server than the aggregator"):
-        put_back(url(tmp_path, "s2"), copy, "aggregator")
+        restore_database(url(tmp_path, "s2"), copy, "aggregator")
     other.write_bytes(b"hello" * 1000)
     with pytest.raises(RefusedError, match="is no backup of faircount"):
-        put_back(url(tmp_path, "s1"), other, "coordinator")
+        restore_database(url(tmp_path, "s1"), other, "coordinator")
     with pytest.raises(ParameterError, match="there is no backup"):
-        put_back(url(tmp_path, "s1"), tmp_path / "none", "coordinator")
+        restore_database(url(tmp_path, "s1"), tmp_path / "none", "coordinator")
     with pytest.raises(RefusedError, match="pg_dump and pg_restore"):
         sqlite_file("postgresql://a/b")
 
@@ -269,8 +277,8 @@ def test_both_servers_are_restored_at_once(
             copies.copy(name, tmp_path / name)
         begun(survey, tmp_path / "devices", 6)
     assert [copies.restore(name, tmp_path / name) for name in ("s1", "s2")] == [
-        Restored(resumed=(survey.params.survey,)),
-        Restored(ended=(survey.params.survey,), closed=("people",)),
+        RestoreOutcome(resumed=(survey.params.survey,)),
+        RestoreOutcome(ended=(survey.params.survey,), closed=("people",)),
     ]
     with serving(tmp_path, copies.urls):
         ended = survey.result(wait=True)

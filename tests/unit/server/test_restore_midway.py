@@ -29,7 +29,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS, ClientState
 from faircount.protocol.topologies.two_servers import messages
 from faircount.server.coordinator.aggregator_link import AggregatorLink
-from faircount.server.restore import Restored
+from faircount.server.restore import RestoreOutcome
 
 ANSWERS = [0, 1, 1, 2, 2, 2, 0, 1]
 TOKENS = "owner-at-s1", "owner-at-s2"
@@ -153,7 +153,7 @@ def test_s1_is_put_back_to_before_its_claim(
         return survey, early + late
 
     survey, devices = drill.run(until_lost)
-    assert drill.copies.restore("s1", copy) == Restored(resumed=(survey.params.survey,))
+    assert drill.copies.restore("s1", copy) == RestoreOutcome(resumed=(survey.params.survey,))
     found = drill.run(lambda pair: drill.ended(pair, survey, devices))
     whole = before == len(ANSWERS) or heard == (2 if lines > len(ANSWERS) else 6)
     assert found == (("published", [2, 3, 3], len(ANSWERS)) if whole else ("aborted", [], 0))
@@ -187,7 +187,7 @@ def test_s2_is_put_back_to_before_what_it_has_said(
     restored = drill.copies.restore("s2", copy)
     this = (survey.params.survey,)
     lost, over = said == 2 and copied < 2, copied == 2
-    assert restored == Restored(
+    assert restored == RestoreOutcome(
         ended=() if lost or over else this, lost=this if lost else (), closed=("trial",)
     )
     found = drill.run(lambda pair: drill.ended(pair, survey, devices))

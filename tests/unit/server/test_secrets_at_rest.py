@@ -53,7 +53,7 @@ def participants_secrets(
 
 async def servers_secrets(pair: Pair, survey: TrialSurvey) -> list[tuple[str, bytes]]:
     """Return secrets of the servers: owners' tokens, signing keys, the aggregator's box key."""
-    s1 = await pair.s1.to_say(survey.params.survey)
+    s1 = await pair.s1.pending_messages(survey.params.survey)
     assert s1 is not None
     tokens = [("owner's token", token.encode()) for token in pair.owner_tokens]
     async with pair.s2.server.database.read() as tx:

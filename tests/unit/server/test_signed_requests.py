@@ -40,7 +40,7 @@ async def open_survey(pair: Pair) -> tuple[TrialSurvey, SigningKey]:
     mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=12, dropouts=4)
     survey = await set_up(pair.to_s1, pair.to_s2, mechanism, SERVERS, SeededStream(2))
     require_success(await pair.to_s1.post(f"{survey.path}/open"))
-    s1 = await pair.s1.to_say(survey.params.survey)
+    s1 = await pair.s1.pending_messages(survey.params.survey)
     assert s1 is not None
     return survey, s1.key
 
@@ -239,7 +239,7 @@ def test_a_reservation_of_another_population_is_not_stored(
                 id_, bytes(32), b"0", b"0", survey.params.population.encode(), 1, 1, bytes(32)
             )
             for reservation in (replace(true, population=population), true):
-                await pair.s1.hear(id_, sign(s2.key, Party.AGGREGATOR, reservation))
+                await pair.s1.receive_statement(id_, sign(s2.key, Party.AGGREGATOR, reservation))
             async with pair.s1.server.database.read() as tx:
                 stored = await tx.fetch_all("SELECT population, signed FROM reservations")
             expected = (survey.params.population, encode(sign(s2.key, Party.AGGREGATOR, true)))

@@ -14,7 +14,7 @@ from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import SERVERS
 from faircount.server.aggregator import service as aggregator
 from faircount.server.aggregator.step_cluster import StepCluster
-from faircount.server.aggregator.step_process import StepBytes, StepProcesses, stepped
+from faircount.server.aggregator.step_process import StepInput, StepProcesses, make_step
 
 
 async def claimed(pair: Pair) -> TrialSurvey:
@@ -45,7 +45,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_in_another_process(
             result = require_success(await pair.to_s1.get(f"{survey.path}/result")).json()
             assert [each["count"] for each in result["counts"]] == [4, 4, 4]
             assert not pair.s2.long_steps
-            pair.s2.steps.elsewhere.close()
+            pair.s2.steps.step_maker.close()
 
     asyncio.run(work())
 
@@ -73,7 +73,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
     async def work() -> None:
         async with in_process(tmp_path) as pair:
             work_elsewhere(pair)
-            object.__setattr__(pair.s2.steps, "elsewhere", StepCluster("tcp://127.0.0.1:1"))
+            object.__setattr__(pair.s2.steps, "step_maker", StepCluster("tcp://127.0.0.1:1"))
             monkeypatch.setattr("faircount.server.aggregator.step_cluster.SECONDS_TO_ANSWER", 0.2)
             survey = await claimed(pair)
             assert await pair.scheduler.run_once()
@@ -83,7 +83,7 @@ def test_a_survey_whose_every_step_at_s2_is_made_on_a_cluster(
             )
             monkeypatch.undo()
             there = StepCluster(cluster.scheduler_address)
-            object.__setattr__(pair.s2.steps, "elsewhere", there)
+            object.__setattr__(pair.s2.steps, "step_maker", there)
             async with pair.s1.server.database.write() as tx:
                 await tx.execute("UPDATE outbox SET next_at = 0")  # the pause is over
             assert await pair.scheduler.run_once()
@@ -103,10 +103,10 @@ class InThisProcess(StepProcesses):
         super().__init__(1)
         self.may_go_on, self.made = asyncio.Event(), 0
 
-    async def step(self, given: StepBytes) -> Any:
+    async def step(self, given: StepInput) -> Any:
         await self.may_go_on.wait()
         self.made += 1
-        return stepped(given)
+        return make_step(given)
 
 
 def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
@@ -120,13 +120,13 @@ def test_while_s2_is_at_work_s1_is_told_to_ask_again_and_the_work_is_done_once(
         async with in_process(tmp_path, lambda: time) as pair:
             work_elsewhere(pair)
             slow = InThisProcess()
-            object.__setattr__(pair.s2.steps, "elsewhere", slow)
+            object.__setattr__(pair.s2.steps, "step_maker", slow)
             survey = await claimed(pair)
             for _ in range(3):
                 assert await pair.scheduler.run_once()
                 assert (await pair.to_s1.get(f"{survey.path}/status")).json()[
                     "waits_for"
-                ] == "an answer of the aggregator"
+                ] == "an answer from the aggregator"
                 time += 60_000
             assert len(pair.s2.long_steps) == 1
             slow.may_go_on.set()

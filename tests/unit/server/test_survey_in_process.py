@@ -100,13 +100,13 @@ def test_a_survey_with_both_servers_restarted_after_every_step(world: World) -> 
             assert all(each.acknowledgements for each in devices)
         async with world.start() as pair:
             now = await status(pair, survey)
-            assert (now["users"], now["people"], now["waits_for"][:5]) == (11, 12, "users")
+            assert (now["users"], now["people"], now["waits_for"][:12]) == (11, 12, "participants")
             closed = require_success(
                 await pair.to_s1.post(f"{survey.path}/close", json={"state": "submitting"})
             ).json()
             assert (closed["state"], closed["waits_for"]) == (
                 "counting",
-                "an answer of the aggregator",
+                "an answer from the aggregator",
             )
         async with world.start() as pair:
             assert await pair.scheduler.run_once()
@@ -255,7 +255,7 @@ def test_while_s2_is_away_the_status_says_so_and_it_goes_on_when_s2_is_back(worl
                 assert await away.run_once()
                 now = await status(pair, survey)
                 assert (now["waits_for"], now["tries"], now["problem"]) == (
-                    "an answer of the aggregator", tries, "The aggregator cannot be reached: ConnectError",
+                    "an answer from the aggregator", tries, "The aggregator cannot be reached: ConnectError",
                 )  # fmt: skip
                 assert not await away.run_once()  # not before the pause is over
                 world.time += 1000 * 2**tries
@@ -455,7 +455,7 @@ def test_a_survey_is_deleted_when_it_is_over_and_not_before(world: World) -> Non
 
 
 def test_an_error_in_one_survey_stops_no_other(world: World) -> None:
-    """Whatever the aggregator says: the coordinator goes on with its other surveys, and the status of the one says what is wrong."""
+    """Whatever the aggregator sends, the coordinator goes on with other surveys, and the status says what is wrong with this one."""
 
     async def work() -> None:
         async with world.start() as pair:
@@ -464,16 +464,16 @@ def test_an_error_in_one_survey_stops_no_other(world: World) -> None:
                 require_success(await pair.to_s1.post(f"{survey.path}/open"))
                 await world.answered(pair, survey, world.devices(survey))
                 require_success(await pair.to_s1.post(f"{survey.path}/close"))
-            hear = pair.s1.hear
+            receive_statement = pair.s1.receive_statement
 
-            async def broken(survey: bytes, answer: Any) -> Any:
-                return (
-                    await hear(survey, answer) if survey == surveys[1].params.survey else {}[survey]
-                )
+            async def broken(survey: bytes, statement: Any) -> Any:
+                if survey == surveys[1].params.survey:
+                    return await receive_statement(survey, statement)
+                return {}[survey]
 
-            object.__setattr__(pair.s1, "hear", broken)
+            object.__setattr__(pair.s1, "receive_statement", broken)
             assert await pair.scheduler.run_once()
-            first, second = [await status(pair, each) for each in surveys]
+            first, second = [await status(pair, survey) for survey in surveys]
             assert (first["state"], first["problem"]) == (
                 "counting",
                 "internal error (KeyError), see the log of the coordinator",

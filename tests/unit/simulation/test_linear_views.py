@@ -208,7 +208,7 @@ def test_without_its_checks_s1_lets_a_dishonest_s2_read_an_answer(topology, monk
 
     def send_total_too(rules, s, rows, stated, statement):
         vectors = []
-        if s.included is None:
+        if s.accepted is None:
             places = rules.manifest_places(s)
             vectors = [rows.uploads[kind.tag, stated.set_digest, i].vector for i in places]
         packed = pack(sum_packed(vectors, s.params.q, s.params.N), s.params.q)

@@ -198,7 +198,7 @@ def deliver(enumerator: ViewEnumerator, message) -> None:
 def replace_statement(s2, message):
     """The aggregator as if this were its last statement, and it were not ready for a total."""
     before = replace(s2.state, statements=s2.statements[:-1], partial_sum=None)
-    step = Step(*aggregator.say(before, message))
+    step = Step(*aggregator.sign_statement(before, message))
     return s2.after(step), step.messages
 
 
@@ -384,7 +384,7 @@ def dishonest_s1(about: type, who: int, how: int, silent: bool):
             forged = dishonest_two_stage.forge_for_coordinator(simulation, who, how)
         s1 = enumerator.s1.state
         if forged is not None:
-            enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, forged, s1.newest))
+            enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, forged, s1.newest_link))
         if forged is None or not silent:
             deliver(enumerator, message)
 
@@ -432,7 +432,9 @@ def two_sets(dropped: int, order: tuple[int, ...], sent: int):
             key = enumerator.s1.state.key
             for vector in (totals[sent], *totals):
                 total = AggregateTotal(enumerator.params.survey, accepted_hash, pack(vector, Q))
-                enumerator.tell_s2(sign(key, Party.COORDINATOR, total, enumerator.s2.state.newest))
+                enumerator.tell_s2(
+                    sign(key, Party.COORDINATOR, total, enumerator.s2.state.newest_link)
+                )
         enumerator.to_s1 += enumerator.in_transit
 
     return scenario

@@ -30,7 +30,7 @@ def test_any_key_in_any_order_is_found_and_a_page_is_never_longer(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "PAGE", 3)
-        store = PagedStore("bodies", read)
+        store = PagedStore("first_messages", read)
         assert [store.find(key) for key in asked] == [stored.get(key) for key in asked]
         assert list(store.keys()) == sorted(there)
         assert [store.find(key) for key in [*there, *asked]] == [
@@ -49,7 +49,7 @@ def test_who_goes_through_all_keys_reads_each_page_once() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "PAGE", 3)
-        store = PagedStore("bodies", read)
+        store = PagedStore("first_messages", read)
         assert [store.find(key) for key in stored] == list(stored.values())
     assert len(reads) == 3
 
@@ -69,8 +69,10 @@ def test_rows_of_a_few_users_are_found_by_the_index(tmp_path: Path) -> None:
 
             tx.fetch_all = noted  # type: ignore[method-assign]  # to look
             assert (
-                await states._rows(
-                    tx, bytes(16), [("bodies", b"one"), ("keys", b"two"), ("bodies", b"three")]
+                await states._fetch_rows(
+                    tx,
+                    bytes(16),
+                    [("first_messages", b"one"), ("keys", b"two"), ("first_messages", b"three")],
                 )
                 == []
             )

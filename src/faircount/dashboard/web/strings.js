@@ -281,9 +281,9 @@ const en = {
   ending_too_few_readable:
     "Too few answers could be decrypted and added up: {readable} could, and {minimum} are needed.",
   ending_over_budget: "The privacy budget of this group is not large enough for this survey.",
-  ending_s2_restored:
+  ending_aggregator_restored:
     "The aggregator (S2) was restored from a backup while the survey was running.",
-  ending_s1_restored:
+  ending_coordinator_restored:
     "The coordinator (S1) was restored from a backup while the survey was running, and could not " +
     "continue.",
   ending_reports_lost:
@@ -293,12 +293,12 @@ const en = {
   ending_no_substitute: "Nobody was left to replace a participant who dropped out.",
   ending_not_invited: "None of the people who signed up had been invited.",
   ending_corrupt_sum: "The sum was outside the range that honest answers can give.",
-  ending_s2_refused: "The aggregator (S2) refused the list of answers (reason {reason}).",
-  ending_s2_contradiction:
+  ending_aggregator_refused: "The aggregator (S2) refused the list of answers (reason {reason}).",
+  ending_aggregator_contradiction:
     "The coordinator (S1) reports that the aggregator (S2) contradicted itself.",
-  ending_s1_contradiction:
+  ending_coordinator_contradiction:
     "The aggregator (S2) found that the coordinator (S1) contradicted itself.",
-  ending_s2_secret_lost: "The aggregator (S2) has lost a secret value to which it had committed.",
+  ending_aggregator_secret_lost: "The aggregator (S2) has lost a secret value to which it had committed.",
   ending_unknown: "The servers gave a reason that this page does not know.",
   resultSpent:
     "Its privacy budget is spent all the same, because the aggregator had already received its " +
@@ -685,9 +685,9 @@ const de = {
     "Zu wenige Antworten ließen sich entschlüsseln und zusammenzählen: {readable}, und {minimum} " +
     "sind nötig.",
   ending_over_budget: "Das Privatheitsbudget dieser Gruppe reicht für diese Umfrage nicht aus.",
-  ending_s2_restored:
+  ending_aggregator_restored:
     "Der Aggregator (S2) wurde während der Umfrage aus einer Sicherung wiederhergestellt.",
-  ending_s1_restored:
+  ending_coordinator_restored:
     "Der Koordinator (S1) wurde während der Umfrage aus einer Sicherung wiederhergestellt und " +
     "konnte nicht fortfahren.",
   ending_reports_lost:
@@ -697,12 +697,12 @@ const de = {
   ending_no_substitute: "Niemand war übrig, um für eine ausgeschiedene Person einzuspringen.",
   ending_not_invited: "Von den Angemeldeten war niemand eingeladen.",
   ending_corrupt_sum: "Die Summe lag außerhalb dessen, was ehrliche Antworten ergeben können.",
-  ending_s2_refused: "Der Aggregator (S2) hat die Liste der Antworten abgelehnt (Grund {reason}).",
-  ending_s2_contradiction:
+  ending_aggregator_refused: "Der Aggregator (S2) hat die Liste der Antworten abgelehnt (Grund {reason}).",
+  ending_aggregator_contradiction:
     "Der Koordinator (S1) meldet, dass der Aggregator (S2) sich widersprochen hat.",
-  ending_s1_contradiction:
+  ending_coordinator_contradiction:
     "Der Aggregator (S2) hat festgestellt, dass der Koordinator (S1) sich widersprochen hat.",
-  ending_s2_secret_lost:
+  ending_aggregator_secret_lost:
     "Der Aggregator (S2) hat einen geheimen Wert verloren, auf den er sich festgelegt hatte.",
   ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
   resultSpent:

@@ -83,10 +83,10 @@ class PeersCoordinator(RosterCoordinator):
         ):
             return s, ()
         # check: peers-second-set - the sums over two sets differ by one report
-        if s.included is not None:
-            if s.included.message == stated:
+        if s.accepted is not None:
+            if s.accepted.message == stated:
                 return s, ()
-            return coordinator.end_alone(s, rows, aggregator_contradiction(TWO_SETS))
+            return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(TWO_SETS))
         if s.phase is not Phase.COUNTING:
             return s, ()
         places = members_of(stated.members, s.n)
@@ -97,15 +97,17 @@ class PeersCoordinator(RosterCoordinator):
             # check: peers-set-attempt - the aggregator answers for the set of another attempt
             or stated.set_digest != getattr(s.manifest, "set_digest", b"")
         ):
-            return coordinator.end_alone(s, rows, aggregator_contradiction(NOT_OF_BATCH))
-        return self.continue_with(replace(s, included=statement), rows, places)
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(NOT_OF_BATCH)
+            )
+        return self.continue_with(replace(s, accepted=statement), rows, places)
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
         """The total once it is recorded; before, a manifest without accepted members."""
         total = peers_state(s).total
         if total is not None:
             return (coordinator.to_aggregator(s, total),)
-        if s.manifest is not None and s.phase is Phase.COUNTING and s.included is None:
+        if s.manifest is not None and s.phase is Phase.COUNTING and s.accepted is None:
             return (coordinator.to_aggregator(s, s.manifest),)
         return ()
 
@@ -118,7 +120,7 @@ class PeersCoordinator(RosterCoordinator):
         self, s: Coordinator, rows: StepRows, message: Published, statement: Statement
     ) -> coordinator.Change:
         """Store the aggregator's result, if it counts the members that the coordinator summed."""
-        stated = None if s.included is None else s.included.message
+        stated = None if s.accepted is None else s.accepted.message
         # A result for another manifest is not compared: the coordinator may have been restored, and
         # asks the aggregator for its manifest first.
         is_same_manifest = (
@@ -188,23 +190,23 @@ def record_total(
     `root` is the root of the inclusion tree of the members. `compute` makes the total, and is
     called after the checks.
     """
-    stated = None if s.included is None else s.included.message
+    stated = None if s.accepted is None else s.accepted.message
     if not isinstance(stated, AcceptedMembers):
         return s, ()
     if not has_enough_members(s, places):
-        return coordinator.give_up(s, too_few_readable(len(places), s.params.minimum))
+        return coordinator.request_abort(s, too_few_readable(len(places), s.params.minimum))
     # check: peers-set-root - inclusion would be proven for another set than was added up
     if stated.root != root:
-        return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_ROOT))
+        return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(OTHER_ROOT))
     return with_total(s, compute()), ()
 
 
 def with_total(s: Coordinator, total: Residues) -> Coordinator:
     """The state with its total, which replaces no earlier one."""
     state = peers_state(s)
-    if state.total is not None or s.included is None:
+    if state.total is not None or s.accepted is None:
         return s
-    accepted_hash = sha256(s.included.signed.payload).digest()
+    accepted_hash = sha256(s.accepted.signed.payload).digest()
     message = AggregateTotal(s.params.survey, accepted_hash, pack(total, s.params.q))
     phase = advance(s.phase, Phase.AGGREGATED)
     return replace(s, topology_state=replace(state, total=message), phase=phase)

@@ -179,9 +179,9 @@ def state_accepted(
         s.params.survey, after.manifest_hash, set_digest, bitmap(places, roster_size(s)), root
     )
     # With the partial sum the total may arrive, so from here on an abort is charged.
-    handed_over = s.handed_over or partial_sum is not None
-    after = replace(after, partial_sum=partial_sum, handed_over=handed_over)
-    after, statements = aggregator.say(after, stated)
+    has_answer_data = s.has_answer_data or partial_sum is not None
+    after = replace(after, partial_sum=partial_sum, has_answer_data=has_answer_data)
+    after, statements = aggregator.sign_statement(after, stated)
     return after, (*out, *statements)
 
 

@@ -75,14 +75,16 @@ class RosterCoordinator(CoordinatorRules):
         # Only with the very key and MAC that are on the roster: with others the client's messages
         # would not fit what the aggregator confirmed.
         is_on_roster = RosterEntry(user, message.public_key, message.mac) in s.roster
-        return coordinator.write_body(s, rows, user, message, open_=is_enrolling or is_on_roster)
+        return coordinator.store_first_message(
+            s, rows, user, message, open_=is_enrolling or is_on_roster
+        )
 
     def close_roster(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Fix the roster, ascending by user id, and propose it to the aggregator."""
         if not s.roster:
             s = replace(s, roster=tuple(_enrolled_entries(rows)))
         if s.n < s.params.minimum:
-            return coordinator.give_up(s, too_few_enrolled(s.n, s.params.minimum))
+            return coordinator.request_abort(s, too_few_enrolled(s.n, s.params.minimum))
         return s, (coordinator.to_aggregator(s, coordinator.roster_proposal(s)),)
 
     def on_rejected_entries(
@@ -98,7 +100,7 @@ class RosterCoordinator(CoordinatorRules):
         left = tuple(entry for i, entry in enumerate(s.roster) if i not in rejected)
         # An empty roster counts as not fixed yet, and would be made again of the same entries.
         if not left:
-            return coordinator.give_up(s, Ending(EndCode.NOT_INVITED))
+            return coordinator.request_abort(s, Ending(EndCode.NOT_INVITED))
         return self.close_roster(replace(s, roster=left), rows)
 
     def on_confirmation(

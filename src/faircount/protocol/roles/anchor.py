@@ -9,9 +9,9 @@ only if the server knows the current value: compare and set.
     coordinator   before its one aggregate share leaves: the hash of that share
     both          before a survey with proven reports begins: which survey uses the committed value
 
-Roles stay functions of a state and a message. The service passes each step through here, then
-writes, then sends. In this order a crash after the anchor's change is harmless: the same step done
-again leads to the value that the anchor already holds, and counts as the same step.
+A server passes each step through here, then writes it, then sends its messages. In this order a
+crash after the anchor has advanced is harmless: the repeated step leads to the value that the
+anchor already has, and counts as the same step.
 """
 
 from abc import ABC, abstractmethod
@@ -72,28 +72,30 @@ class MemoryAnchor(Anchor):
 def anchor_aggregator_step(
     anchor: Anchor, before: Aggregator, step: Step[Aggregator], reader: RowReader
 ) -> Step[Aggregator]:
-    """The aggregator's step if the anchor confirms that it comes next.
+    """The aggregator's step, if the anchor confirms that it follows the last one.
 
-    Otherwise the aggregator was rolled back: it aborts the survey, and signs nothing else.
+    Otherwise the aggregator was rolled back, and the step aborts the survey instead.
     """
     after = step.state
     ledger = b"ledger/" + after.ledger.population.encode()
     survey = b"s2/" + after.params.survey
-    moves = (
+    advances = (
         # check: ledger-anchored - an old backup would give the spent budget back
         (ledger, _ledger_head(before), _ledger_head(after)),
-        (survey, before.newest.hash, after.newest.hash),
+        (survey, before.newest_link.hash, after.newest_link.hash),
     )
-    is_next = all(anchor.advance(name, old, new) for name, old, new in moves if old != new)
+    is_next = all(anchor.advance(name, old, new) for name, old, new in advances if old != new)
     # check: aggregator-step-anchored - a rolled back aggregator would sign twice
-    return step if is_next else aggregator.restored(before, reader)
+    if is_next:
+        return step
+    return aggregator.abort_after_restore(before, reader)
 
 
 def record_value_use(anchor: Anchor, params: SurveyParameters, server: Party) -> None:
     """Record that a server's committed value is used in this survey.
 
-    Whoever knows the values of both servers before the manifest can forge proofs, and a value that
-    was used has been revealed.
+    A value that was used has been revealed, and whoever knows the values of both servers before
+    the manifest is fixed can forge proofs.
 
     Raises:
         ProtocolError: another survey has used the value
@@ -108,22 +110,24 @@ def record_value_use(anchor: Anchor, params: SurveyParameters, server: Party) ->
 
 
 def _ledger_head(s: Aggregator) -> bytes:
-    """The end of the chain of the ledger's reservations."""
+    """The hash of the newest reservation in the ledger's chain."""
     return s.ledger.head(len(s.ledger.heads))
 
 
 def anchor_coordinator_step(
     anchor: Anchor, before: Coordinator, step: Step[Coordinator]
 ) -> Step[Coordinator]:
-    """The coordinator's step unless it sends a second, different aggregate share.
+    """The coordinator's step, unless it sends a second, different aggregate share.
 
-    Then the coordinator was rolled back, and ends the survey: from the difference of two aggregate
-    shares the aggregator could compute a single report.
+    Then the coordinator was rolled back, and requests an abort instead: from the difference of two
+    aggregate shares the aggregator could compute a single report.
     """
+    # The anchor is asked only when the aggregate share appears in the state, once per survey.
     name = b"s1/" + before.params.survey
     sent = before.rules.sent_once(step.state)
     # check: aggregate-share-anchored - a rolled back coordinator would send a second sum
     if sent in (UNSET, before.rules.sent_once(before)) or anchor.advance(name, UNSET, sent):
         return step
-    reason = "it forgot the aggregate share that it had sent"
-    return Step(*coordinator.give_up(before, Ending(EndCode.COORDINATOR_RESTORED, (), reason)))
+    detail = "it forgot the aggregate share that it had sent"
+    ending = Ending(EndCode.COORDINATOR_RESTORED, (), detail)
+    return Step(*coordinator.request_abort(before, ending))

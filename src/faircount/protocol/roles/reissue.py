@@ -1,5 +1,7 @@
-"""Another invitation for somebody who has lost theirs unused: the owner's wish, which the
-coordinator grants before the claim.
+"""Exchange an unused invitation for a new one, for a participant who has lost it.
+
+The owner asks for it. The coordinator agrees until its list is closed: until the roster or the
+manifest is fixed.
 """
 
 from faircount.core.errors import ProtocolError
@@ -8,26 +10,30 @@ from faircount.protocol.roles.rows import RowReader, Step, StepRows
 from faircount.protocol.survey.invitations import user_id
 
 NOBODY = b""
-"""What stands in the place of an access value that was exchanged: it is that of nobody."""
+"""Stored instead of an access value that was exchanged: it admits nobody."""
 
 
-def reissued(s: Coordinator, old: bytes, new: bytes, reader: RowReader) -> Step[Coordinator]:
-    """The coordinator, which admits the access value `new` instead of `old` from now on; done
-    again, it changes nothing.
+def reissue(s: Coordinator, old: bytes, new: bytes, reader: RowReader) -> Step[Coordinator]:
+    """The step that admits the access value `new` instead of `old`.
+
+    Raises:
+        ProtocolError: `old` admits nobody, was used already, or the list is closed
     """
     rows = StepRows(reader)
-    user, known = invited_user(rows, old), invited_user(rows, new) is not None
-    if known and user is None:
+    user = invited_user(rows, old)
+    is_known = invited_user(rows, new) is not None
+    if is_known and user is None:
+        # The same exchange was made before: the owner's call is repeated.
         return rows.step(s)
-    if known or user is None:
+    if is_known or user is None:
         raise ProtocolError("only an invitation of this survey can be exchanged, and for a new one")
     # check: used-invitation - a person with a second invitation would answer twice
     if user in rows.first_messages or user in rows.withdrawn:
-        raise ProtocolError("this invitation was used: what was sent with it stands")
+        raise ProtocolError("this invitation was used: what was sent with it counts")
     if s.manifest is not None or s.final is not None or s.roster:
         raise ProtocolError(
             "it is too late for another invitation: the coordinator has closed its list"
         )
-    rows.invited.exchange(user, NOBODY)
-    rows.invited.exchange(user_id(new), new)
+    rows.invited.overwrite(user, NOBODY)
+    rows.invited.overwrite(user_id(new), new)
     return rows.step(s)

@@ -1,11 +1,14 @@
-"""What a role keeps by row: read through a `RowReader`, written by the `Step` that a role returns.
+"""The rows of a survey: what the servers store for each participant, and how a step changes them.
 
-A role never reaches storage by itself. It is given a reader, sees its rows through `StepRows`, and
-returns a `Step`: the new state, the rows to write, the tables to scrub and the messages to send.
-Who calls it writes the state and the rows together, and sends the messages afterwards.
+A role never touches storage. The caller gives it a `RowReader`; the role reads through `StepRows`,
+which also collects what the role writes, and returns a `Step`: the new state, the rows to write,
+the tables to scrub and the messages to send. The caller writes state and rows in one transaction,
+and sends the messages afterwards. A crash in between loses messages, which are computed again from
+the state; it never sends something that was not stored.
 
-Writes are idempotent by their natural key: the first one stands, the same again is fine, and other
-bytes are a conflict. Only invitations, parts of a manifest and notes about them are exchanged.
+A row is written once under its natural key. Writing the same bytes again changes nothing, and
+other bytes are a conflict that the sender is told about. Only invitations (`roles.reissue`), parts
+of a manifest and verdicts about them are overwritten.
 """
 
 from abc import ABC, abstractmethod
@@ -23,8 +26,8 @@ V = TypeVar("V")
 S = TypeVar("S")
 
 Upload = tuple[int, int | bytes, int]
-"""Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), place
-in the roster.
+"""Natural key of an upload: message tag, what it was made for (an attempt, a digest, or 0), and the
+sender's position in the roster.
 """
 
 COORDINATOR_TABLES = ("invited", "first_messages", "keys", "uploads", "withdrawn", "manifest_parts")
@@ -36,19 +39,22 @@ AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verdicts")
 """Enrolment MAC key by user, earlier parts of the manifest, and verdicts about its parts."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
-"""Messages of participants, kept with the hash that their sender was given in return."""
+"""Tables of participants' messages, stored with the hash that the coordinator acknowledged."""
 
 
 def part_key(number: int) -> bytes:
-    """The key of a part of a manifest: a manifest that begins anew takes the same places."""
+    """The key of a part of a manifest; a new manifest overwrites the parts of the one before."""
     return b"part" + number.to_bytes(4, "big")
 
 
 @dataclass(slots=True)
 class StoredRow:
-    """What stands under a key: the value (None: a message that was deleted) and its hash, if any.
+    """What a reader finds under a key.
 
-    `is_intact` notes that the hash was compared with the value, which never changes after that.
+    Attributes:
+        value: the value; None if a message was deleted
+        hash: the acknowledged hash, in tables that have one
+        is_intact: whether value and hash were compared already; neither changes afterwards
     """
 
     value: Any = field(repr=False)
@@ -58,30 +64,42 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class RowWrite:
-    """One row to be written: without a value, a message goes and its hash stays."""
+    """One row to write.
+
+    Attributes:
+        table: the table
+        key: the natural key
+        value: the value; None deletes a message and leaves its hash
+        hash: the acknowledged hash, in tables that have one
+        is_new: whether the reader had no row under this key
+    """
 
     table: str
     key: Any
     value: Any = field(repr=False)
     hash: bytes = b""
-    is_new: bool = field(default=True, compare=False)  # nothing stood there before the step
+    is_new: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)
 class Step(Generic[S]):
-    """What a role makes of its state: write `state`, `rows` and `scrubbed`, then send
-    `messages`.
+    """What a role returns: write `state`, `rows` and `scrubbed` together, then send `messages`.
+
+    Attributes:
+        state: the new state; the very same object if nothing changed
+        messages: messages to send, after everything else is on disk
+        rows: rows to write
+        scrubbed: tables of which only hashes stay; their rows without a hash are deleted
     """
 
     state: S
     messages: tuple[Message, ...] = ()
     rows: tuple[RowWrite, ...] = ()
     scrubbed: tuple[str, ...] = ()
-    """Tables of which only hashes stay; rows without a hash go. The survey is over."""
 
 
 class RowReader(ABC):
-    """Where the rows of a survey are read, as they stood when the step began."""
+    """Reads the rows of a survey as they were when the step began."""
 
     @abstractmethod
     def find(self, table: str, key: Any) -> StoredRow | None:
@@ -97,7 +115,7 @@ class RowReader(ABC):
 
 
 class MemoryRows(RowReader):
-    """Rows in memory, by table and key, in the order of writing."""
+    """Rows in memory, for simulations and for steps that need few rows."""
 
     def __init__(self, rows: Iterable[RowWrite] = ()) -> None:
         self._tables: dict[str, dict[Any, StoredRow]] = {}
@@ -120,17 +138,17 @@ class MemoryRows(RowReader):
         return len(self.table(table))
 
     def write(self, rows: Iterable[RowWrite], *, is_intact: bool = False) -> None:
-        """Write rows, whatever stood there before."""
+        """Write rows, over those that have the same keys."""
         for row in rows:
             self.table(row.table)[row.key] = StoredRow(row.value, row.hash, is_intact)
 
     def apply(self, step: Step[Any]) -> None:
-        """Write what a step says."""
-        # A role hashes what it writes: it need not be looked at again.
+        """Write the rows of a step, and scrub its tables."""
+        # The role has computed the hashes of what it writes: they need not be compared again.
         self.write(step.rows, is_intact=True)
         for name in step.scrubbed:
-            rows = self.table(name).items()
-            self._tables[name] = {k: StoredRow(None, row.hash) for k, row in rows if row.hash}
+            hashes = {key: row.hash for key, row in self.table(name).items() if row.hash}
+            self._tables[name] = {key: StoredRow(None, hash_) for key, hash_ in hashes.items()}
 
     def rows(self) -> Iterator[RowWrite]:
         """All rows."""
@@ -143,26 +161,28 @@ class MemoryRows(RowReader):
         return all(row.value is None for row in self.table(table).values())
 
     def copy(self) -> "MemoryRows":
-        """A backup that later writes do not reach."""
+        """A copy that later writes do not change."""
         other = MemoryRows()
+        # Rows are never changed in place but for `is_intact`, so they can be shared.
         other._tables = {name: dict(rows) for name, rows in self._tables.items()}
         return other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryRows) and self._filled() == other._filled()
+        return isinstance(other, MemoryRows) and self._nonempty_tables() == other._nonempty_tables()
 
-    def _filled(self) -> dict[str, dict[Any, StoredRow]]:
+    # A table that was only read exists without rows: it must not make two stores unequal.
+    def _nonempty_tables(self) -> dict[str, dict[Any, StoredRow]]:
         return {name: rows for name, rows in self._tables.items() if rows}
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {len(rows)}" for name, rows in self._filled().items())
+        sizes = ", ".join(f"{name}: {len(rows)}" for name, rows in self._nonempty_tables().items())
         return f"MemoryRows({sizes})"
 
 
 class RowsAfter(RowReader):
-    """What a reader finds once a step is written: asked before it is."""
+    """Reads the rows as they will be once a step is written, before it is."""
 
     def __init__(self, reader: RowReader, step: Step[Any]) -> None:
         self._reader = reader
@@ -173,14 +193,12 @@ class RowsAfter(RowReader):
         """The row under a key, if there is one."""
         row = self._written.get((table, key))
         found = self._reader.find(table, key) if row is None else StoredRow(row.value, row.hash)
-        if found is not None and table in self._scrubbed:
-            return StoredRow(None, found.hash) if found.hash else None
-        return found
+        return _scrub_row(found) if table in self._scrubbed else found
 
     def keys(self, table: str) -> Iterator[Any]:
         """All keys of a table, ascending."""
-        new = sorted(row.key for row in self._written.values() if row.table == table and row.is_new)
-        return merge(self._reader.keys(table), new)
+        new_keys = [row.key for row in self._written.values() if row.table == table and row.is_new]
+        return merge(self._reader.keys(table), sorted(new_keys))
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -188,15 +206,24 @@ class RowsAfter(RowReader):
         return self._reader.count(table) + new
 
 
+def _scrub_row(row: StoredRow | None) -> StoredRow | None:
+    """A row after its table was scrubbed: its hash alone, if it has one."""
+    if row is None or not row.hash:
+        return None
+    return StoredRow(None, row.hash)
+
+
 RowSink = Callable[[RowWrite], None]
-"""Takes a row of a bulky table at once, in the transaction of the step."""
+"""Writes a row at once, in the transaction of the step, where a table is too large for memory."""
 
 
 class StepRows:
-    """The rows as one step sees them: its own writes first, then what the reader finds.
+    """The rows as one step sees them: what it has written, then what the reader finds.
 
-    Writes are only collected here. With a `sink`, rows that are handed on go there instead, so that
-    closing a survey of any size needs the memory of one part.
+    Writes are collected here and become part of the `Step`. With a `sink`, rows that are streamed
+    go there instead, so that closing a survey of any size needs the memory of one manifest part.
+    A rejected message is undone (`roll_back`), so that it leaves no trace in a step which handles
+    several messages.
     """
 
     def __init__(self, reader: RowReader, sink: RowSink | None = None) -> None:
@@ -221,15 +248,14 @@ class StepRows:
         found = self._written.get((table, key))
         if found is None:
             found = self._reader.find(table, key)
-        if found is not None and table in self._scrubbed:
-            return StoredRow(None, found.hash) if found.hash else None
-        return found
+        return _scrub_row(found) if table in self._scrubbed else found
 
     def keys_of(self, table: str) -> Iterator[Any]:
-        """Keys of a table, ascending; those of the reader are not read at once."""
-        own = sorted(key for name, key in self._written if name == table)
+        """Keys of a table, ascending. The reader's keys are read one page at a time."""
+        written = sorted(key for name, key in self._written if name == table)
         before = None
-        for key in merge(self._reader.keys(table), own):
+        # A key that was stored before and is written again comes twice in a row.
+        for key in merge(self._reader.keys(table), written):
             if key != before:
                 yield key
             before = key
@@ -239,17 +265,20 @@ class StepRows:
         return self._reader.count(table) + self._added[table]
 
     def write(self, table: str, key: Any, row: StoredRow) -> None:
-        """Note a row to be written."""
+        """Write a row in this step."""
         place = (table, key)
         before = self._written.get(place)
+        # The reader's count is that before the step: new rows are counted here.
         is_new = before is None and self._reader.find(table, key) is None
         self._written[place] = row
         if is_new:
             self._new.add(place)
             self._added[table] += 1
-        self._undo.append(lambda: self._take_back(place, before, is_new=is_new))
+        self._undo.append(lambda: self._undo_write(place, before, is_new=is_new))
 
-    def _take_back(self, place: tuple[str, Any], before: StoredRow | None, *, is_new: bool) -> None:
+    def _undo_write(
+        self, place: tuple[str, Any], before: StoredRow | None, *, is_new: bool
+    ) -> None:
         if before is None:
             del self._written[place]
         else:
@@ -258,17 +287,18 @@ class StepRows:
             self._new.remove(place)
             self._added[place[0]] -= 1
 
-    def hand_on(self, table: str, key: Any, value: Any) -> None:
-        """Write a row of a bulky table at once where there is a sink; it is not taken back."""
+    def stream(self, table: str, key: Any, value: Any) -> None:
+        """Write a row through the sink, if there is one. Such a row is not rolled back."""
         if self._sink is None:
             self.write(table, key, StoredRow(value))
         else:
             self._sink(RowWrite(table, key, value))
 
     def scrub(self, table: str) -> None:
-        """Only hashes of this table stay."""
+        """Delete the values of a table; only hashes stay."""
         if table in self._scrubbed:
             return
+        # What this step wrote is scrubbed at once; stored rows when the step is written.
         for (name, key), row in list(self._written.items()):
             if name == table:
                 self.write(table, key, StoredRow(None, row.hash))
@@ -276,16 +306,18 @@ class StepRows:
         self._undo.append(lambda: self._scrubbed.pop(table))
 
     def savepoint(self) -> int:
-        """Where the next message begins."""
+        """The point before the next message, for `roll_back`."""
         return len(self._undo)
 
     def roll_back(self, savepoint: int) -> None:
-        """Drop what was written since: the message was rejected, and must leave no trace."""
+        """Undo what was written since the savepoint: its message was rejected."""
+        # Newest first: a row may have been written twice.
         while len(self._undo) > savepoint:
             self._undo.pop()()
 
     def step(self, state: S, messages: tuple[Message, ...] = ()) -> Step[S]:
-        """The step to this state, with all that was written on the way."""
+        """The step to this state, with everything that was written."""
+        # A row without value and hash was scrubbed in this step: the table is in `scrubbed`.
         rows = tuple(
             RowWrite(table, key, row.value, row.hash, (table, key) in self._new)
             for (table, key), row in self._written.items()
@@ -295,7 +327,7 @@ class StepRows:
 
 
 class WriteOnce(Generic[K, V]):
-    """One table in a step. The first write by a key stands."""
+    """One table in a step, in which the first write under a key counts."""
 
     __slots__ = ("_rows", "_table")
 
@@ -304,27 +336,28 @@ class WriteOnce(Generic[K, V]):
         self._table = table
 
     def fits(self, key: K, value: V) -> bool:
-        """Whether this value may stand under this key: nothing or the same is there."""
+        """Whether this value could be stored: nothing, or the same, is there."""
         found = self.get(key)
         return found is None or found == value
 
     def put(self, key: K, value: V) -> bool:
-        """Write, unless something else was written before; whether the value stands now."""
+        """Store a value unless another one is there; whether this value is stored now."""
         found = self.get(key)
+        # The same value again writes nothing, so that a repeated message costs no disk write.
         if found is None:
-            self.exchange(key, value)
+            self.overwrite(key, value)
         return found is None or found == value
 
-    def exchange(self, key: K, value: V) -> None:
-        """Write instead of what stood there, where somebody may change it."""
+    def overwrite(self, key: K, value: V) -> None:
+        """Store a value instead of the one that is there."""
         self._rows.write(self._table, key, StoredRow(value))
 
-    def hand_on(self, key: K, value: V) -> None:
-        """The same, out of memory at once where storage is ready for it."""
-        self._rows.hand_on(self._table, key, value)
+    def stream(self, key: K, value: V) -> None:
+        """Store a value through the sink of the step, so that it need not stay in memory."""
+        self._rows.stream(self._table, key, value)
 
     def get(self, key: K) -> V | None:
-        """What stands under the key, if anything."""
+        """The value under a key, or None."""
         found = self._rows.find(self._table, key)
         return None if found is None else found.value
 
@@ -341,7 +374,7 @@ class WriteOnce(Generic[K, V]):
         return self._rows.count(self._table)
 
     def __iter__(self) -> Iterator[K]:
-        # Ascending: whoever goes through all keys reads a few rows at a time.
+        # Ascending, so that a reader of a large table can page.
         return self._rows.keys_of(self._table)
 
     def __repr__(self) -> str:
@@ -349,11 +382,11 @@ class WriteOnce(Generic[K, V]):
 
 
 class Acknowledged(WriteOnce[K, Any]):
-    """Messages of participants, with the hash that their sender was given in return.
+    """A table of participants' messages, stored with the hash that was acknowledged to the sender.
 
-    What stands is decided by the hash: bytes that storage has spoiled are noticed (`intact`), and
-    mended when the sender says the same again. A deleted message leaves its hash: the same message
-    is still known, and another one still refused.
+    The hash decides which message counts. Bytes that storage has damaged are noticed (`intact`) and
+    repaired when the sender sends the same message again. A deleted message leaves its hash, by
+    which the same message is still recognized and another one refused.
     """
 
     __slots__ = ()
@@ -364,27 +397,29 @@ class Acknowledged(WriteOnce[K, Any]):
         return found is None or found.hash == _hash(value)
 
     def put(self, key: K, value: Any) -> bool:
-        """Write, unless another message was acknowledged before; whether this one stands now."""
+        """Store a message unless another one was acknowledged; whether this one is stored now."""
         found = self._rows.find(self._table, key)
-        wanted = _hash(value)
-        if found is not None and found.hash != wanted:
+        message_hash = _hash(value)
+        if found is not None and found.hash != message_hash:
             return False
+        # Other bytes under the right hash were damaged in storage: they are written again.
         if found is None or found.value != value:
-            self._rows.write(self._table, key, StoredRow(value, wanted, is_intact=True))
+            self._rows.write(self._table, key, StoredRow(value, message_hash, is_intact=True))
         return True
 
     def hash_of(self, key: K) -> bytes:
-        """What the sender was given for its message."""
+        """The hash that was acknowledged to the sender."""
         found = self._rows.find(self._table, key)
         if found is None:
             raise KeyError(key)
         return found.hash
 
     def intact(self, key: K) -> Any | None:
-        """The message as it was acknowledged; None if it is gone, or its bytes have changed."""
+        """The message as it was acknowledged; None if it was deleted or its bytes have changed."""
         found = self._rows.find(self._table, key)
         if found is None or found.value is None:
             return None
+        # Hashing is slow for many reports: a row that was compared once is not compared again.
         if not found.is_intact:
             found.is_intact = _hash(found.value) == found.hash
         return found.value if found.is_intact else None

@@ -1,11 +1,14 @@
-"""States of the coordinator, the aggregator and a client as bytes; and the rows of both servers.
+"""States of the coordinator, the aggregator and a client as bytes, and the rows of both servers.
 
     stored = "faircount state" 0x00 | u8 version | state (`wire.stored`) | SHA-256 of all that
 
-A server writes its state whenever it changes, and the rows that a step names. Not stored but given
-when reading: the live `CryptoSuite`, and to the aggregator the ledger of its population, which many
-surveys share and which has a stored form of its own (`survey.stored_ledger`). Whatever is derived
-cheaply (graph, tree, ballot) is made again.
+A server writes its state whenever it changes, together with the rows of the step. Two fields are
+not stored but injected when a state is read: the `CryptoSuite`, and for the aggregator the ledger
+of its population, which many surveys share and which is stored by itself (`survey.stored_ledger`).
+What can be derived cheaply (graph, tree, ballot) is derived again.
+
+Rows of a table have keys and values of fixed types (`TABLE_FORMS`), so they are stored without
+tags or lengths.
 """
 
 import hmac
@@ -43,42 +46,45 @@ S = TypeVar("S", bound=StoredState)
 
 
 def encode_state(state: StoredState) -> bytes:
-    """A state as bytes: small, to be written at every change."""
-    return _framed(encode_value(AnyState(StoredState), state))
+    """A state as bytes."""
+    return _frame(encode_value(AnyState(StoredState), state))
 
 
 def decode_state(
     kind: type[S], data: bytes, crypto: CryptoSuite | None = None, ledger: Ledger | None = None
 ) -> S:
-    """The state behind these bytes; `MalformedError` for bytes that are damaged, of another version
-    or of no state.
+    """The state in these bytes.
+
+    Args:
+        kind: the class of the state
+        data: what `encode_state` returned
+        crypto: injected into the state; the standard suite unless given
+        ledger: injected into the aggregator's state, which needs one
+
+    Raises:
+        MalformedError: the bytes are damaged, of another version, or not of such a state
     """
-    return cast(S, decode_value(AnyState(kind), _body(data), _live(kind, crypto, ledger)))
+    # Checked before decoding, which would fail much later and say less.
+    needs_ledger = any(form == Injected(Ledger) for _, form in layout_of(kind).parts)
+    if needs_ledger and ledger is None:
+        raise ProtocolError("an aggregator's state is read with the ledger of its population")
+    injected: Mapping[type[Any], Any] = {CryptoSuite: crypto or StandardCrypto(), Ledger: ledger}
+    return cast(S, decode_value(AnyState(kind), _unframe(data), injected))
 
 
-def _live(
-    kind: type[S], crypto: CryptoSuite | None, ledger: Ledger | None
-) -> Mapping[type[Any], Any]:
-    """What stands in the fields that are not stored with the state."""
-    if ledger is None and any(form == Injected(Ledger) for _, form in layout_of(kind).parts):
-        raise ProtocolError(
-            "The aggregator is read with the ledger of its population: give that, too"
-        )
-    return {CryptoSuite: crypto or StandardCrypto(), Ledger: ledger}
+def _frame(encoded: bytes) -> bytes:
+    """An encoded state with its prefix and checksum."""
+    return b"".join((START, encoded, sha256(START + encoded).digest()))
 
 
-def _framed(body: bytes) -> bytes:
-    return b"".join((START, body, sha256(START + body).digest()))
-
-
-def _body(data: bytes) -> memoryview:
-    """What is between kind and check, not copied, if these are the bytes of a state and nobody has
-    changed them.
-    """
+def _unframe(data: bytes) -> memoryview:
+    """The encoded state between prefix and checksum, not copied, if the checksum matches."""
+    # In this order, so that each error says what to do: another file, damage, another version.
     if len(data) < len(START) + CHECK or not data.startswith(KIND):
         raise MalformedError(
-            "these bytes are no state of faircount: look whether it is the right file"
+            "these bytes are not a state of faircount: check whether it is the right file"
         )
+    # Views instead of slices: a state can be many megabytes.
     if not hmac.compare_digest(sha256(memoryview(data)[:-CHECK]).digest(), data[-CHECK:]):
         raise MalformedError("this state was changed or damaged: restore it from a copy")
     if not data.startswith(START):
@@ -95,18 +101,23 @@ def _body(data: bytes) -> memoryview:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as it is stored: what stands under which key, and the hash that its sender was
-    given.
+    """A row as it is stored.
+
+    Attributes:
+        table: the table
+        key: the encoded key
+        value: the encoded value; empty for a message that was deleted
+        hash: the hash that was acknowledged to the sender of a message
     """
 
     table: str
     key: bytes
-    value: bytes = field(repr=False)  # the encoded message (empty if it was deleted), or the bytes
+    value: bytes = field(repr=False)
     hash: bytes = b""
 
 
 class TableForm(NamedTuple):
-    """How keys and values of a table are stored."""
+    """The codecs of a table's keys and values."""
 
     key: FieldCodec
     value: FieldCodec
@@ -125,31 +136,33 @@ TABLE_FORMS: Mapping[str, TableForm] = {
 
 
 def encode_row(write: RowWrite) -> Row:
-    """What a step writes, as it is stored."""
+    """A row that a step writes, as it is stored."""
     form = _form(write.table)
-    key, value = _raw(form.key, write.key), _raw(form.value, write.value)
+    key = _encode_bare(form.key, write.key)
+    value = _encode_bare(form.value, write.value)
     return Row(write.table, key, value, write.hash)
 
 
 def decode_row(row: Row) -> RowWrite:
-    """What a step has written."""
+    """The row that a step wrote."""
     form = _form(row.table)
-    key, value = _parsed(form.key, row.key), _parsed(form.value, row.value)
+    key = _decode_bare(form.key, row.key)
+    value = _decode_bare(form.value, row.value)
     return RowWrite(row.table, key, value, row.hash)
 
 
 def encode_key(table: str, key: Any) -> bytes:
     """The key of a row as it is stored."""
-    return _raw(_form(table).key, key)
+    return _encode_bare(_form(table).key, key)
 
 
 def encode_rows(writes: Iterable[RowWrite]) -> bytes:
-    """Rows in one piece, for another process."""
+    """Several rows as bytes, for another process."""
     return encode_value(_ROWS, [encode_row(write) for write in writes])
 
 
 def decode_rows(data: bytes) -> list[RowWrite]:
-    """The rows behind these bytes."""
+    """The rows in these bytes."""
     return [decode_row(row) for row in decode_value(_ROWS, data)]
 
 
@@ -160,42 +173,47 @@ def _form(table: str) -> TableForm:
     return form
 
 
-def _raw(kind: FieldCodec, value: Any) -> bytes:
-    """A key or value by itself: bytes and messages need no length in front."""
-    if isinstance(kind, AnyMessage):
+def _encode_bare(codec: FieldCodec, value: Any) -> bytes:
+    """A key or value that fills its column: bytes and messages need no length in front."""
+    # No message is empty, so empty bytes can stand for a deleted one.
+    if isinstance(codec, AnyMessage):
         return b"" if value is None else encode(value)
-    return bytes(value) if isinstance(kind, VariableBytes) else encode_value(kind, value)
+    if isinstance(codec, VariableBytes):
+        return bytes(value)
+    return encode_value(codec, value)
 
 
-def _parsed(kind: FieldCodec, raw: bytes) -> Any:
-    if isinstance(kind, AnyMessage):
-        return parse(raw) if raw else None
-    return raw if isinstance(kind, VariableBytes) else decode_value(kind, raw)
+def _decode_bare(codec: FieldCodec, data: bytes) -> Any:
+    if isinstance(codec, AnyMessage):
+        return parse(data) if data else None
+    if isinstance(codec, VariableBytes):
+        return data
+    return decode_value(codec, data)
 
 
-# --- values with a form of their own
+# --- values that are stored as the bytes which others have signed or hashed
 
 
 @lru_cache(maxsize=64)
-def _parameters(published: bytes) -> SurveyParameters:
-    """Cached: parsing computes every derived number again, and all states of a survey hold the
-    same bytes.
-    """
+def _parse_parameters(published: bytes) -> SurveyParameters:
+    # Parsing computes every derived number again, and all states of a survey have the same bytes.
     return SurveyParameters.parse(published)
 
 
-def _statement(raw: bytes) -> Statement:
-    signed = parse(raw)
+def _parse_statement(data: bytes) -> Statement:
+    signed = parse(data)
     if not isinstance(signed, Signed):
-        raise MalformedError("a statement is signed")
+        raise MalformedError("a statement is a signed message")
+    # The signature was verified before the statement was stored.
     return Statement(signed, parse(signed.payload))
 
 
 register_codec(
-    SurveyParameters, CustomCodec("SurveyParameters", attrgetter("published"), _parameters)
+    SurveyParameters, CustomCodec("SurveyParameters", attrgetter("published"), _parse_parameters)
 )
 register_codec(
-    Statement, CustomCodec("Statement", lambda statement: encode(statement.signed), _statement)
+    Statement,
+    CustomCodec("Statement", lambda statement: encode(statement.signed), _parse_statement),
 )
 register_codec(Ledger, Injected(Ledger))
 register_codec(CryptoSuite, Injected(CryptoSuite))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
+from typing import TypeVar
 
 from faircount.protocol.survey.parameters import SurveyParameters
 from faircount.protocol.wire.codec import Message, Party, encode
@@ -29,6 +30,8 @@ from faircount.protocol.wire.signing import (
     verify_statement,
 )
 
+M = TypeVar("M", bound=Message)
+
 
 def max_statements(params: SurveyParameters) -> int:
     """More than the aggregator signs: a roster, an election, an end, and three per attempt."""
@@ -42,7 +45,8 @@ class AggregatorHistory:
     statements: tuple[Statement, ...]
     roster: tuple[RosterEntry, ...]
     manifest: Message | None
-    parts: tuple[Message, ...] = ()  # of the manifest, all but the last
+    # All parts of the manifest but the last, which is `manifest`.
+    parts: tuple[Message, ...] = ()
 
     def link(self, number: int) -> Link:
         """The link to the statement with this number, counted from 1."""
@@ -53,7 +57,13 @@ class AggregatorHistory:
     @property
     def is_over(self) -> bool:
         """Whether the aggregator has signed its final statement."""
-        return any(isinstance(made.message, (Published, Aborted)) for made in self.statements)
+        return bool(_contents(self.statements, Published) or _contents(self.statements, Aborted))
+
+
+def _contents(statements: Sequence[Statement], kind: type[M]) -> list[M]:
+    """The contents of this kind, in the order in which they were signed."""
+    contents = (statement.message for statement in statements)
+    return [content for content in contents if isinstance(content, kind)]
 
 
 def verify_sync(
@@ -73,10 +83,13 @@ def verify_sync(
     if roster is None:
         return None
 
-    reservations = [made.message for made in statements if isinstance(made.message, Reservation)]
+    reservations = _contents(statements, Reservation)
     reserved_hash = reservations[-1].manifest_hash if reservations else None
-    manifest = decode(message.manifest) if message.manifest else None
-    manifest_hash = None if manifest is None else sha256(encode(manifest)).digest()
+    manifest = None
+    manifest_hash = None
+    if message.manifest:
+        manifest = decode(message.manifest)
+        manifest_hash = sha256(encode(manifest)).digest()
     # In two-stage the newest reservation may be that of the election, before any manifest.
     before_manifest = manifest is None and not params.topology.reveals_with_roster
 
@@ -91,6 +104,8 @@ def verify_sync(
 def _verify_statements(
     params: SurveyParameters, message: SyncState
 ) -> tuple[Statement, ...] | None:
+    """The statements, if they are the beginning of the aggregator's chain for this survey."""
+    # Bounded before signatures are verified: a long list would keep the coordinator busy.
     if (
         len(message.statements) > max_statements(params)
         # check: statements-chained - the aggregator leaves out or reorders what it has signed
@@ -115,14 +130,14 @@ def _verify_roster(
     sent: bytes,
     statements: Sequence[Statement],
 ) -> tuple[RosterEntry, ...] | None:
-    confirmations = [
-        made.message for made in statements if isinstance(made.message, RosterConfirmation)
-    ]
+    """The roster that the aggregator sent, empty if none was confirmed; None if it is not that."""
+    confirmations = _contents(statements, RosterConfirmation)
     if not confirmations:
         return None if sent else ()
     proposal = decode(sent)
     if not isinstance(proposal, RosterProposal) or proposal.params != params.digest:
         return None
+    # A roster is confirmed once: with two of them a participant could be counted in two sums.
     if len(confirmations) > 1:
         return None
     confirmation = confirmations[0]
@@ -139,6 +154,7 @@ def _verify_roster(
     if not all(map(is_invited, users)):
         return None
 
+    # The aggregator signed only size, root and digest: the entries must lead to them.
     root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     expected = (size, root, roster_digest(params.digest, size, root))
     if (confirmation.n, confirmation.root, confirmation.digest) != expected:

@@ -101,7 +101,10 @@ def squared_error_law(
     variance_of_k2: summed variance of the second cumulants themselves, where users are split into
         groups at random
     """
-    k2, k3, k4, k6 = errors.second, errors.third, errors.fourth, errors.sixth
+    k2 = errors.second
+    k3 = errors.third
+    k4 = errors.fourth
+    k6 = errors.sixth
     matrix = np.diag(k2) if covariance is None else covariance
     # einsum instead of a matrix product, whose rounding depends on the number of threads.
     squared = np.einsum("ij,jk->ik", matrix, matrix)

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from faircount.core.errors import FaircountError
 from faircount.protocol import Ledger
 from faircount.server.aggregator.reservations import reopen_population
-from faircount.server.aggregator.service import SEALING_KEY, USER, AggregatorService
+from faircount.server.aggregator.service import MAC_KEY_BYTES, USER_BYTES, AggregatorService
 from faircount.server.common import survey_keys
 from faircount.server.common.base import Server, delete_survey
 from faircount.server.common.framing import frame_messages
@@ -105,7 +105,7 @@ class AggregatorCalls:
         caller = await self.server.authenticator.require(request, Scope.OWNER)
         survey = survey_id_of(request)
         part = part_number_of(request)
-        lines = split_list(await read_body(request, PART), USER + SEALING_KEY)
+        lines = split_list(await read_body(request, PART), USER_BYTES + MAC_KEY_BYTES)
         people = await self.service.add_people(caller, survey, part, lines)
         return json_response({"people": people})
 
@@ -222,7 +222,7 @@ def _lifespan(service: AggregatorService) -> Any:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        service.steps.elsewhere.close()
+        service.steps.step_maker.close()
         await service.server.database.close()
 
     return lifespan

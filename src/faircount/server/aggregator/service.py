@@ -1,5 +1,11 @@
-"""The aggregator around the protocol: what its owner and the coordinator ask of it.
-`steps` makes and writes its steps.
+"""The aggregator (S2) as a service: what owners and the coordinator request of it.
+
+    an owner          opens a population's budget, creates surveys, lists the invited
+    the coordinator   signs every request; `AggregatorSteps` makes, anchors and writes the step
+
+A message with thousands of encrypted shares takes many seconds. It is handled in another process,
+and if that takes long the coordinator is asked to repeat the request; the repetition waits for the
+same work.
 """
 
 import asyncio
@@ -37,20 +43,32 @@ from faircount.storage.keys import state_key_name, wrapping_key_name
 from faircount.storage.states import States, SurveyRow
 
 LONG_MESSAGE = 128 * 1024
-"""Bytes from which on a message is worked on in another process: about 1,900 blobs, or 900 lines
-of a claim.
+"""Bytes from which a message is handled in another process.
+
+About 1,900 encrypted shares, or 900 entries of a manifest.
 """
 
 ANSWER_SECONDS = 20.0
-"""After so long the coordinator is told to ask again."""
+"""After this time the coordinator is asked to repeat its request."""
 
-USER, SEALING_KEY = 16, 32
-"""Bytes of the two halves of a line about a person."""
+USER_BYTES = 16
+"""Bytes of a user id, the first half of a row about an invited participant."""
+
+MAC_KEY_BYTES = 32
+"""Bytes of an enrolment MAC key, the second half."""
 
 
 @dataclass(frozen=True)
 class AggregatorService:
-    """S2."""
+    """The aggregator of one server process.
+
+    Attributes:
+        server: database, keys, anchor and clock
+        states: the stored states
+        steps: makes and writes steps
+        long_steps: steps in other processes, by the hash of survey and message
+        long_message: bytes from which a message is handled in another process
+    """
 
     server: Server
     states: States[Aggregator]
@@ -59,89 +77,107 @@ class AggregatorService:
     long_message: int = LONG_MESSAGE
 
     @classmethod
-    def of(cls, server: Server, elsewhere: StepMaker | None = None) -> "AggregatorService":
-        """The aggregator in these surroundings; long messages are worked on elsewhere, in one
-        other process unless told.
+    def of(cls, server: Server, step_maker: StepMaker | None = None) -> "AggregatorService":
+        """The aggregator on a server.
+
+        step_maker: handles long messages; one other process unless given
         """
-        stored = States(Aggregator, server.keys)
-        return cls(server, stored, AggregatorSteps(server, stored, elsewhere or StepProcesses(1)))
+        surveys = States(Aggregator, server.keys)
+        steps = AggregatorSteps(server, surveys, step_maker or StepProcesses(1))
+        return cls(server, surveys, steps)
 
     # --- the owner
 
     async def create(self, caller: Caller, survey: bytes, published: bytes) -> bool:
-        """A survey with these parameters; whether it is new."""
+        """Create a survey with these parameters; return whether it is new."""
         params = parameters_for(survey, published)
         async with self.server.database.write() as tx:
             if await is_known_survey(tx, params, caller):
                 return False
             ledger = await ledger_of(tx, params.population, caller)
-            offer = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
-            if offer.public()["encryption_key"] != params.keys.encryption_key.hex():
-                raise conflict("these parameters name another box key than this server has offered")
+            used_keys = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
+            # Clients would encrypt their shares with a key that this server does not have.
+            if used_keys.public()["encryption_key"] != params.keys.encryption_key.hex():
+                raise conflict(
+                    "these parameters name another encryption key than that of the survey keys"
+                )
             row = draft_row(self.server, caller, params)
             await states.insert(tx, row)
-            noise = SystemEntropy().bytes(32) if params.proven else b""
-            begun = Aggregator.begin(
-                params, offer.key, offer.encryption_keys, ledger, offer.value, noise_secret=noise
+            state = Aggregator.begin(
+                params,
+                used_keys.key,
+                used_keys.encryption_keys,
+                ledger,
+                used_keys.value,
+                noise_secret=SystemEntropy().bytes(32) if params.proven else b"",
             )
             await self.server.use_value(params, Party.AGGREGATOR)
-            await self.states.begin(tx, row, begun)
+            await self.states.begin(tx, row, state)
+        # After the commit: the survey keys are part of the state now.
         await asyncio.to_thread(self.server.keys.destroy, wrapping_key_name(params.keys.s2))
         return True
 
     async def add_people(
-        self, caller: Caller, survey: bytes, part: int, lines: Sequence[bytes]
+        self, caller: Caller, survey: bytes, part: int, entries: Sequence[bytes]
     ) -> int:
-        """A part of the list of invited people, each as user id and sealing key; how many are
-        known now.
+        """Store a part of the list of the invited; return how many are known now.
+
+        The owner may repeat a part. Another list under the same number is refused.
+
+        entries: user id and enrolment MAC key of each
         """
         async with self.server.database.write() as tx:
             row = await find_owned_survey(tx, survey, caller)
-            if not await record_part(tx, survey, part, b"".join(lines), None):
+            if not await record_part(tx, survey, part, b"".join(entries), None):
                 return row.people
-            await self._before_first_step(tx, row)
-            await self.states.add(tx, row, _people_rows(lines))
-            people = row.people + len(lines)
+            await self._require_no_statement(tx, row)
+            await self.states.add(tx, row, _invited_rows(entries))
+            people = row.people + len(entries)
             await states.update(tx, survey, people=people, version=row.version + 1)
         return people
 
-    async def _before_first_step(self, tx: Transaction, row: SurveyRow) -> None:
+    async def _require_no_statement(self, tx: Transaction, row: SurveyRow) -> None:
         """Refuse changes to the list once the aggregator has signed something about the survey."""
         ledger = await ledger_of(tx, parse_parameters(row.params).population)
-        if (await self.states.load(tx, row, ledger, wanted=())).state.statements:
-            words = (
+        loaded = await self.states.load(tx, row, ledger, wanted=())
+        if loaded.state.statements:
+            detail = (
                 "The aggregator has begun with this survey: its list of people cannot be changed "
                 "any more"
             )
-            raise conflict(words).with_code("list_fixed")
+            raise conflict(detail).with_code("list_fixed")
 
     # --- the coordinator
 
     async def admit(self, survey: bytes, request: SignedRequest) -> None:
-        """Refuse a request that the coordinator has not signed lately, or that was here before."""
+        """Refuse a request that the coordinator has not signed just now, or that is repeated."""
         params = await self.server.params(survey)
+        # The signature is checked first: strangers must not fill the table of nonces.
         nonce = request.checked_nonce(params, self.server.clock())
         async with self.server.database.write() as tx:
             await use_once(tx, nonce, self.server.clock())
             self._refuse_lost(await states.find(tx, survey))
 
     async def receive(self, survey: bytes, body: bytes) -> tuple[Message, ...] | None:
-        """The aggregator's answers to a message of the coordinator; None while it is still at
-        work on a long one.
+        """Handle a message of the coordinator, and return the replies.
+
+        None while a long message is still being handled: the coordinator repeats it.
         """
         params = await self.server.params(survey)
         if len(body) >= self.long_message:
             out = await self._long_step(survey, body)
         else:
-            out = await self.steps.make(survey, body, elsewhere=False)
+            out = await self.steps.make(survey, body, in_worker=False)
         if out is not None:
+            # The step is committed: if it was the final one, the old key must go now.
             await self.states.destroy_old_key(self.server.database, survey)
             self._note_refusals(survey, params.keys.s2, out)
         return out
 
     def _refuse_lost(self, row: SurveyRow | None) -> None:
-        """A survey that ended after the backup which was put back: its keys are gone, and
-        nothing can be said.
+        """Refuse requests about a survey that ended after the restored backup was made.
+
+        Its keys were destroyed, so the final statement cannot be read any more.
         """
         if (
             row is not None
@@ -156,30 +192,33 @@ class AggregatorService:
             )
 
     async def _long_step(self, survey: bytes, body: bytes) -> tuple[Message, ...] | None:
-        """The answers, if they come in time. The same message again waits for the same work."""
+        """The replies, if they are ready in time. A repeated message waits for the same task."""
+        # The task outlives this request: the coordinator's connection may time out.
         name = sha256(survey + body).digest()
         task = self.long_steps.get(name)
         if task is None:
             task = self.long_steps[name] = asyncio.create_task(
-                self.steps.make(survey, body, elsewhere=True)
+                self.steps.make(survey, body, in_worker=True)
             )
             task.add_done_callback(lambda _: self.long_steps.pop(name, None))
         done, _ = await asyncio.wait({task}, timeout=ANSWER_SECONDS)
         return task.result() if done else None
 
     def _note_refusals(self, survey: bytes, key: bytes, out: Sequence[Message]) -> None:
-        for each in out:
-            said = verify_message(key, Party.AGGREGATOR, each) if isinstance(each, Signed) else each
-            if isinstance(said, Refusal | Rejection):
-                known = said.reason in set(Reason)
-                self.server.note_rejection(
-                    survey, Reason(said.reason) if known else Reason.MALFORMED
-                )
+        """Count the refusals among these replies."""
+        for reply in out:
+            content: Message | None = reply
+            if isinstance(reply, Signed):
+                content = verify_message(key, Party.AGGREGATOR, reply)
+            if isinstance(content, Refusal | Rejection):
+                is_known = content.reason in set(Reason)
+                reason = Reason(content.reason) if is_known else Reason.MALFORMED
+                self.server.note_rejection(survey, reason)
 
     # --- budgets
 
     async def open_population(self, caller: Caller, name: str, opened: Ledger) -> bool:
-        """A budget that is never raised; whether it is new."""
+        """Open a population with a budget, which is never raised; return whether it is new."""
         async with self.server.database.write() as tx:
             found = await tx.fetch_one_for_update(
                 "SELECT owner, ledger FROM populations WHERE name = ?", name
@@ -190,15 +229,16 @@ class AggregatorService:
                     name, caller.id, stored_ledger.encode(opened),
                 )  # fmt: skip
                 return True
+        # A repeated call is fine; a larger budget under the same name would undo the limit.
         known = stored_ledger.decode(bytes(found["ledger"]))
-        same = (known.epsilon, known.delta, known.adaptive) == (
-            opened.epsilon,
-            opened.delta,
-            opened.adaptive,
+        is_same = (
+            known.epsilon == opened.epsilon
+            and known.delta == opened.delta
+            and known.adaptive == opened.adaptive
         )
-        if bytes(found["owner"]) != caller.id or not same:
-            words = "there is another budget of this name, and a budget is not raised"
-            raise conflict(words).with_code("other_budget")
+        if bytes(found["owner"]) != caller.id or not is_same:
+            detail = "there is another budget of this name, and a budget is not raised"
+            raise conflict(detail).with_code("other_budget")
         return False
 
     async def ledger(self, caller: Caller, name: str) -> Ledger:
@@ -207,7 +247,7 @@ class AggregatorService:
             return await ledger_of(tx, name, caller, change=False)
 
     async def status(self, caller: Caller, survey: bytes) -> dict[str, Any]:
-        """Where a survey of this owner stands at the aggregator."""
+        """The phase of a survey of this owner, and how many refusals there were."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
             if row is None or row.owner != caller.id:
@@ -221,9 +261,9 @@ class AggregatorService:
         }
 
 
-def _people_rows(lines: Sequence[bytes]) -> Iterator[RowWrite]:
-    """The rows of these people."""
-    people = {each[:USER]: each[USER:] for each in lines}
-    if len(people) != len(lines):
+def _invited_rows(entries: Sequence[bytes]) -> Iterator[RowWrite]:
+    """The rows of these participants: enrolment MAC keys by user id."""
+    mac_keys = {entry[:USER_BYTES]: entry[USER_BYTES:] for entry in entries}
+    if len(mac_keys) != len(entries):
         raise ProblemError(400, "malformed", "a person is on this part of the list twice")
-    return mac_key_rows(people)
+    return mac_key_rows(mac_keys)

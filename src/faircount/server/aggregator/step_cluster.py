@@ -1,8 +1,8 @@
-"""The aggregator's long steps on a Dask cluster, where a scheduler is given.
+"""The aggregator's long steps on a Dask cluster, if the setting `scheduler` names one.
 
-The cluster is a part of the aggregator: its workers get the survey's secret keys and open what
-was encrypted to the aggregator. So it belongs to the same organization, on a network of its own
-or over TLS (tls:// and Dask's own settings for certificates).
+The cluster is a part of the aggregator: its workers receive the survey's secret keys and decrypt
+the shares. It must belong to the same operator and be reached over a private network or over TLS
+(tls:// and Dask's settings for certificates).
 """
 
 import asyncio
@@ -10,17 +10,17 @@ from importlib.util import find_spec
 from typing import Any
 
 from faircount.core.errors import ParameterError, StorageError
-from faircount.server.aggregator.step_process import StepBytes, StepMaker, SteppedBytes, stepped
+from faircount.server.aggregator.step_process import StepInput, StepMaker, StepResult, make_step
 
 SECONDS_TO_ANSWER = 10
-"""How long the scheduler may take to answer, and to have a worker."""
+"""How long to wait for the scheduler, and for its first worker."""
 
 
 class StepCluster(StepMaker):
-    """The workers of one scheduler, which is first called when there is something to do.
+    """The workers of one scheduler, which is connected when the first step is to be made.
 
-    A step whose worker dies is made by another one; nothing is lost if the whole cluster goes
-    away, because a step is the same wherever and however often it is made.
+    A step whose worker dies is made by another one. Nothing is lost if the whole cluster fails: a
+    step gives the same result wherever and however often it is made.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -32,41 +32,44 @@ class StepCluster(StepMaker):
         self._client: Any = None
         self._connecting = asyncio.Lock()
 
-    async def step(self, given: StepBytes) -> SteppedBytes:
-        """The step, made by a worker that is free."""
+    async def step(self, step_input: StepInput) -> StepResult:
+        """Make a step on a worker that is free."""
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
         try:
-            client = await self._connected()
-            made: SteppedBytes = await client.submit(stepped, given, pure=False)
+            client = await self._connect()
+            # Not pure: Dask must not return a cached result for equal inputs.
+            result: StepResult = await client.submit(make_step, step_input, pure=False)
         except (OSError, KilledWorker, FutureCancelledError) as problem:
             self.close()
             raise StorageError(
-                f"the Dask cluster at {self._scheduler} does not work: {_words(problem)}"
+                f"the Dask cluster at {self._scheduler} does not work: "
+                f"{type(problem).__name__}; the request will be repeated"
             ) from problem
-        return made
+        return result
 
-    async def _connected(self) -> Any:
+    async def _connect(self) -> Any:
+        """The client of the scheduler, which is connected first if necessary."""
         from distributed import Client
 
-        to_cluster: Any = Client  # it says nothing about types
+        # Dask has no type annotations.
+        create_client: Any = Client
         async with self._connecting:
             if self._client is None:
-                address, seconds = self._scheduler, SECONDS_TO_ANSWER
-                client = await to_cluster(
-                    address, asynchronous=True, timeout=seconds, set_as_default=False
+                client = await create_client(
+                    self._scheduler,
+                    asynchronous=True,
+                    timeout=SECONDS_TO_ANSWER,
+                    set_as_default=False,
                 )
                 self._client = client
-                await client.wait_for_workers(1, timeout=seconds)
+                await client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
         return self._client
 
     def close(self) -> None:
-        """Leave the cluster, which goes on; the next step calls it again."""
-        client, self._client = self._client, None
+        """Disconnect from the cluster, which keeps running; the next step connects again."""
+        client = self._client
+        self._client = None
         if client is not None:
             self._leaving = asyncio.ensure_future(client.close())
-
-
-def _words(problem: Exception) -> str:
-    return f"{type(problem).__name__}; the same is tried again"

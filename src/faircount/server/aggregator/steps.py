@@ -1,14 +1,17 @@
-"""The aggregator's steps: made from what is stored, anchored, written, and only then answered.
+"""How the aggregator makes a step durable: recorded, anchored, written, and only then answered.
 
-    what is begun and not finished is finished first
+    finish a step that was started and not written, if there is one
     read -> make the step, here or in another process
-    -> note what is about to be done -> anchor -> write
+    -> record that it has started -> advance the anchor -> write
 
-The anchor moves before the state is written, so a crash in between leaves an anchor that is
-ahead. The aggregator draws nothing: the same message leads there again. So the message is
-written down first (`started_steps`), and after a crash it is done again before anything else of
-its population, whoever asks first. A step is written only if nothing has changed since it was
-read; else it is made again.
+The anchor advances before the state is written, so a crash in between leaves an anchor that is
+ahead of the database, as if the database had been rolled back. Only the same message leads to the
+value that the anchor has. Therefore the message is recorded first (`started_steps`), and after a
+crash its step is made again before any other step of the population, whoever asks first. The
+aggregator draws no randomness, so it is the same step.
+
+Making a step takes long and holds no lock. It is written only if survey and ledger have not
+changed since they were read; otherwise it is made again.
 """
 
 import asyncio
@@ -19,7 +22,7 @@ from faircount.protocol.roles.aggregator import aggregate_with
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.survey import stored_ledger
-from faircount.server.aggregator.step_process import StepBytes, StepMaker
+from faircount.server.aggregator.step_process import StepInput, StepMaker
 from faircount.server.common.base import Server, parse_parameters
 from faircount.server.common.problems import ProblemError, not_found
 from faircount.server.common.tokens import Caller
@@ -28,12 +31,12 @@ from faircount.storage.database import Transaction
 from faircount.storage.keys import state_key_name
 from faircount.storage.states import Loaded, States, SurveyRow
 
-Answers = tuple[Message, ...]
+Replies = tuple[Message, ...]
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a step begins with: a survey and the ledger of its population, as they were read."""
+    """A survey and the ledger of its population, as they were when a step began."""
 
     row: SurveyRow
     ledger: Ledger
@@ -41,32 +44,37 @@ class Read:
 
     @property
     def state(self) -> Aggregator:
-        """The survey."""
+        """The state of the survey."""
         return self.loaded.state
 
 
 @dataclass(frozen=True)
 class AggregatorSteps:
-    """The steps of one aggregator."""
+    """The steps of one aggregator.
+
+    Attributes:
+        server: database, keys and anchor
+        states: the stored states
+        step_maker: makes long steps in other processes
+    """
 
     server: Server
     states: States[Aggregator]
-    elsewhere: StepMaker
+    step_maker: StepMaker
 
-    async def make(self, survey: bytes, body: bytes, *, elsewhere: bool) -> Answers:
-        """The answers to a message of the coordinator; when this returns, what they say is on
-        the disk.
+    async def make(self, survey: bytes, body: bytes, *, in_worker: bool) -> Replies:
+        """Handle a message of the coordinator; the step is on disk when this returns its replies.
+
+        in_worker: whether to make the step in another process
         """
         while True:
-            await self._finish_begun(survey, body)
-            out = await self._attempt(survey, body, elsewhere=elsewhere)
+            await self._finish_started(survey, body)
+            out = await self._attempt(survey, body, in_worker=in_worker)
             if out is not None:
                 return out
 
-    async def _finish_begun(self, survey: bytes, body: bytes) -> None:
-        """Do again what was begun in this population and not written, unless it is this very
-        message.
-        """
+    async def _finish_started(self, survey: bytes, body: bytes) -> None:
+        """Make the step that was started in this population, unless it is for this message."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
             if row is None:
@@ -80,27 +88,30 @@ class AggregatorSteps:
             other = await states.find(tx, bytes(found["survey"]))
         if other is None:
             return
+        # Encrypted under the key of its survey, and destroyed with it.
         key = self.server.keys.get(state_key_name(other.id, other.generation))
-        begun = key.decrypt(_place(other.id), bytes(found["encrypted"]))
-        if (other.id, begun) != (survey, body):
-            await self._attempt(other.id, begun, elsewhere=False)
+        started = key.decrypt(_place(other.id), bytes(found["encrypted"]))
+        if (other.id, started) != (survey, body):
+            await self._attempt(other.id, started, in_worker=False)
 
-    async def _attempt(self, survey: bytes, body: bytes, *, elsewhere: bool) -> Answers | None:
-        """One step; None if something else came in between."""
-        async with self.server.database.read() as tx:  # rows are read while the step is made
+    async def _attempt(self, survey: bytes, body: bytes, *, in_worker: bool) -> Replies | None:
+        """Make and write one step; None if something else was written meanwhile."""
+        step_input = None
+        # The step reads its rows while it is made, so the block lasts as long as it does.
+        async with self.server.database.read() as tx:
             read = await self._read(tx, survey)
-            given = (
-                await asyncio.to_thread(
-                    StepBytes.of, read.state, read.loaded.rows, read.ledger, body
+            if in_worker:
+                step_input = await asyncio.to_thread(
+                    StepInput.of, read.state, read.loaded.rows, read.ledger, body
                 )
-                if elsewhere
-                else None
-            )
-            if given is None:
-                step = await asyncio.to_thread(_made, read, body)
-        if given is not None:
-            step = await asyncio.to_thread((await self.elsewhere.step(given)).step)
-        if step.state.newest != read.state.newest and not await self._note_begun(read, body):
+            if step_input is None:
+                step = await asyncio.to_thread(_make_here, read, body)
+        if step_input is not None:
+            step_result = await self.step_maker.step(step_input)
+            step = await asyncio.to_thread(step_result.step)
+        # Only a step that signs a statement advances the anchor.
+        is_anchored = step.state.newest_link != read.state.newest_link
+        if is_anchored and not await self._record_start(read, body):
             return None
         return await self._write(read, step)
 
@@ -111,51 +122,56 @@ class AggregatorSteps:
         ledger = await ledger_of(tx, parse_parameters(row.params).population, change=False)
         return Read(row, ledger, await self.states.load(tx, row, ledger))
 
-    async def _unchanged(self, tx: Transaction, read: Read) -> bool:
-        """Whether survey and ledger are as they were read; nobody else changes them before this
-        transaction ends.
-        """
+    async def _is_unchanged(self, tx: Transaction, read: Read) -> bool:
+        """Whether survey and ledger are as they were read; locks both in this transaction."""
         now = await states.find(tx, read.row.id, change=True)
         ledger = await ledger_of(tx, read.ledger.population)
         return now is not None and (now.version, ledger) == (read.row.version, read.ledger)
 
-    async def _note_begun(self, read: Read, body: bytes) -> bool:
-        """Write down a message whose step is about to be anchored; False if something else came
-        in between.
+    async def _record_start(self, read: Read, body: bytes) -> bool:
+        """Record the message of a step before the anchor advances.
+
+        False if something else was written meanwhile, or another survey of the population has
+        started a step.
         """
         key = self.server.keys.get(state_key_name(read.row.id, read.row.generation))
         async with self.server.database.write() as tx:
-            if not await self._unchanged(tx, read):
+            if not await self._is_unchanged(tx, read):
                 return False
-            noted = await tx.execute(
+            recorded = await tx.execute(
                 "INSERT INTO started_steps (population, survey, encrypted) VALUES (?, ?, ?) ON "
                 "CONFLICT (population) DO NOTHING",
                 read.ledger.population, read.row.id, key.encrypt(_place(read.row.id), body),
             )  # fmt: skip
-            if noted:
+            if recorded:
                 return True
+            # A step that this survey started before a crash may be recorded again. One of another
+            # survey must be finished first, since both advance the anchor of the ledger.
             found = await tx.fetch_one(
                 "SELECT survey FROM started_steps WHERE population = ?", read.ledger.population
             )
             return found is not None and bytes(found["survey"]) == read.row.id
 
-    async def _write(self, read: Read, step: Step[Aggregator]) -> Answers | None:
+    async def _write(self, read: Read, step: Step[Aggregator]) -> Replies | None:
         async with self.server.database.write() as tx:
-            if not await self._unchanged(tx, read):
+            if not await self._is_unchanged(tx, read):
                 return None
-            # The anchor may answer late, and a step that it refuses reads no rows.
-            made = await asyncio.to_thread(
+            # In a thread: the anchor may be slow. The reader belongs to a block that has ended, but
+            # a step that the anchor refuses reads no rows.
+            anchored = await asyncio.to_thread(
                 anchor_aggregator_step, self.server.anchor, read.state, step, read.loaded.rows
             )
-            await _write_ledger(tx, read.ledger, made.state.ledger)
-            await self.states.save(tx, read.loaded, made)
+            await _write_ledger(tx, read.ledger, anchored.state.ledger)
+            await self.states.save(tx, read.loaded, anchored)
+            # With the step, in one transaction: it is finished.
             await tx.execute("DELETE FROM started_steps WHERE survey = ?", read.row.id)
-        return made.messages
+        return anchored.messages
 
 
-def _made(read: Read, body: bytes) -> Step[Aggregator]:
-    message = decode_signed(body)
-    return aggregate_with(read.ledger, read.state, message, read.loaded.rows)[1]
+def _make_here(read: Read, body: bytes) -> Step[Aggregator]:
+    """Make a step in this process, in a thread."""
+    _, step = aggregate_with(read.ledger, read.state, decode_signed(body), read.loaded.rows)
+    return step
 
 
 def _place(survey: bytes) -> bytes:
@@ -165,11 +181,13 @@ def _place(survey: bytes) -> bytes:
 async def ledger_of(
     tx: Transaction, population: str, caller: Caller | None = None, *, change: bool = True
 ) -> Ledger:
-    """The ledger of a population; with `change` nobody else changes it before this transaction
-    ends.
+    """The ledger of a population.
+
+    caller: if given, the owner of the population; others are refused
+    change: whether to lock the row, so that nobody else changes it before this transaction ends
     """
-    look = tx.fetch_one_for_update if change else tx.fetch_one
-    found = await look("SELECT owner, ledger FROM populations WHERE name = ?", population)
+    fetch = tx.fetch_one_for_update if change else tx.fetch_one
+    found = await fetch("SELECT owner, ledger FROM populations WHERE name = ?", population)
     if found is None or (caller is not None and bytes(found["owner"]) != caller.id):
         raise ProblemError(
             409, "no-population", "this population has no budget here: open one first"
@@ -178,6 +196,7 @@ async def ledger_of(
 
 
 async def _write_ledger(tx: Transaction, before: Ledger, after: Ledger) -> None:
+    """Write a changed ledger, which must still be stored as it was `before`."""
     if after == before:
         return
     found = await tx.fetch_one("SELECT ledger FROM populations WHERE name = ?", before.population)

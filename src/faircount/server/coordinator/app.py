@@ -144,7 +144,7 @@ class CoordinatorCalls:
         """Return the result in JSON, or the signed statement of the aggregator in bytes."""
         survey = survey_id_of(request)
         if BYTES in request.headers.get("accept", ""):
-            final_statement = await status.last_word(self.service, survey)
+            final_statement = await status.final_statement(self.service, survey)
             return Response(encode(final_statement), media_type=BYTES)
         return json_response(await status.result(self.service, survey))
 
@@ -222,10 +222,10 @@ class CoordinatorCalls:
         await self.service.reissue(caller, survey, *values)
         return await self._status_response(survey)
 
-    async def answered(self, request: Request) -> Response:
+    async def list_respondents(self, request: Request) -> Response:
         """Return the ids of the people who have responded, 16 bytes each."""
         caller = await self.server.authenticator.require(request, Scope.OWNER)
-        user_ids = await self.service.answered(caller, survey_id_of(request))
+        user_ids = await self.service.list_respondents(caller, survey_id_of(request))
         return Response(b"".join(user_ids), media_type=BYTES)
 
     async def delete(self, request: Request) -> Response:
@@ -280,7 +280,7 @@ def coordinator_app(
         Route(f"{survey}/abort", calls.abort, methods=["POST"]),
         *page_routes(),
         Route(f"{survey}/reissue", calls.reissue, methods=["POST"]),
-        Route(f"{survey}/answered", calls.answered, methods=["GET"]),
+        Route(f"{survey}/answered", calls.list_respondents, methods=["GET"]),
     ]
     middleware = []
     if origins:

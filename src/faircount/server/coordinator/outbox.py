@@ -20,7 +20,7 @@ from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import FaircountError, ProtocolError
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
 from faircount.server.coordinator.aggregator_link import AggregatorLink, LostError
-from faircount.server.coordinator.service import AGAIN, CoordinatorService
+from faircount.server.coordinator.service import RETRY_MILLISECONDS, CoordinatorService
 from faircount.storage import states
 from faircount.storage.database import Transaction
 
@@ -93,7 +93,7 @@ class Scheduler:
                 # Caught broadly: a bug that one survey triggers must not stop the others.
                 self._log_problem(survey, problem)
                 async with server.database.write() as tx:
-                    await states.update(tx, survey, due_at=server.clock() + AGAIN)
+                    await states.update(tx, survey, due_at=server.clock() + RETRY_MILLISECONDS)
         return ended
 
     async def _end_phase(self, survey: bytes) -> bool:
@@ -182,13 +182,13 @@ class Scheduler:
         try:
             await self._exchange(survey)
         except LostError:
-            await self.service.end_without_s2(survey)
+            await self.service.end_without_aggregator(survey)
 
     async def _exchange(self, survey: bytes) -> None:
-        to_say = await self.service.to_say(survey)
-        if to_say is None:
+        pending_messages = await self.service.pending_messages(survey)
+        if pending_messages is None:
             return
-        waiting = list(to_say.messages)
+        waiting = list(pending_messages.messages)
         sent = 0
         while waiting:
             # A dishonest aggregator could otherwise keep the coordinator busy for ever.
@@ -198,12 +198,12 @@ class Scheduler:
                     f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
                     "without finishing"
                 )
-            answers = await self.link.send(to_say.key, survey, waiting.pop(0))
+            answers = await self.link.send(pending_messages.key, survey, waiting.pop(0))
             if answers is None:
                 # The aggregator still works on a long message: ask again later.
                 return
             for answer in answers:
-                waiting += await self.service.hear(survey, answer)
+                waiting += await self.service.receive_statement(survey, answer)
 
     async def _release_lease(self, survey: bytes, problem: str) -> None:
         """Give the lease back; a conversation that is not finished is tried again after a pause."""

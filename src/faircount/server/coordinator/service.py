@@ -1,9 +1,16 @@
-"""The coordinator around the protocol: every step is read, made and written in one transaction, and
-answered after it.
+"""The coordinator (S1) as a service: it stores every step of the protocol before it replies.
 
-a client's message   together with all that wait (`group_commit`); reads only its sender's rows
-an owner's wish      setup, opening, closing, extending, aborting
-the aggregator's statement       `outbox` brings it
+A step is read, made and written in one transaction, and its messages are sent after the commit. If
+the server crashes before the commit, nothing happened; if it crashes afterwards, the messages are
+computed again from the stored state (`resume`).
+
+    a participant's message        written together with all that wait (`group_commit`); reads
+                                   only the rows of the senders
+    an owner's request             closes, extends or aborts a survey, reissues an invitation
+    a statement of the aggregator  arrives through `outbox`, which also sends what comes next
+
+A survey with something to send has a row in the table `outbox`, written in the same transaction as
+the step, so that no message to the aggregator is forgotten.
 """
 
 import asyncio
@@ -28,10 +35,10 @@ from faircount.protocol.roles.coordinator import (
     Place,
     coordinate_many,
     end_without_aggregator,
-    give_up,
+    request_abort,
 )
 from faircount.protocol.roles.limits import decode_upload
-from faircount.protocol.roles.reissue import reissued
+from faircount.protocol.roles.reissue import reissue
 from faircount.protocol.roles.rows import RowsAfter
 from faircount.protocol.survey.endings import EndCode, Ending
 from faircount.protocol.survey.phases import FINAL, Phase
@@ -46,20 +53,21 @@ from faircount.storage import states
 from faircount.storage.database import Transaction
 from faircount.storage.states import Loaded, States, SurveyRow
 
-AGAIN = 10_000
-"""Milliseconds after which a deadline is tried again where nothing came of it: the coordinator
-was restored and waits for the aggregator.
+RETRY_MILLISECONDS = 10_000
+"""When to try again to end a phase that could not be ended.
+
+A restored coordinator ends no phase until it has resynchronized.
 """
 
 Change = Callable[[Loaded[Coordinator]], Step[Coordinator]]
-"""A step of the whole survey: it may read any row, so it is made in a thread of its own."""
+"""Makes a step that may read any row of the survey. It waits for the database, so it runs in a
+thread.
+"""
 
 
 @dataclass(frozen=True)
-class ToSay:
-    """What the coordinator says to the aggregator about a survey, and the key with which it
-    signs.
-    """
+class PendingMessages:
+    """The messages that the aggregator has not answered yet, and the key that signs requests."""
 
     key: SigningKey
     messages: Out
@@ -67,60 +75,67 @@ class ToSay:
 
 @dataclass(frozen=True)
 class CoordinatorService:
-    """S1."""
+    """The coordinator of one server process.
+
+    Attributes:
+        server: database, keys, anchor and clock
+        states: the stored states
+        commits: by survey, the messages that wait to be written together
+        changed: set when the outbox or a deadline has changed, so that `outbox` looks at once
+    """
 
     server: Server
     states: States[Coordinator]
     commits: dict[bytes, GroupCommit] = field(default_factory=dict)
-    changed: asyncio.Event = field(
-        default_factory=asyncio.Event
-    )  # something is to be said to the aggregator, or a time was set
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
     def of(cls, server: Server) -> "CoordinatorService":
-        """The coordinator in these surroundings."""
+        """The coordinator on a server."""
         return cls(server, States(Coordinator, server.keys))
 
-    # --- users
+    # --- participants
 
     async def receive(self, survey: bytes, body: bytes) -> Message:
-        """The answer to a user's message, a `Rejection` included."""
+        """Handle a participant's message and return the reply, which may be a `Rejection`."""
+        # Decoded outside of the transaction: malformed bytes must not make others wait.
         message = decode_upload(await self.server.params(survey), body)
         out: Out = (message,)
         if not isinstance(message, Rejection):
             commit = self.commits.setdefault(
-                survey, GroupCommit(lambda together: self._write(survey, together))
+                survey, GroupCommit(lambda messages: self._write(survey, messages))
             )
             out = await commit.add(message)
-        answer = next(
-            (each for each in out if not isinstance(each, Signed)), reject(Reason.MALFORMED)
-        )
-        if isinstance(answer, Rejection):
-            self.server.note_rejection(survey, answer.why)
-        return answer
+        # Signed messages in the same step are for the aggregator.
+        replies = [message for message in out if not isinstance(message, Signed)]
+        reply = replies[0] if replies else reject(Reason.MALFORMED)
+        if isinstance(reply, Rejection):
+            self.server.note_rejection(survey, reply.why)
+        return reply
 
     async def _write(self, survey: bytes, messages: Sequence[Message]) -> list[Out]:
-        """Several users' messages in one transaction."""
+        """Handle the messages of several participants in one transaction."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
             if row is None or row.head_nonce is None:
-                return [
-                    (reject(Reason.EARLY, "the survey is not open yet: come back later"),)
-                ] * len(messages)
-            before = await self.states.load(
-                tx, row, wanted=_wanted(parse_parameters(row.params), messages)
-            )
+                early = reject(Reason.EARLY, "the survey is not open yet: come back later")
+                return [(early,)] * len(messages)
+            places = _places_of(parse_parameters(row.params), messages)
+            before = await self.states.load(tx, row, wanted=places)
             work = partial(coordinate_many, before.state, messages, before.rows)
-            over = row.state in FINAL  # then parts of the claim are read while the answers are made
-            step, outs = await asyncio.to_thread(work) if over else work()
+            # Inclusion proofs of a survey that is over read parts of the manifest, and a step that
+            # reads from the database must not block the event loop that serves its reads.
+            is_over = row.state in FINAL
+            step, replies = await asyncio.to_thread(work) if is_over else work()
             await self._save(tx, before, step)
-        return outs
+        return replies
 
-    # --- steps of the whole state
+    # --- steps of the whole survey
 
     async def change(self, tx: Transaction, row: SurveyRow, change: Change) -> Out:
-        """Change a survey with all of its rows, in a transaction that holds it; what the
-        coordinator now has to say to the aggregator.
+        """Make and write a step, in a transaction that has locked the survey's row.
+
+        Returns the messages for the aggregator.
         """
         before = await self.states.load(tx, row)
         step = await asyncio.to_thread(change, before)
@@ -136,102 +151,103 @@ class CoordinatorService:
         to_aggregator: Out = (),
     ) -> None:
         after = step.state
+        # Most messages of participants write rows only, and change nothing for the aggregator.
         if after is before.state:
             await self.states.save(tx, before, step)
             return
-        counting = after.phase is Phase.COUNTING and after.final is None
-        speaks = to_aggregator
-        if not (counting and to_aggregator):
-            # Asking may read every row, so it is done in another thread.
-            speaks = await asyncio.to_thread(resume, after, RowsAfter(before.rows, step))
+        pending = to_aggregator
+        is_counting = after.phase is Phase.COUNTING and after.final is None
+        # A step of the counting phase returns all that is pending: computing it again would read
+        # every report once more.
+        if not (is_counting and to_aggregator):
+            pending = await asyncio.to_thread(resume, after, RowsAfter(before.rows, step))
         row = await self.states.save(tx, before, step)
         if after.phase_attempt != before.state.phase_attempt:
-            await self._set_time(tx, row, after)
-        if speaks:
+            await self._set_deadline(tx, row, after)
+        if pending:
             await note_outbox(tx, row.id, self.server.clock())
         else:
             await tx.execute("DELETE FROM outbox WHERE survey = ?", row.id)
         self.changed.set()
 
-    async def _set_time(self, tx: Transaction, row: SurveyRow, after: Coordinator) -> None:
-        """A new phase has begun: its time, if users act in it and the parameters give one."""
+    async def _set_deadline(self, tx: Transaction, row: SurveyRow, after: Coordinator) -> None:
+        """Set the deadline of a phase that has just begun, if it has one."""
         since = self.server.clock()
         await states.update(tx, row.id, due_at=due_at(after, since), since=since, extended=0)
 
-    async def to_say(self, survey: bytes) -> ToSay | None:
-        """What the coordinator has to say to the aggregator now; None before the survey is open."""
+    async def pending_messages(self, survey: bytes) -> PendingMessages | None:
+        """The messages that the aggregator has not answered; None before the survey is open."""
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
             if row is None or row.head_nonce is None:
                 return None
-            held = await self.states.load(tx, row)
-            return ToSay(held.state.key, await asyncio.to_thread(resume, held.state, held.rows))
+            loaded = await self.states.load(tx, row)
+            messages = await asyncio.to_thread(resume, loaded.state, loaded.rows)
+            return PendingMessages(loaded.state.key, messages)
 
-    # --- what the aggregator says
+    # --- the aggregator
 
-    async def hear(self, survey: bytes, answer: Message) -> Out:
-        """A statement of the aggregator; what the coordinator has to say next. Receipts are kept
-        for the day on which the aggregator is restored.
-        """
+    async def receive_statement(self, survey: bytes, statement: Message) -> Out:
+        """Handle a statement of the aggregator, and return the messages to send next."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
             if row is None or row.head_nonce is None:
                 return ()
-            out = await self.change(
-                tx,
-                row,
-                lambda held: anchor_coordinator_step(
-                    self.server.anchor, held.state, coordinate(held.state, answer, held.rows)
-                ),
-            )
-            await _keep_receipt(tx, row, answer)
+            out = await self.change(tx, row, lambda loaded: self._anchored_step(loaded, statement))
+            await _store_reservation(tx, row, statement)
+        # Only after the commit: until then the old key may still be needed.
         await self.states.destroy_old_key(self.server.database, survey)
         return out
 
-    async def end_without_s2(self, survey: bytes) -> None:
-        """The aggregator was restored from a backup and has lost the survey: it is over, and the
-        coordinator has nothing more to say to the aggregator.
-        """
+    def _anchored_step(self, before: Loaded[Coordinator], statement: Message) -> Step[Coordinator]:
+        step = coordinate(before.state, statement, before.rows)
+        return anchor_coordinator_step(self.server.anchor, before.state, step)
+
+    async def end_without_aggregator(self, survey: bytes) -> None:
+        """Abort a survey that a restored aggregator has lost, and send nothing more about it."""
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
             if row is not None and row.head_nonce is not None and row.state not in FINAL:
                 ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
-                    tx, row, lambda held: end_without_aggregator(held.state, ending, held.rows)
+                    tx,
+                    row,
+                    lambda loaded: end_without_aggregator(loaded.state, ending, loaded.rows),
                 )
+            # The request to abort is not sent: the aggregator could not handle it.
             await tx.execute("DELETE FROM outbox WHERE survey = ?", survey)
         await self.states.destroy_old_key(self.server.database, survey)
 
     # --- the owner
 
     async def close(self, caller: Caller, survey: bytes, seen: PhaseAttempt | None = None) -> None:
-        """End the phase that is open now; if it is another one than the owner has seen, nothing
-        happens.
-        """
+        """End the current phase, if it is still the one that the owner has `seen`."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
+            # The owner's click may come after the deadline has already ended that phase.
             if seen in (None, (row.state, row.attempt)):
                 await self.end(tx, row)
 
     async def end(self, tx: Transaction, row: SurveyRow) -> None:
-        """End a phase whose time is up; where nothing came of it, it is tried again."""
+        """End the current phase; if that is not possible yet, set a deadline to try again."""
+        # Removed first; `_save` sets the deadline of the phase that follows.
         await states.update(tx, row.id, due_at=None)
-        phase = row.state, row.attempt
+        phase = (row.state, row.attempt)
         await self.change(
-            tx, row, lambda held: end_phase(held.state, reader=held.rows, sink=held.sink)
+            tx, row, lambda loaded: end_phase(loaded.state, reader=loaded.rows, sink=loaded.sink)
         )
         now = await states.find(tx, row.id)
         if now is not None and (now.state, now.attempt) == phase and now.state not in FINAL:
-            await states.update(tx, row.id, due_at=self.server.clock() + AGAIN)
+            await states.update(tx, row.id, due_at=self.server.clock() + RETRY_MILLISECONDS)
         self.changed.set()
 
     async def extend(self, caller: Caller, survey: bytes, seconds: int) -> None:
-        """Give the phase that is open more time, visibly; never less."""
+        """Extend the deadline of the current phase. Its status shows by how much."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
             if row.due_at is None:
-                words = "this phase has no time that could be extended: close it when it is over"
-                raise conflict(words).with_code("no_closing_time")
+                detail = "this phase has no closing time that could be extended: close it yourself"
+                raise conflict(detail).with_code("no_closing_time")
             await states.update(
                 tx,
                 survey,
@@ -242,14 +258,15 @@ class CoordinatorService:
         self.changed.set()
 
     async def reissue(self, caller: Caller, survey: bytes, old: bytes, new: bytes) -> None:
-        """Admit one invitation instead of another one that was not used."""
+        """Exchange an invitation that was not used for a new one."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
-            await self.change(tx, row, lambda held: reissued(held.state, old, new, held.rows))
+            await self.change(tx, row, lambda loaded: reissue(loaded.state, old, new, loaded.rows))
 
-    async def answered(self, caller: Caller, survey: bytes) -> list[bytes]:
-        """Ids of the people who have sent their first message, for the owner, who may remind the
-        others.
+    async def list_respondents(self, caller: Caller, survey: bytes) -> list[bytes]:
+        """List the user ids of those who have enrolled or responded.
+
+        The owner may remind the others. Who responded is no secret; what they responded is.
         """
         async with self.server.database.read() as tx:
             row = await states.find(tx, survey)
@@ -258,31 +275,37 @@ class CoordinatorService:
             found = await tx.fetch_all(
                 "SELECT key FROM state_rows WHERE survey = ? AND store = ?", survey, states.USERS
             )
-        return sorted(bytes(each["key"]) for each in found)
+        return sorted(bytes(record["key"]) for record in found)
 
     async def abort(self, caller: Caller, survey: bytes, reason: str) -> None:
-        """Ask the aggregator to end the survey; it is over when the aggregator says so."""
+        """Ask the aggregator to abort; the survey is over when it has signed that."""
         async with self.server.database.write() as tx:
             row = await _open_survey(tx, survey, caller)
             ending = Ending(EndCode.OWNER, (), reason)
-            await self.change(tx, row, lambda held: _give_up(held.state, ending))
+            await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
 
 
-def _give_up(s: Coordinator, ending: Ending) -> Step[Coordinator]:
-    """Ask for the end, unless that was done before."""
-    return Step(s) if s.final is not None else Step(*give_up(s, ending))
+def _request_abort_once(s: Coordinator, ending: Ending) -> Step[Coordinator]:
+    if s.final is not None:
+        return Step(s)
+    return Step(*request_abort(s, ending))
 
 
-def _wanted(params: SurveyParameters, messages: Sequence[Message]) -> list[Place] | None:
-    """The rows that these messages concern; None if any of them concerns all."""
-    found = [params.topology.coordinator.rows_needed(each) for each in messages]
-    places = [place for each in found if each is not None for place in each]
-    return None if any(each is None for each in found) else places
+def _places_of(params: SurveyParameters, messages: Sequence[Message]) -> list[Place] | None:
+    """The rows that these messages concern; None if one of them may concern all rows."""
+    places = list[Place]()
+    for message in messages:
+        needed = params.topology.coordinator.rows_needed(message)
+        if needed is None:
+            return None
+        places += needed
+    return places
 
 
 def due_at(s: Coordinator, since: int) -> int | None:
-    """When the phase of a state ends; None if users do not act in it, or the parameters give no
-    time.
+    """When the current phase ends, in milliseconds.
+
+    None if participants do not act in it, or the parameters give it no time.
     """
     phases = dict(zip(s.params.topology.phases, s.params.phases, strict=False))
     seconds = phases.get(s.phase)
@@ -290,7 +313,7 @@ def due_at(s: Coordinator, since: int) -> int | None:
 
 
 async def note_outbox(tx: Transaction, survey: bytes, now: int) -> None:
-    """The coordinator has something to say to the aggregator, at once."""
+    """Record that a survey has messages for the aggregator, to be sent at once."""
     await tx.execute(
         "INSERT INTO outbox (survey, since, next_at, tries, lease_until, lease, problem) VALUES "
         "(?, ?, ?, 0, 0, ?, '') "
@@ -304,25 +327,24 @@ async def _open_survey(tx: Transaction, survey: bytes, caller: Caller) -> Survey
     if row.head_nonce is None:
         raise conflict("this survey is not open yet").with_code("not_open")
     if row.state in FINAL:
-        words = f"this survey is {row.state}: nothing about it can be changed"
-        raise conflict(words).with_code("survey_over")
+        detail = f"this survey is {row.state}: nothing about it can be changed"
+        raise conflict(detail).with_code("survey_over")
     return row
 
 
-async def _keep_receipt(tx: Transaction, row: SurveyRow, answer: Message) -> None:
+async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message) -> None:
+    """Store a reservation apart from its survey: a restored aggregator must be shown them all."""
+    if not isinstance(statement, Signed):
+        return
     params = parse_parameters(row.params)
-    said = (
-        verify_message(params.keys.s2, Party.AGGREGATOR, answer)
-        if isinstance(answer, Signed)
-        else None
-    )
+    content = verify_message(params.keys.s2, Party.AGGREGATOR, statement)
     if (
-        isinstance(said, Reservation)
+        isinstance(content, Reservation)
         # check: receipt-population - the aggregator files a receipt under another population
-        and said.population == params.population.encode()
+        and content.population == params.population.encode()
     ):
         await tx.execute(
             "INSERT INTO reservations (population, number, survey, signed) VALUES (?, ?, ?, ?) ON "
             "CONFLICT DO NOTHING",
-            params.population, said.number, row.id, encode(answer),
+            params.population, content.number, row.id, encode(statement),
         )  # fmt: skip

@@ -1,5 +1,8 @@
-"""Where a survey stands at the coordinator, for anybody: what it waits for, since when, and what
-comes next.
+"""The public status of a survey at the coordinator, and its result.
+
+The status says what the survey waits for, since when, and what comes next. It contains nothing
+about a single participant. The result comes with the aggregator's signed statement, so that nobody
+has to trust the coordinator for it.
 """
 
 from base64 import b64encode
@@ -23,7 +26,7 @@ from faircount.storage.states import SurveyRow
 
 
 async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
-    """The phase, times and counts, without anything about one person."""
+    """The phase of a survey, its times and its counts."""
     async with s1.server.database.read() as tx:
         row = await states.find(tx, survey)
         if row is None:
@@ -32,13 +35,24 @@ async def status(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
             "SELECT since, next_at, tries, problem FROM outbox WHERE survey = ?", survey
         )
         refused = await s1.server.count_rejections(tx, survey)
-    return _plain(row, parse_parameters(row.params), waiting, refused)
+    return _status_dict(row, parse_parameters(row.params), waiting, refused)
 
 
-def _plain(
+def _status_dict(
     row: SurveyRow, params: SurveyParameters, waiting: Record | None, refused: dict[str, int]
 ) -> dict[str, Any]:
-    words, following = _waits_for(row, params, waiting)
+    """The status as JSON values.
+
+    waiting: the row of the outbox, if the aggregator has not answered yet
+    """
+    waits_for, following = _describe_progress(row, params, waiting)
+    tries = 0
+    tries_again_at = None
+    problem = ""
+    if waiting is not None:
+        tries = int(waiting["tries"])
+        tries_again_at = format_time(waiting["next_at"])
+        problem = str(waiting["problem"])
     return {
         "survey": row.id.hex(),
         "digest": params.digest.hex(),
@@ -53,43 +67,45 @@ def _plain(
         "since": format_time(row.since),
         "closes_at": format_time(row.due_at),
         "extended_seconds": row.extended,
-        "waits_for": words,
+        "waits_for": waits_for,
         "next": following,
-        "tries": 0 if waiting is None else int(waiting["tries"]),
-        "tries_again_at": None if waiting is None else format_time(waiting["next_at"]),
-        "problem": "" if waiting is None else str(waiting["problem"]),
+        "tries": tries,
+        "tries_again_at": tries_again_at,
+        "problem": problem,
         "rejections": refused,
     }
 
 
-def _waits_for(row: SurveyRow, params: SurveyParameters, waiting: Record | None) -> tuple[str, str]:
-    """What a survey waits for, and what comes next, in words."""
+def _describe_progress(
+    row: SurveyRow, params: SurveyParameters, waiting: Record | None
+) -> tuple[str, str]:
+    """What a survey waits for, and what comes next."""
     if row.state in FINAL:
         return "nothing: the survey is over", "nothing"
     if row.state == DRAFT:
-        return "its owner, who opens it", "users answer"
+        return "its owner, who opens it", "participants respond"
+    # A row of the outbox stays until the aggregator has answered.
     if waiting is not None:
-        return "an answer of the aggregator", "the next phase, or the result"
+        return "an answer from the aggregator", "the next phase, or the result"
     if row.state in params.topology.phases:
-        until = (
-            "its owner, who closes it"
-            if row.due_at is None
-            else f"the closing time {format_time(row.due_at)}"
-        )
+        until = "its owner closes it"
+        if row.due_at is not None:
+            until = f"the closing time {format_time(row.due_at)}"
         return (
-            f"users, until {until}",
-            "The coordinator closes this phase and turns to the aggregator",
+            f"participants, until {until}",
+            "the coordinator closes this phase and writes to the aggregator",
         )
-    return "The coordinator, which is about to turn to the aggregator", "the result"
+    return "the coordinator, which is about to write to the aggregator", "the result"
 
 
-async def last_word(s1: CoordinatorService, survey: bytes) -> Signed:
-    """What the aggregator signed when the survey ended; refused while it goes on."""
-    return (await _ended(s1, survey))[1]
+async def final_statement(s1: CoordinatorService, survey: bytes) -> Signed:
+    """The final statement, as the aggregator signed it; refused before the end."""
+    _, signed = await _load_ended(s1, survey)
+    return signed
 
 
-async def _ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinator, Signed]:
-    """The state of a survey that is over, without its rows, and the last word."""
+async def _load_ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinator, Signed]:
+    """The state of a survey that is over, without its rows, and the final statement."""
     async with s1.server.database.read() as tx:
         row = await states.find(tx, survey)
         if row is None:
@@ -102,59 +118,61 @@ async def _ended(s1: CoordinatorService, survey: bytes) -> tuple[Coordinator, Si
                 6,
                 {"Retry-After": "5"},
             )
-        state = (await s1.states.load(tx, row, wanted=())).state
+        # The statement is in the state: no rows are needed.
+        loaded = await s1.states.load(tx, row, wanted=())
+    state = loaded.state
     if state.final is None:
         raise not_found("result")
     return state, state.final.signed
 
 
 async def result(s1: CoordinatorService, survey: bytes) -> dict[str, Any]:
-    """The result, or how the survey ended without one, with the aggregator's signed words beside
-    it.
-    """
-    state, signed = await _ended(s1, survey)
+    """The result, or why there is none, with the aggregator's signed statement."""
+    state, signed = await _load_ended(s1, survey)
+    common = {"survey": survey.hex(), "signed": b64encode(encode(signed)).decode()}
+    final = parse(signed.payload)
+    if isinstance(final, Aborted):
+        return {
+            **common,
+            "state": "aborted",
+            "reason": describe_abort(final),
+            "ending": ending_of(final).to_dict(),
+            "spent": bool(final.spent),
+        }
+    if isinstance(final, Published):
+        return {**common, "state": "published", **_result_dict(state, final)}
+    raise not_found("result")
+
+
+def _result_dict(state: Coordinator, published: Published) -> dict[str, Any]:
+    """A published result as JSON values."""
     params = state.params
-    plain = {"survey": survey.hex(), "signed": b64encode(encode(signed)).decode()}
-    said = _said(signed)
-    if isinstance(said, Aborted):
-        why = {"reason": describe_abort(said), "ending": ending_of(said).to_dict()}
-        return {**plain, "state": "aborted", **why, "spent": bool(said.spent)}
-    labels = params.mechanism.domain.labels
-    scale = params.mechanism.steps_per_count
+    mechanism = params.mechanism
+    # Counts travel as integers, in steps of the mechanism's resolution.
+    counts = [steps / mechanism.steps_per_count for steps in published.counts]
+    labels = mechanism.domain.labels
+    # Where everybody adds the same noise, the guarantee does not depend on who is included.
+    places = () if mechanism.identical_for_all_users else state.rules.included_places(state)
     return {
-        **plain,
-        "state": "published",
-        "included": said.included,
+        "included": published.included,
         "counts": [
-            {"item": item, "count": step / scale}
-            for item, step in zip(labels, said.counts, strict=True)
+            {"item": item, "count": count} for item, count in zip(labels, counts, strict=True)
         ],
-        "promised": {"epsilon": _amount(said.epsilon), "delta": _amount(said.delta)},
-        "realized": {
-            "epsilon": _amount(said.realized_epsilon),
-            "delta": _amount(said.realized_delta),
-        },
-        "validity": validity_of(params, said).to_dict(),
-        "places": []
-        if params.mechanism.identical_for_all_users
-        else list(state.rules.included_places(state)),
+        "promised": _amounts(published.epsilon, published.delta),
+        "realized": _amounts(published.realized_epsilon, published.realized_delta),
+        "validity": validity_of(params, published).to_dict(),
+        "places": list(places),
     }
 
 
-def _said(signed: Signed) -> Published | Aborted:
-    said = parse(signed.payload)
-    if not isinstance(said, Published | Aborted):
-        raise not_found("result")
-    return said
-
-
-def _amount(text: bytes) -> float:
-    return parse_real(text.decode())
+def _amounts(epsilon: bytes, delta: bytes) -> dict[str, float]:
+    return {"epsilon": parse_real(epsilon.decode()), "delta": parse_real(delta.decode())}
 
 
 async def reservations(s1: CoordinatorService, caller: Caller, population: str) -> list[str]:
-    """The aggregator's receipts of this owner's surveys of a population that the coordinator has
-    heard, in base64, the first one first.
+    """The aggregator's reservations for this owner's surveys of a population, in base64, in order.
+
+    A restored aggregator is shown them (`faircount reopen`).
     """
     async with s1.server.database.read() as tx:
         found = await tx.fetch_all(
@@ -163,4 +181,4 @@ async def reservations(s1: CoordinatorService, caller: Caller, population: str) 
             "WHERE reservations.population = ? AND surveys.owner = ? ORDER BY reservations.number",
             population, caller.id,
         )  # fmt: skip
-    return [b64encode(bytes(each["signed"])).decode() for each in found]
+    return [b64encode(bytes(record["signed"])).decode() for record in found]

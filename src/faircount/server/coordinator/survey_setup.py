@@ -1,5 +1,10 @@
-"""How a survey comes to the coordinator: parameters for keys that the coordinator has offered,
-the list of people in parts, and the opening.
+"""How a survey is set up at the coordinator: create, list the invited, open.
+
+    create        store the parameters, which must name survey keys made for this owner
+    add_people    store a part of the list of access values, encrypted; repeatable
+    open_survey   make the first state and a row for everybody on the list, in one transaction
+
+Before it is opened a survey has no state, and clients are told to come back later.
 """
 
 import asyncio
@@ -27,11 +32,11 @@ from faircount.storage.keys import state_key_name, wrapping_key_name
 from faircount.storage.states import SurveyRow
 
 ACCESS = 32
-"""Bytes of what the coordinator knows of an invitation."""
+"""Bytes of an access value, the part of an invitation that the coordinator knows."""
 
 
 async def create(s1: CoordinatorService, caller: Caller, survey: bytes, published: bytes) -> bool:
-    """A survey with these parameters, not open yet; whether it is new."""
+    """Create a survey with these parameters; return whether it is new."""
     params = parameters_for(survey, published)
     async with s1.server.database.write() as tx:
         if await is_known_survey(tx, params, caller):
@@ -43,30 +48,39 @@ async def create(s1: CoordinatorService, caller: Caller, survey: bytes, publishe
             raise ProblemError(
                 409,
                 "no-survey-keys",
-                "these parameters name keys that this server has not offered to you",
+                "these parameters name survey keys that this server has not made for you: "
+                "ask for new ones",
             )
         await states.insert(tx, draft_row(s1.server, caller, params))
     return True
 
 
 async def add_people(
-    s1: CoordinatorService, caller: Caller, survey: bytes, part: int, lines: Sequence[bytes]
+    s1: CoordinatorService, caller: Caller, survey: bytes, part: int, access_values: Sequence[bytes]
 ) -> int:
-    """A part of the list of invited people, each by its access value; how many are known now."""
-    data = b"".join(lines)
-    if len(set(lines)) != len(lines):
+    """Store a part of the list of the invited; return how many are known now.
+
+    The owner may repeat a part. Another list under the same number is refused.
+    """
+    if len(set(access_values)) != len(access_values):
         raise ProblemError(400, "malformed", "a person is on this part of the list twice")
+    data = b"".join(access_values)
     async with s1.server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
-        key = s1.server.keys.create(state_key_name(survey, 0)) if row.head_nonce is None else None
-        encrypted = None if key is None else key.encrypt(_part_place(survey, part), data)
+        # A repeated part of an open survey is fine, a new one is refused: `record_part` tells them
+        # apart by their hashes.
+        is_open = row.head_nonce is not None
+        encrypted = None
+        if not is_open:
+            key = s1.server.keys.create(state_key_name(survey, 0))
+            encrypted = key.encrypt(_part_place(survey, part), data)
         if not await record_part(tx, survey, part, data, encrypted):
             return row.people
-        if row.head_nonce is not None:
+        if is_open:
             raise conflict(
                 "this survey is open: its list of people cannot be changed any more"
             ).with_code("list_fixed")
-        people = row.people + len(lines)
+        people = row.people + len(access_values)
         await states.update(tx, survey, people=people, version=row.version + 1)
     return people
 
@@ -74,61 +88,64 @@ async def add_people(
 async def open_survey(
     s1: CoordinatorService, caller: Caller, survey: bytes, people: int | None = None
 ) -> None:
-    """Let users in.
+    """Let participants respond. A survey that is open already stays as it is.
 
-    `people` is how many the owner has told the coordinator of: if the coordinator knows another
-    number, nothing happens.
+    people: how many the owner has listed; refused if the coordinator knows another number
     """
     async with s1.server.database.write() as tx:
         row = await find_owned_survey(tx, survey, caller)
         if row.head_nonce is not None:
             return
+        params = parse_parameters(row.params)
+        # A part of the list got lost: opening now would shut out the people on it.
         if people not in (None, row.people):
-            words = (
+            detail = (
                 f"The coordinator knows {row.people} of {people} people: send the missing parts of "
                 "the list first"
             )
-            raise conflict(words).with_code("people_missing", known=row.people, people=people)
-        if row.people < parse_parameters(row.params).minimum:
-            minimum = parse_parameters(row.params).minimum
-            words = (
-                f"The coordinator knows {row.people} people, and {minimum} are needed: invite more"
+            raise conflict(detail).with_code("people_missing", known=row.people, people=people)
+        if row.people < params.minimum:
+            detail = (
+                f"The coordinator knows {row.people} people, and {params.minimum} are needed: "
+                "invite more"
             )
-            raise conflict(words).with_code("too_few_people", known=row.people, minimum=minimum)
+            raise conflict(detail).with_code(
+                "too_few_people", known=row.people, minimum=params.minimum
+            )
         await _begin(tx, s1, caller, row)
-    await asyncio.to_thread(
-        s1.server.keys.destroy, wrapping_key_name(parse_parameters(row.params).keys.s1)
-    )
+    # The survey keys are part of the state now. Their wrapping key goes after the commit: a crash
+    # before it would leave keys that nobody can read.
+    await asyncio.to_thread(s1.server.keys.destroy, wrapping_key_name(params.keys.s1))
     s1.changed.set()
 
 
 async def _begin(tx: Transaction, s1: CoordinatorService, caller: Caller, row: SurveyRow) -> None:
-    """The first state, and everybody on the list; the list itself and the offer are needed no
-    more.
-    """
+    """Write the first state, and a row for everybody on the list."""
     params = parse_parameters(row.params)
-    mine = await survey_keys.use(tx, s1.server.keys, caller, params, params.keys.s1)
-    order_key = SystemEntropy().bytes(32) if params.topology.needs_order_key else b""
-    noise = SystemEntropy().bytes(32) if params.proven else b""
-    begun = Coordinator.begin(
-        params, mine.key, committed=mine.value, order_key=order_key, noise_secret=noise
+    used_keys = await survey_keys.use(tx, s1.server.keys, caller, params, params.keys.s1)
+    state = Coordinator.begin(
+        params,
+        used_keys.key,
+        committed_value=used_keys.value,
+        order_key=SystemEntropy().bytes(32) if params.topology.needs_order_key else b"",
+        noise_secret=SystemEntropy().bytes(32) if params.proven else b"",
     )
+    # The anchor is outside of the transaction: it advances before anything is committed.
     await s1.server.use_value(params, Party.COORDINATOR)
-    await s1.states.begin(tx, row, begun)
-    await _admit(tx, s1, row)
+    await s1.states.begin(tx, row, state)
+    await _write_invited(tx, s1, row)
     now = s1.server.clock()
-    await states.update(tx, row.id, opened_at=now, since=now, due_at=due_at(begun, now))
+    await states.update(tx, row.id, opened_at=now, since=now, due_at=due_at(state, now))
 
 
-async def _admit(tx: Transaction, s1: CoordinatorService, row: SurveyRow) -> None:
-    """Everybody on the list, in a row of the state each; a part of the list after the other,
-    which is emptied.
-    """
+async def _write_invited(tx: Transaction, s1: CoordinatorService, row: SurveyRow) -> None:
+    """Make a row for everybody on the list, part by part, and empty the parts."""
     key = s1.server.keys.get(state_key_name(row.id, 0))
+    # One part in memory at a time. An emptied part still has its hash, for repeated calls.
     while (part := await tx.fetch_one(_PART, row.id)) is not None:
         listed = key.decrypt(_part_place(row.id, part["part"]), part["encrypted"])
-        people = (listed[at : at + ACCESS] for at in range(0, len(listed), ACCESS))
-        await s1.states.add(tx, row, invitation_rows(people))
+        access_values = (listed[at : at + ACCESS] for at in range(0, len(listed), ACCESS))
+        await s1.states.add(tx, row, invitation_rows(access_values))
         await tx.execute(
             "UPDATE parts SET encrypted = NULL WHERE survey = ? AND part = ?", row.id, part["part"]
         )

@@ -126,7 +126,7 @@ def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_
 
 def test_s2_must_reveal_what_it_committed_to(stage) -> None:
     play = stage(E)
-    play.s2 = play.s2.changed(committed=b"another value, of 32 bytes as well"[:32])
+    play.s2 = play.s2.changed(committed_value=b"another value, of 32 bytes as well"[:32])
     members = [
         user.enrol(play.setup.params, invitation, play.entropy)
         for invitation in play.setup.invitations

@@ -188,7 +188,7 @@ def test_key_shares_are_given_for_one_statement_of_s2_only(masked) -> None:
 
 def test_who_sent_no_sum_gives_no_key_shares(masked) -> None:
     play = masked("recovering", gone=(3, 7, 12))
-    call = UnmaskRequest(play.s1.included.signed)
+    call = UnmaskRequest(play.s1.accepted.signed)
     assert (
         masked_user.answer_unmask_request(play.people[3], call, play.entropy)[1].why
         is Reason.WRONG_DIGEST

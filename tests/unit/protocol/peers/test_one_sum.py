@@ -13,7 +13,7 @@ import pytest
 from faircount.protocol import EXPLICIT, MASKED, resume
 from faircount.protocol.peers import one_sum
 from faircount.protocol.peers.messages import AcceptedMembers
-from faircount.protocol.roles.coordinator import give_up
+from faircount.protocol.roles.coordinator import request_abort
 from faircount.protocol.survey.budget import Status
 from faircount.protocol.survey.endings import NOT_OF_BATCH, OTHER_BATCH, EndCode, Ending, ending_of
 from faircount.protocol.survey.phases import Phase
@@ -115,7 +115,7 @@ def test_a_second_set_after_a_smaller_one_ends_the_survey_without_a_sum(play) ->
 def test_no_set_is_used_before_the_reservation(play) -> None:
     play.s1 = play.s1.changed(reservation=None)
     assert play.sums(play.tell_s1(play.true_set)) == []
-    assert play.s1.included is None
+    assert play.s1.accepted is None
 
 
 def test_another_manifest_after_the_sum_ends_the_survey(play) -> None:
@@ -209,7 +209,7 @@ def test_s2_takes_one_sum_over_the_set_that_it_named(play) -> None:
 
 def test_an_abort_before_s2_is_ready_costs_nothing_and_after_it_everything(play) -> None:
     charge = play.params.survey
-    wish = give_up(play.s1.state, Ending(EndCode.OWNER, (), "the owner has had enough"))[1]
+    wish = request_abort(play.s1.state, Ending(EndCode.OWNER, (), "the owner has had enough"))[1]
     play.settle(wish)
     assert (
         play.s2.ledger.find(charge).status is Status.SPENT

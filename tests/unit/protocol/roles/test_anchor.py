@@ -1,4 +1,4 @@
-"""Servers that are taken back to an old backup, by whoever wants a second sum or a second result."""
+"""Servers that are rolled back to an old backup, by whoever wants a second sum or a second result."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,11 +18,15 @@ from faircount.protocol.wire.signing import sign
 
 
 def results(state) -> list[Published]:
-    return [each.message for each in state.statements if isinstance(each.message, Published)]
+    return [
+        statement.message
+        for statement in state.statements
+        if isinstance(statement.message, Published)
+    ]
 
 
 def whole_survey(play, s1, s2, step_s2):
-    """The coordinator closes and talks to the aggregator until there is nothing to say; the aggregator steps as it is told to."""
+    """The coordinator ends its phase, and the servers exchange messages until both wait; `step` makes the aggregator's steps."""
     s1, out = s1.copy().do(end_phase)
     s2 = s2.copy()
     waiting = list(out)
@@ -70,7 +74,7 @@ def test_with_an_anchor_it_gets_one_and_an_abort(stage) -> None:
     assert other.ledger.closed
 
 
-def test_a_ledger_that_was_taken_back_is_not_charged_by_another_survey(stage) -> None:
+def test_a_ledger_that_was_rolled_back_is_not_charged_by_another_survey(stage) -> None:
     """A second survey of the same people has no past of its own that the anchor could know."""
     anchor, plays = MemoryAnchor(), [stage(SERVERS, seed=seed) for seed in (1, 2)]
     for play in plays:
@@ -98,8 +102,8 @@ def test_the_same_step_again_after_a_crash_is_not_a_second_one(stage) -> None:
     assert play.s2.phase is Phase.PUBLISHED
 
 
-def test_an_s1_that_was_taken_back_hands_over_no_second_sum(stage) -> None:
-    """The aggregator lies: it names everybody, has the coordinator taken back, and names all but one."""
+def test_a_coordinator_that_was_rolled_back_sends_no_second_sum(stage) -> None:
+    """A dishonest aggregator names everybody, has the coordinator rolled back, and names all but one."""
     anchor, play = MemoryAnchor(), stage(SERVERS)
     play.answer_all()
     play.tell_s1(play.tell_s2(play.deadline()[0])[0])
@@ -124,13 +128,13 @@ def _root(s1, count: int) -> bytes:
     from faircount.protocol.wire.digests import merkle_root, roster_leaves
 
     return merkle_root(
-        roster_leaves((each.user, each.public_key) for each in s1.manifest.entries[:count])
+        roster_leaves((entry.user, entry.public_key) for entry in s1.manifest.entries[:count])
     )
 
 
 def _sums(out) -> list[AggregateShare]:
-    said = [parse(each.payload) for each in out if isinstance(each, Signed)]
-    return [each for each in said if isinstance(each, AggregateShare)]
+    contents = [parse(message.payload) for message in out if isinstance(message, Signed)]
+    return [content for content in contents if isinstance(content, AggregateShare)]
 
 
 def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
@@ -138,5 +142,5 @@ def test_an_anchor_does_not_stand_in_the_way_of_an_honest_survey(stage) -> None:
     play.answer_all()
     s1, s2 = whole_survey(play, play.s1, play.s2, partial(with_anchor, anchor))
     assert s1.phase is s2.phase is Phase.PUBLISHED
-    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest.hash
+    assert anchor.current_value(b"s2/" + play.params.survey) == s2.newest_link.hash
     assert converse(s1, s2, resume(s1.state, s1.rows)) == (s1, s2)

@@ -1,4 +1,4 @@
-"""What a user is told: the coordinator's signed acknowledgement, how it ended, whether it was counted; and taking it back."""
+"""What a client learns: the signed acknowledgement, how the survey ended, whether it was counted; and withdrawing."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -22,7 +22,7 @@ from faircount.protocol import (
     known_topologies,
     simulator,
 )
-from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, restored
+from faircount.protocol.roles.coordinator import Coordinator, coordinate_many, start_resync
 from faircount.protocol.simulator import set_up
 from faircount.protocol.survey import inclusion
 from faircount.protocol.survey.acknowledgement import (
@@ -59,18 +59,18 @@ def begun(setup, i, item=0):
 
 
 @given(count=st.integers(1, 20), data=st.data())
-def test_one_signature_covers_several_bodies(count: int, data: st.DataObject) -> None:
+def test_one_signature_covers_several_messages(count: int, data: st.DataObject) -> None:
     setup = set_up(Laplace(items=2, users=4, epsilon=1.0), SERVERS, SeededStream(1))
     first_messages = [Withdrawal(setup.params.survey, bytes([i]) * 32) for i in range(count)]
     written = [
-        unsigned_acknowledgement(setup.params.survey, sha256(encode(each)).digest())
-        for each in first_messages
+        unsigned_acknowledgement(setup.params.survey, sha256(encode(message)).digest())
+        for message in first_messages
     ]
     signed = sign_together(setup.s1.key, written)
-    assert len({each.signature for each in signed}) == 1
+    assert len({acknowledgement.signature for acknowledgement in signed}) == 1
     assert all(
-        verify_acknowledgement(setup.params, each, body)
-        for each, body in zip(signed, first_messages, strict=True)
+        verify_acknowledgement(setup.params, acknowledgement, message)
+        for acknowledgement, message in zip(signed, first_messages, strict=True)
     )
     i, j = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
     assert verify_acknowledgement(setup.params, signed[i], first_messages[j]) == (i == j)
@@ -83,32 +83,33 @@ def test_one_signature_covers_several_bodies(count: int, data: st.DataObject) ->
 
 def test_a_group_of_messages_is_acknowledged_together(stage) -> None:
     made = stage(SERVERS)
-    first_messages = [each.waiting[0] for each in made.begun()]
+    first_messages = [device.waiting[0] for device in made.begun()]
     stranger = replace(first_messages[0], access=bytes(32))
     step, outs = coordinate_many(made.s1.state, [*first_messages, stranger], made.s1.rows)
     assert [row.table for row in step.rows] == ["first_messages", "keys"] * 6
-    assert [type(each).__name__ for (each,) in outs] == ["Acknowledgement"] * 6 + ["Rejection"]
-    assert {each.size for (each,) in outs[:6]} == {6}
-    for (answer,), body in zip(outs[:6], first_messages, strict=True):
-        assert verify_acknowledgement(made.params, answer, body)
+    assert [type(reply).__name__ for (reply,) in outs] == ["Acknowledgement"] * 6 + ["Rejection"]
+    assert {reply.size for (reply,) in outs[:6]} == {6}
+    for (reply,), message in zip(outs[:6], first_messages, strict=True):
+        assert verify_acknowledgement(made.params, reply, message)
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_devices_that_come_together_are_counted_as_those_that_come_alone(topology) -> None:
-    """Each believes its own acknowledgement; a group has one signature for each thing that all of it say."""
+    """Every client accepts its acknowledgement, and one signature covers what a group sends at once."""
     results, sizes = [], set()
     for together in (1, 4):
-        setup, heard = set_up_small(topology), []
-        devices = [ClientState(each, 0) for each in setup.invitations]
+        setup = set_up_small(topology)
+        responses = []
+        devices = [ClientState(invitation, 0) for invitation in setup.invitations]
         s1 = simulator.run_phases(
             setup,
             devices,
             SeededStream(7),
-            meter=lambda *said, heard=heard: heard.append(said[2]),
+            meter=lambda *exchange, responses=responses: responses.append(exchange[2]),
             together=together,
         )
-        accepted = [each for each in heard if isinstance(each, Acknowledgement)]
-        sizes |= {(together, max(each.size for each in accepted))}
+        accepted = [reply for reply in responses if isinstance(reply, Acknowledgement)]
+        sizes |= {(together, max(reply.size for reply in accepted))}
         results.append((s1.phase, s1.final.message.included, len(accepted)))
     assert results[0] == results[1]
     assert sizes == {(1, 1), (4, 4)}
@@ -123,7 +124,7 @@ def test_a_topology_knows_the_messages_of_its_clients(topology) -> None:
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> None:
-    """It keeps what it has to send: somebody on the way cannot make it think that it was heard."""
+    """It keeps what it has to send: somebody in between cannot make it believe that it was received."""
     setup = set_up_small(topology)
     client, device = topology.client, begun(setup, 0)
     _, (answer,) = setup.s1.do(coordinate, client.next_message(device))
@@ -184,7 +185,9 @@ def _access(world: Simulation) -> bytes:
 def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> None:
     """One user never comes: the others are counted, and know it."""
     setup, entropy = set_up_small(topology), SeededStream(1)
-    devices = [simulator.ClientState(each, i) for i, each in enumerate(setup.invitations)]
+    devices = [
+        simulator.ClientState(invitation, i) for i, invitation in enumerate(setup.invitations)
+    ]
     absent = 0
     s1, left = run(setup, devices, entropy, absent)
     assert s1.phase is Phase.PUBLISHED
@@ -196,27 +199,27 @@ def test_everybody_learns_how_it_ended_and_whether_it_was_counted(topology) -> N
             if topology is SERVERS
             else topology.client.next_message(device)
         )
-        if asked is None:  # it was told in its last visit
-            heard = device
+        if asked is None:  # it learned the outcome on its last visit
+            informed = device
         else:
             _, (answer,) = s1.do(coordinate, asked)
-            heard = topology.client.handle_response(device, asked, answer, entropy)
-        assert isinstance(heard.outcome.message, Published)
-        assert heard.counted
+            informed = topology.client.handle_response(device, asked, answer, entropy)
+        assert isinstance(informed.outcome.message, Published)
+        assert informed.counted
 
 
 def run(setup, devices, entropy, absent):
-    held = list(devices)
+    states = list(devices)
     topology, s1, s2 = setup.params.topology, setup.s1, setup.s2
     while s1.phase not in (Phase.PUBLISHED, Phase.ABORTED):
-        for i in range(len(held)):
+        for i in range(len(states)):
             if i != absent:
-                if held[i].state is None:
-                    held[i] = topology.client.start(setup.params, held[i], s2.crypto, entropy)
-                s1 = simulator.visits(s1, topology.client, held, [i], entropy)
+                if states[i].state is None:
+                    states[i] = topology.client.start(setup.params, states[i], s2.crypto, entropy)
+                s1 = simulator.visit(s1, topology.client, states, [i], entropy)
         s1, out = s1.do(end_phase)
         s1, s2 = simulator.converse(s1, s2, out)
-    return s1, held
+    return s1, states
 
 
 def test_two_results_of_one_survey_are_not_believed(stage) -> None:
@@ -273,7 +276,7 @@ def test_who_withdraws_first_cannot_answer_later(stage) -> None:
     assert made.tell_s1(made.people[1].report)[0].why is Reason.CLOSED
 
 
-def test_after_the_claim_it_is_too_late(stage) -> None:
+def test_after_the_manifest_it_is_too_late(stage) -> None:
     made = stage(SERVERS)
     made.answer_all()
     out = made.deadline()
@@ -292,12 +295,12 @@ def test_nobody_else_can_withdraw(stage) -> None:
 
 
 def test_a_restored_s1_asks_before_it_lets_anybody_withdraw(stage) -> None:
-    """There may be a claim that it forgot, with the answer in it."""
+    """There may be a manifest that it forgot, with the report in it."""
     made = stage(SERVERS)
     made.answer_all()
     kept = made.s1.copy()
     made.settle(made.deadline())
-    made.s1, out = kept.do(restored)
+    made.s1, out = kept.do(start_resync)
     assert (
         made.tell_s1(Withdrawal(made.params.survey, made.invitations[1].access))[0].why
         is Reason.EARLY
@@ -323,12 +326,12 @@ def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
 
 def test_before_the_roster_is_closed_it_is_as_if_the_person_had_not_come(stage) -> None:
     made = stage(EXPLICIT)
-    devices = [made.exchange(each) for each in made.begun()]
-    taken_back = made.exchange(made.client.withdraw(devices[4]))
-    assert taken_back.waiting == ()
+    devices = [made.exchange(device) for device in made.begun()]
+    withdrawn = made.exchange(made.client.withdraw(devices[4]))
+    assert withdrawn.waiting == ()
     made.settle(made.deadline())
     assert made.s1.n == 5
-    assert made.client.next_message(taken_back) is None
+    assert made.client.next_message(withdrawn) is None
 
 
 @pytest.mark.parametrize("until", ["shared", "sent"])
@@ -393,4 +396,4 @@ def test_each_server_holds_the_value_that_it_committed_to() -> None:
     setup = set_up(Laplace(items=2, users=8, epsilon=1.0), MASKED, SeededStream(1))
     assert setup.params.keys.s1_commitment != setup.params.keys.s2_commitment
     with pytest.raises(ProtocolError, match="committed"):
-        Coordinator.begin(setup.params, setup.s1.key, committed=bytes(32))
+        Coordinator.begin(setup.params, setup.s1.key, committed_value=bytes(32))

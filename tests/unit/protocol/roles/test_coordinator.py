@@ -24,8 +24,8 @@ from simulation.parties import Simulation
 
 def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> None:
     play = masked("recovering")
-    held = (MaskedSum.tag, play.s1.topology_state.set_digest, 0)
-    spoil(play.s1, "uploads", held, replace(play.s1.view.uploads[held], attempt=4_000_000_000))
+    key = (MaskedSum.tag, play.s1.topology_state.set_digest, 0)
+    spoil(play.s1, "uploads", key, replace(play.s1.view.uploads[key], attempt=4_000_000_000))
     play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED  # its vector cannot be added up any more
     play = stage(EXPLICIT)
@@ -37,12 +37,12 @@ def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> N
     assert play.counts() == [1] * 6
     play = two_stage("shared", k=2)
     i = play.waiting_for(SlotSumRequest)[0]
-    body = SlotComplaint(
+    complaint = SlotComplaint(
         play.params.survey, i, play.people[i].member.credential, play.s1.attempt, (0,)
     )
-    play.tell_s1(body)
+    play.tell_s1(complaint)
     key = (SlotComplaint.tag, play.s1.attempt, i)
-    spoil(play.s1, "uploads", key, replace(body, numbers=(99,)))
+    spoil(play.s1, "uploads", key, replace(complaint, numbers=(99,)))
     play.finish()
     assert play.s1.phase is Phase.PUBLISHED
 

@@ -19,7 +19,9 @@ from simulation.parties import Simulation
 def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
     world = Simulation(topology, 7, 1)
     world.finish()
-    sent = [each for each in world.sent if type(each) in topology.coordinator.user_handlers()]
+    sent = [
+        message for message in world.sent if type(message) in topology.coordinator.user_handlers()
+    ]
     assert sent
     for message in sent:
         assert decode_upload(world.setup.params, encode(message)) == message
@@ -42,21 +44,21 @@ def test_a_sealed_seed_may_be_longer_than_the_vector() -> None:
     device = SERVERS.client.start(
         survey.params, ClientState(survey.invitations[0], 1), StandardCrypto(), SeededStream(1)
     )
-    body = SERVERS.client.next_message(device)
-    assert decode_upload(survey.params, encode(body)) == body
+    report = SERVERS.client.next_message(device)
+    assert decode_upload(survey.params, encode(report)) == report
 
 
 def test_a_complaint_of_millions_is_refused_unread(stage) -> None:
     """12 MB that named one user 3,000,000 times were read and stored."""
     play = stage(EXPLICIT)
-    body = encode(Complaint(play.params.survey, 0, bytes(32), 1, (1,) * 300_000))
+    data = encode(Complaint(play.params.survey, 0, bytes(32), 1, (1,) * 300_000))
     assert max_upload_bytes(play.params, Complaint) < 200
     tracemalloc.start()
-    answer = decode_upload(play.params, body)
+    answer = decode_upload(play.params, data)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert isinstance(answer, Rejection)
-    assert most < 2 * len(body)
+    assert most < 2 * len(data)
 
 
 def test_a_complaint_names_everybody_once(stage) -> None:

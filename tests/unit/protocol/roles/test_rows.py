@@ -1,4 +1,4 @@
-"""Rows of a step: the first write stands, a rejected message leaves no trace."""
+"""Rows of a step: the first write counts, a rejected message leaves no trace."""
 
 from hashlib import sha256
 
@@ -18,7 +18,7 @@ from faircount.protocol.wire.messages import Rejection
 FIRST, OTHER = Rejection(1, b"first"), Rejection(2, b"other")
 
 
-def test_first_writes_stand() -> None:
+def test_first_writes_count() -> None:
     stored = MemoryRows()
     rows = StepRows(stored)
     assert rows.keys.put(b"1", b"a")
@@ -53,7 +53,7 @@ def test_spoiled_bytes_are_noticed_and_mended_by_the_same_message_again() -> Non
     stored.table("first_messages")[b"1"] = StoredRow(OTHER, given)  # a disk does this
     rows = StepRows(stored)
     assert rows.first_messages.intact(b"1") is None
-    assert not rows.first_messages.put(b"1", OTHER)  # what stands is what was acknowledged
+    assert not rows.first_messages.put(b"1", OTHER)  # the acknowledged message counts
     assert rows.first_messages.put(b"1", FIRST)
     assert rows.first_messages.intact(b"1") == FIRST
     assert rows.first_messages.hash_of(b"1") == given
@@ -62,12 +62,12 @@ def test_spoiled_bytes_are_noticed_and_mended_by_the_same_message_again() -> Non
         rows.first_messages.hash_of(b"2")
 
 
-def test_what_was_rejected_is_taken_back() -> None:
+def test_what_was_rejected_is_rolled_back() -> None:
     rows = StepRows(MemoryRows([RowWrite("keys", b"1", b"a")]))
-    rows.keys.exchange(b"1", b"b")
+    rows.keys.overwrite(b"1", b"b")
     before = rows.step(None)
     savepoint = rows.savepoint()
-    rows.keys.exchange(b"1", b"c")
+    rows.keys.overwrite(b"1", b"c")
     rows.keys.put(b"2", b"d")
     rows.first_messages.put(b"1", FIRST)
     rows.scrub("first_messages")
@@ -99,18 +99,18 @@ def test_a_scrubbed_table_keeps_hashes_and_nothing_else() -> None:
 def test_rows_are_handed_on_where_there_is_a_sink() -> None:
     taken = list[RowWrite]()
     rows = StepRows(MemoryRows(), taken.append)
-    rows.manifest_parts.hand_on(part_key(0), FIRST)
+    rows.manifest_parts.stream(part_key(0), FIRST)
     assert rows.step(None).rows == ()
     assert taken == [RowWrite("manifest_parts", part_key(0), FIRST)]
     rows = StepRows(MemoryRows())
-    rows.manifest_parts.hand_on(part_key(0), FIRST)
+    rows.manifest_parts.stream(part_key(0), FIRST)
     assert rows.step(None).rows == tuple(taken)
 
 
 def test_rows_after_a_step_are_those_that_it_leaves() -> None:
     stored = MemoryRows([RowWrite("keys", b"2", b"old"), RowWrite("keys", b"3", b"stays")])
     rows = StepRows(stored)
-    rows.keys.exchange(b"2", b"new")
+    rows.keys.overwrite(b"2", b"new")
     rows.keys.put(b"1", b"first")
     after = RowsAfter(stored, rows.step(None))
     assert list(after.keys("keys")) == [b"1", b"2", b"3"]

@@ -99,15 +99,15 @@ def sized(size: int) -> st.SearchStrategy[bytes]:
 
 
 def messages(classes: tuple[type[codec.Message], ...]) -> st.SearchStrategy[Any]:
-    known = [each for each in codec._CLASSES.values() if issubclass(each, classes)]
+    known = [kind for kind in codec._CLASSES.values() if issubclass(kind, classes)]
     return st.sampled_from(known).flatmap(
-        lambda each: values(field_codecs.Record.of(each, codec.codec_for))
+        lambda kind: values(field_codecs.Record.of(kind, codec.codec_for))
     )
 
 
 def states(base: type[StoredState]) -> st.SearchStrategy[Any]:
-    derived = [each for each in (base, *base.__subclasses__()) if dataclasses.is_dataclass(each)]
-    return st.sampled_from(derived).flatmap(lambda each: values(layout_of(each)))
+    derived = [kind for kind in (base, *base.__subclasses__()) if dataclasses.is_dataclass(kind)]
+    return st.sampled_from(derived).flatmap(lambda kind: values(layout_of(kind)))
 
 
 def arrays(kind: Array) -> st.SearchStrategy[Any]:
@@ -125,7 +125,7 @@ def arrays(kind: Array) -> st.SearchStrategy[Any]:
 
 OWN = {
     "SurveyParameters": st.sampled_from(
-        [small_survey(each, 4, 0).params for each in known_topologies()]
+        [small_survey(topology, 4, 0).params for topology in known_topologies()]
     ),
     "Statement": st.builds(
         lambda says, by, signature: Statement(Signed(by, codec.encode(says), signature), says),
@@ -143,7 +143,7 @@ MAKERS: dict[type[Any], Any] = {
     Boolean: lambda _: st.booleans(),
     EnumMember: lambda kind: st.sampled_from(kind.members),
     TaggedUnion: lambda kind: st.one_of(
-        *(st.none() if each is None else values(each) for each in kind.codecs)
+        *(st.none() if part is None else values(part) for part in kind.codecs)
     ),
     AnyMessage: lambda kind: messages(kind.classes),
     FixedTuple: lambda kind: st.tuples(*map(values, kind.codecs)),
@@ -195,7 +195,7 @@ def end_of(topology: Any) -> Simulation:
     return world
 
 
-WORLDS = {str(each): end_of(each) for each in known_topologies()}
+WORLDS = {str(topology): end_of(topology) for topology in known_topologies()}
 
 
 def s1_at_work(name: str) -> InMemory[Coordinator]:
@@ -280,16 +280,16 @@ def test_damaged_bytes_are_refused(name: str, kind: str) -> None:
 def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str) -> None:
     """Whoever can write the storage can do worse; but a fault there must have one name."""
     data, state = BYTES[name, kind], globals()[kind]
-    body = data[len(stored.START) : -stored.CHECK]
+    encoded = data[len(stored.START) : -stored.CHECK]
 
     @settings(max_examples=150, deadline=None)
     @given(
-        st.integers(0, len(body) - 1),
+        st.integers(0, len(encoded) - 1),
         st.one_of(st.binary(max_size=9), st.just(b"\xff" * 8)),
         st.integers(0, 9),
     )
     def check(place: int, new: bytes, cut: int) -> None:
-        forged = stored._framed(body[:place] + new + body[place + cut :])
+        forged = stored._frame(encoded[:place] + new + encoded[place + cut :])
         try:
             found = read(state, forged)
         except MalformedError:
@@ -301,7 +301,7 @@ def test_forged_bytes_with_a_right_check_raise_nothing_else(name: str, kind: str
 
 @given(st.binary(max_size=200))
 def test_other_bytes_are_no_state(data: bytes) -> None:
-    for bad in (data, stored.START + data, stored._framed(data)):
+    for bad in (data, stored.START + data, stored._frame(data)):
         for kind in STATES:
             with pytest.raises(MalformedError):
                 decode_state(kind, bad, SEALING, LEDGER)
@@ -314,7 +314,7 @@ def test_a_huge_number_allocates_nothing() -> None:
     data = encode_state(device)
     tracemalloc.start()
     for place in range(len(stored.START) + 1, len(data) - stored.CHECK, 7):
-        forged = stored._framed(
+        forged = stored._frame(
             data[len(stored.START) : place] + b"\xff" * 16 + data[place + 16 : -stored.CHECK]
         )
         with contextlib.suppress(MalformedError):  # some places hold bytes that may have any value
@@ -339,7 +339,7 @@ def test_states_are_told_apart() -> None:
         decode_state(Coordinator, nobody + sha256(nobody).digest())
     with pytest.raises(ProtocolError, match="ledger of its population"):
         decode_state(Aggregator, encode_state(world.s2.state))
-    with pytest.raises(MalformedError, match="look whether it is the right file"):
+    with pytest.raises(MalformedError, match="check whether it is the right file"):
         decode_state(Coordinator, world.setup.params.published)
 
 
@@ -357,27 +357,27 @@ def read_back(server: InMemory[Coordinator]) -> InMemory[Coordinator]:
 def test_bytes_that_storage_spoiled_stay_spoiled_and_can_be_mended() -> None:
     s1 = s1_at_work("servers")
     user, other = list(s1.view.first_messages)[:2]
-    body = s1.view.first_messages[user]
+    message = s1.view.first_messages[user]
     spoil(s1, "first_messages", user, s1.view.first_messages[other])
     back = read_back(s1)
     assert back.view.first_messages.intact(user) is None
     rows = back.view
-    assert rows.first_messages.put(user, body)
-    assert rows.first_messages.intact(user) == body
+    assert rows.first_messages.put(user, message)
+    assert rows.first_messages.intact(user) == message
     assert [write.key for write in rows.step(back.state).rows] == [user]
 
 
 def test_a_deleted_message_keeps_its_hash() -> None:
     s1 = s1_at_work("servers")
     user, other = list(s1.view.first_messages)[:2]
-    body = s1.view.first_messages[user]
+    message = s1.view.first_messages[user]
     rows = s1.view
     rows.first_messages.scrub(user)
     step = rows.step(s1.state)
     assert [(write.key, write.value, write.is_new) for write in step.rows] == [(user, None, False)]
     found = read_back(s1.after(step)).view.first_messages
     assert found.get(user) is None
-    assert found.fits(user, body)
+    assert found.fits(user, message)
     assert not found.fits(user, found[other])
     assert encode_row(step.rows[0]).value == b""
 
@@ -385,15 +385,15 @@ def test_a_deleted_message_keeps_its_hash() -> None:
 def test_of_a_scrubbed_table_only_hashes_are_left() -> None:
     s1 = s1_at_work("servers")
     user, other = list(s1.view.first_messages)[:2]
-    bodies = s1.view.first_messages[user], s1.view.first_messages[other]
+    messages = [s1.view.first_messages[user], s1.view.first_messages[other]]
     rows = s1.view
     rows.scrub("first_messages")
     assert rows.first_messages.get(user) is None  # within the same step, too
     found = read_back(s1.after(rows.step(s1.state)))
     assert found.rows.is_scrubbed("first_messages")
     assert len(found.view.first_messages) == 6
-    assert found.view.first_messages.fits(user, bodies[0])
-    assert not found.view.first_messages.fits(user, bodies[1])
+    assert found.view.first_messages.fits(user, messages[0])
+    assert not found.view.first_messages.fits(user, messages[1])
 
 
 def test_a_row_is_the_message_under_its_key_with_its_hash() -> None:

@@ -36,9 +36,9 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LAYOUTS = {
-    "aggregator": "844dbdb8252d344b",
+    "aggregator": "9a7735fd087f0b48",
     "client": "f6b2d7c5ebb2a3c9",
-    "coordinator": "415fb50aaf551f9c",
+    "coordinator": "5d5a756136c2b06e",
     "enrolled-client": "8080453f55f90528",
     "explicit-client": "0ef147e50041acf9",
     "explicit-coordinator": "0e0761e2f02777c3",

@@ -1,4 +1,4 @@
-"""What a lying aggregator says that stands: the coordinator never raises, and what it refuses changes nothing."""
+"""Histories of a dishonest aggregator: the coordinator never raises, and what it rejects changes nothing."""
 
 from hashlib import sha256
 
@@ -17,8 +17,8 @@ from faircount.protocol import (
     known_topologies,
 )
 from faircount.protocol.peers.messages import AcceptedMembers
-from faircount.protocol.roles.coordinator import Coordinator, restored
-from faircount.protocol.roles.reissue import reissued
+from faircount.protocol.roles.coordinator import Coordinator, start_resync
+from faircount.protocol.roles.reissue import reissue
 from faircount.protocol.simulator import MOST_EXCHANGES, converse
 from faircount.protocol.topologies.masked.messages import ReadyForTotal, Unrecoverable
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports
@@ -198,7 +198,7 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
             stands = SyncState(world.setup.params.survey, roster, manifest, said)
             after, out = forgetful.s1.do(coordinate, sign(world.s2.key, Party.AGGREGATOR, stands))
             assert not any(isinstance(each, Rejection) for each in out)
-            assert after.newest == compute_link(said[-1])
+            assert after.newest_link == compute_link(said[-1])
 
 
 @pytest.mark.parametrize("exchanged", [False, True])
@@ -207,6 +207,6 @@ def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bo
     early, invitation = world.s1.copy(), world.setup.invitations[0]
     sealed = _later(world).s2
     s1 = early.do(reissued, invitation.access, bytes(32))[0] if exchanged else early
-    awaiting_sync, out = s1.do(restored)
+    awaiting_sync, out = s1.do(start_resync)
     after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))

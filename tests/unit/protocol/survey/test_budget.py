@@ -64,8 +64,8 @@ def test_every_change_has_a_version_and_every_reservation_a_receipt() -> None:
     one = empty.reserve(charge(1))
     two = one.settle(charge(1).survey)
     three = two.reserve(charge(2))
-    assert [each.version for each in (empty, one, two, three)] == [0, 1, 2, 3]
-    assert [each.reservation for each in three.charges] == [1, 2]
+    assert [ledger.version for ledger in (empty, one, two, three)] == [0, 1, 2, 3]
+    assert [charge.reservation for charge in three.charges] == [1, 2]
     assert len({three.head(number) for number in range(3)}) == 3
     assert one.heads == two.heads == three.heads[:1]
 
@@ -91,7 +91,7 @@ def test_two_changes_of_the_same_version_are_told_apart() -> None:
 
 
 def series(count: int) -> tuple[list[Ledger], list[ReservationRecord]]:
-    """A ledger before and after each of so many surveys, settled, and their receipts."""
+    """A ledger before and after each of so many surveys, settled, and their reservations."""
     found, shown = [Ledger("people", 9.0, 1e-6)], []
     for i in range(1, count + 1):
         reserved = found[-1].reserve(charge(i, 0.1))
@@ -106,11 +106,11 @@ def test_a_restored_ledger_charges_what_was_live_and_stays_closed() -> None:
     after = backup.close_after_restore([charge(1, 0.1), charge(2, 0.1)])
     assert after.closed
     assert not after.admits(charge(5, 0.01))
-    assert [each.status for each in after.charges] == [Status.SPENT, Status.SPENT]
+    assert [charge.status for charge in after.charges] == [Status.SPENT, Status.SPENT]
     assert after.close_after_restore([charge(1, 0.1), charge(2, 0.1)]) == after
     opened = after.reopen(shown)
     assert not opened.closed
-    assert [(each.survey[0], each.reservation) for each in opened.charges] == [
+    assert [(charge.survey[0], charge.reservation) for charge in opened.charges] == [
         (1, 1),
         (2, 2),
         (3, 3),
@@ -145,7 +145,7 @@ def test_a_closed_population_opens_with_the_newest_receipt_and_nothing_less() ->
 
 
 def test_receipts_of_another_history_are_noticed() -> None:
-    """The aggregator was rolled back without being told and went on: two receipts have the same number, and were counted as two."""
+    """The aggregator was rolled back unnoticed and went on: two reservations have the same number, and were counted as two."""
     ledgers, shown = series(3)
     other = ledgers[1].reserve(charge(9, 0.1))
     fork = ReservationRecord(charge(9, 0.1), 2, other.version, other.head(2))

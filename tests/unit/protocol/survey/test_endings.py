@@ -37,13 +37,13 @@ def test_an_ending_comes_back_from_the_wire_as_it_was() -> None:
     }
 
 
-def test_what_s1_reports_is_told_as_its_claim_and_what_s2_found_is_not() -> None:
+def test_what_s1_reports_is_shown_as_its_report_and_what_s2_found_is_not() -> None:
     few = too_few_responses(3, 5)
-    words = "3 participants responded, 5 are needed"
-    assert describe_abort(make_aborted(SURVEY, few, Party.AGGREGATOR, spent=False)) == words
+    reason = "3 participants responded, 5 are needed"
+    assert describe_abort(make_aborted(SURVEY, few, Party.AGGREGATOR, spent=False)) == reason
     assert (
         describe_abort(make_aborted(SURVEY, few, Party.COORDINATOR, spent=False))
-        == f"The coordinator (S1) reports: {words}"
+        == f"The coordinator (S1) reports: {reason}"
     )
 
 

@@ -1,4 +1,4 @@
-"""An invitation and what each server gets of it."""
+"""An invitation, and which part of it a server knows."""
 
 from hashlib import sha256
 

@@ -25,7 +25,7 @@ def test_room_is_five_percent_and_at_least_one(users: int, room: int) -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [Laplace(items=3, users=40, epsilon=1.0), Decoys(items=3, users=40, epsilon=1.0, delta=1e-3)],
-    ids=lambda each: each.name,
+    ids=lambda mechanism: mechanism.name,
 )
 def test_the_promise_holds_with_the_room(topology, mechanism) -> None:
     params = set_up(mechanism, topology, SeededStream(1)).params
@@ -37,16 +37,18 @@ def test_the_promise_holds_with_the_room(topology, mechanism) -> None:
     assert set_up(replace(mechanism, dropouts=8), topology, SeededStream(1)).params.minimum == 32
 
 
-def test_one_blob_that_does_not_open_does_not_end_a_survey() -> None:
+def test_one_share_that_cannot_be_decrypted_does_not_end_a_survey() -> None:
     """It did, with the budget spent: the default minimum was the number of users."""
     entropy = SeededStream(2)
     survey = set_up(Laplace(items=3, users=20, epsilon=1.0), SERVERS, entropy)
     s1 = survey.s1
     for i, invitation in enumerate(survey.invitations):
-        body = user.respond(survey.params, invitation, i % 3, entropy).report
+        report = user.respond(survey.params, invitation, i % 3, entropy).report
         s1, _ = s1.do(
             coordinate,
-            replace(body, encrypted_share=bytes(len(body.encrypted_share))) if i == 7 else body,
+            replace(report, encrypted_share=bytes(len(report.encrypted_share)))
+            if i == 7
+            else report,
         )
     s1, s2 = converse(*(lambda s1, out: (s1, survey.s2, out))(*s1.do(end_phase)))
     assert s1.phase is s2.phase is Phase.PUBLISHED

@@ -1,4 +1,4 @@
-"""Parameter files from anybody: each is read or refused in words, whatever stands in any of its fields."""
+"""Parameter files from anybody: every one is read or refused with a reason, whatever its fields contain."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ FILES = {
 
 
 def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where a single value stands."""
+    """The paths of all single values."""
     inside = (
         value.items()
         if isinstance(value, dict)
@@ -38,8 +38,8 @@ def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     if inside is None:
         yield before
     else:
-        for key, each in inside:
-            yield from places(each, (*before, key))
+        for key, inner in inside:
+            yield from places(inner, (*before, key))
 
 
 def changed(published: bytes, place: tuple[Any, ...], new: Any) -> bytes:

@@ -59,8 +59,8 @@ def proposed(mechanism, topology=None, **terms):
 @pytest.mark.parametrize(
     ("mechanism", "topology"),
     [
-        *((each, place) for each in MECHANISMS for place in (SERVERS, EXPLICIT)),
-        *((each, SERVERS) for each in PROVEN),
+        *((mechanism, place) for mechanism in MECHANISMS for place in (SERVERS, EXPLICIT)),
+        *((mechanism, SERVERS) for mechanism in PROVEN),
     ],
     ids=str,
 )
@@ -102,7 +102,7 @@ def test_everything_is_under_the_digest() -> None:
         replace(params, population="p"),
         replace(params, topology=SERVERS),
     ]
-    assert len({each.digest for each in (params, *others)}) == len(others) + 1
+    assert len({published.digest for published in (params, *others)}) == len(others) + 1
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_refused_proposals_say_why() -> None:
         replace(proposed(MECHANISMS[1], EXPLICIT), topology=SERVERS)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.name)
 def test_the_minimum_is_the_smallest_set_that_keeps_the_promise(mechanism) -> None:
     params = proposed(mechanism)
     runs, least = (
@@ -274,11 +274,11 @@ def hostile(settings) -> bytes:
 
 def test_a_small_file_of_dpdg_does_not_fill_the_memory() -> None:
     """1 KB of parameters once took 40 seconds and 517 MB. All are refused, by a process that does nothing else."""
-    files = b"\n".join(hostile(each) for each in HOSTILE)
+    files = b"\n".join(hostile(file) for file in HOSTILE)
     done = subprocess.run(
         [sys.executable, "-c", READS_FILES], input=files, capture_output=True, check=True
     )
-    grown = [int(each) for each in done.stdout.split()]
+    grown = [int(bytes_) for bytes_ in done.stdout.split()]
     assert len(grown) == len(HOSTILE)
     assert max(grown) < 100e6
 

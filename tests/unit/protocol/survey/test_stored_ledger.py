@@ -75,14 +75,14 @@ def forged(**change: object) -> bytes:
     """With a right check, as somebody would make it who knows how."""
     from faircount.protocol.survey import stored_ledger
 
-    body = {**json.loads(encode(USED)), **change}
-    del body["check"]
-    body = {key: value for key, value in body.items() if value != "gone"}
-    return canonical_json.encode({**body, "check": stored_ledger._checksum(body)})
+    fields = {**json.loads(encode(USED)), **change}
+    del fields["check"]
+    fields = {key: value for key, value in fields.items() if value != "gone"}
+    return canonical_json.encode({**fields, "check": stored_ledger._checksum(fields)})
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "reason"),
     [
         ({"version": 2}, "has version 2, and this faircount reads 1"),
         ({"version": None}, "has version None"),
@@ -101,8 +101,8 @@ def forged(**change: object) -> bytes:
         ({"population": 5}, "means nothing"),
     ],
 )
-def test_what_no_ledger_can_be_is_refused(change: dict[str, object], words: str) -> None:
-    with pytest.raises(MalformedError, match=words):
+def test_what_no_ledger_can_be_is_refused(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(MalformedError, match=reason):
         decode(forged(**change))
 
 

@@ -241,7 +241,7 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
 
 
 def _accepted_hash(play) -> bytes:
-    return sha256(play.s1.included.signed.payload).digest()
+    return sha256(play.s1.accepted.signed.payload).digest()
 
 
 def test_a_sum_over_another_set_is_refused(stage) -> None:

@@ -288,7 +288,7 @@ def test_an_aggregator_that_was_rolled_back_stops_as_restored(stage, back) -> No
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
         states.append(play.s2)
-    assert play.s1.newest.number == 2
+    assert play.s1.newest_link.number == 2
     play.s2 = states[back]
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED

@@ -13,7 +13,7 @@ from faircount.mechanisms.placed_coins import PlacedCoins
 from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.protocol import SERVERS, encode
 from faircount.protocol.roles.anchor import MemoryAnchor, record_value_use
-from faircount.protocol.roles.coordinator import restored
+from faircount.protocol.roles.coordinator import start_resync
 from faircount.protocol.survey.endings import OTHER_VALUE, EndCode
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.survey.server_secrets import noise_stream
@@ -72,14 +72,14 @@ def test_nothing_reveals_a_value_before_the_manifest(proven) -> None:
     play.answer_all()
     for request in (RosterProposal(play.params.survey, play.params.digest, ()),):
         (answer,) = play.tell_s2(play.by_s1(request))
-        assert play.s2.committed not in encode(answer)
+        assert play.s2.committed_value not in encode(answer)
         assert play.said_by_s2(answer).reason == Reason.MALFORMED
     (manifest,) = play.deadline()
-    assert play.s1.committed not in encode(manifest)
+    assert play.s1.committed_value not in encode(manifest)
     (reservation,) = play.tell_s2(manifest)
-    assert play.said_by_s2(reservation).revealed == play.s2.committed
+    assert play.said_by_s2(reservation).revealed == play.s2.committed_value
     (batch,) = play.tell_s1(reservation)
-    assert parse(batch.payload).revealed == play.s1.committed
+    assert parse(batch.payload).revealed == play.s1.committed_value
 
 
 def test_a_reservation_before_there_is_a_manifest_is_not_kept(proven) -> None:
@@ -90,7 +90,7 @@ def test_a_reservation_before_there_is_a_manifest_is_not_kept(proven) -> None:
     play = proven()
     play.answer_all(skip=(5,))
     early = Reservation(
-        play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
+        play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
     (sync_request,) = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, early))
     assert isinstance(parse(sync_request.payload), SyncRequest)
@@ -125,7 +125,7 @@ def test_a_value_serves_one_survey(proven) -> None:
 def test_an_aggregator_without_its_value_reveals_nothing_and_aborts(proven) -> None:
     play = proven()
     play.answer_all()
-    play.s2 = play.s2.changed(committed=b"\x08" * 32)
+    play.s2 = play.s2.changed(committed_value=b"\x08" * 32)
     (last,) = play.tell_s2(play.deadline()[0])
     assert (play.said_by_s2(last).spent, play.s2.phase) == (0, Phase.ABORTED)
 
@@ -253,7 +253,7 @@ def test_a_coordinator_that_changes_a_share_loses_that_report(proven) -> None:
     """The coordinator adds a vote to its share of report 2, which is then not valid any more."""
     play, batch = play_to_reservation(proven)
     form = form_of(play.params.mechanism)
-    values = (play.s1.committed, play.s2.committed)
+    values = (play.s1.committed_value, play.s2.committed_value)
     shares = [play.s1.view.first_messages[entry.user].share for entry in play.s1.manifest.entries]
     share = unpack(shares[2], form.q, form.width)
     share[0] = (int(share[0]) + 1) % form.q
@@ -334,7 +334,7 @@ def test_a_restored_coordinator_sends_the_same_sum_with_the_same_noise(proven, m
     saved = play.s1.copy()
     (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
     (first,) = play.tell_s1(play.tell_s2(batch)[0])
-    play.s1, (sync_request,) = saved.do(restored)
+    play.s1, (sync_request,) = saved.do(start_resync)
     (again,) = play.tell_s1(play.tell_s2(sync_request)[0])
     assert isinstance(parse(again.payload), AggregateShare)
     assert parse(again.payload) == parse(first.payload)

@@ -12,7 +12,7 @@ from stored_rows import spoil
 
 from faircount.protocol import SERVERS, MemoryRows, Step, aggregate, end_phase, resume
 from faircount.protocol.roles import coordinator
-from faircount.protocol.roles.aggregator import restored
+from faircount.protocol.roles.aggregator import abort_after_restore
 from faircount.protocol.roles.rows import part_key
 from faircount.protocol.roles.stored import decode_rows, decode_state, encode_rows, encode_state
 from faircount.protocol.simulator import InMemory
@@ -165,7 +165,7 @@ def test_the_set_is_that_of_a_manifest_in_one_piece(stage, monkeypatch) -> None:
                 play.s1.view.first_messages[user]
             )
         play.settle(play.deadline())
-        sets.append(play.s1.included.message)
+        sets.append(play.s1.accepted.message)
         assert sorted(play.counts()) == [0, 0, 1, 1, 1, 1, 1]
     assert [(accepted.members, accepted.root, accepted.opened) for accepted in sets[:1]] == [
         (accepted.members, accepted.root, accepted.opened) for accepted in sets[1:]
@@ -369,7 +369,7 @@ def test_encrypted_shares_are_requested_in_order(stage) -> None:
     assert play.said_by_s2(next_request) == NextPartRequest(
         play.params.survey, play.s1.manifest_hash, 1
     )
-    assert play.s2.handed_over
+    assert play.s2.has_answer_data
     assert refusal(play, replace(batch, number=1)) is Reason.WRONG_SHARES
     assert play.tell_s2(first) == (next_request,)
 
@@ -459,7 +459,7 @@ def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
 
 def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
     play = play_to_deadline(stage)
-    play.s1 = play.s1.after(Step(*coordinator.give_up(play.s1.state, Ending(EndCode.OWNER))))
+    play.s1 = play.s1.after(Step(*coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER))))
     for part in parts(play):
         answers = play.tell_s2(play.by_s1(part))
     play.tell_s1(answers[0])
@@ -524,7 +524,7 @@ def test_a_manifest_that_names_somebody_twice_is_never_added_up(
         "everybody and one again": [*entries, entries[0]],
     }[named]
     reservation = Reservation(
-        play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
+        play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
     *earlier, last = split_into_parts(play.params, some)
     accepted = accept_all(last, some)
@@ -570,7 +570,7 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     elif spoil == "numbers":
         last = replace(last, number=5)
     reservation = Reservation(
-        play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
+        play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )
     others = [OutcomeRequest(bytes(16), bytes(32))] if spoil == "another kind" else earlier
     (answer,) = play.tell_s1(sync_state(play, last, others, reservation))
@@ -589,7 +589,7 @@ def test_a_restored_coordinator_adopts_all_parts(stage) -> None:
     for part in parts(play):
         play.tell_s2(play.by_s1(part))
     hashes = earlier_hashes(play.s1)
-    play.s1, out = old.do(coordinator.restored)
+    play.s1, out = old.do(coordinator.start_resync)
     play.settle(out)
     assert earlier_hashes(play.s1) == hashes
     assert play.counts() == [1] * 7
@@ -603,7 +603,7 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
     play.deadline()
     for part in parts(play):
         play.tell_s2(play.by_s1(part))
-    play.s1, out = old.do(coordinator.restored)
+    play.s1, out = old.do(coordinator.start_resync)
     play.settle(out)
     assert play.s1.phase is Phase.ABORTED
     assert play.s1.final.message.spent == 1
@@ -612,7 +612,7 @@ def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
 def test_an_aggregator_restored_between_parts_aborts_as_spent(stage) -> None:
     play, batch = play_to_reservation(stage)
     play.tell_s2(batch)
-    play.s2, out = play.s2.do(restored)
+    play.s2, out = play.s2.do(abort_after_restore)
     play.settle(out)
     assert (play.s1.phase, play.s1.final.message.spent) == (Phase.ABORTED, 1)
 

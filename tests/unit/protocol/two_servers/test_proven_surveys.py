@@ -201,16 +201,17 @@ def test_parameters_without_a_commitment_of_each_server_are_refused(proven, comm
 @pytest.mark.parametrize("server", [Party.COORDINATOR, Party.AGGREGATOR])
 @pytest.mark.parametrize(
     "change",
-    [{"committed": b"\7" * 32}, {"noise_secret": b""}, {"noise_secret": "committed"}],
+    [{"committed_value": b"\7" * 32}, {"noise_secret": b""}, {"noise_secret": "committed"}],
     ids=["a foreign value", "no secret", "the value as secret"],
 )
 def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, change) -> None:
     play = proven()
     state = play.s1 if server is Party.COORDINATOR else play.s2
     change = {
-        name: state.committed if value == "committed" else value for name, value in change.items()
+        name: state.committed_value if value == "committed" else value
+        for name, value in change.items()
     }
-    terms = {"committed": state.committed, "noise_secret": state.noise_secret, **change}
+    terms = {"committed_value": state.committed_value, "noise_secret": state.noise_secret, **change}
 
     def begin():
         if server is Party.AGGREGATOR:

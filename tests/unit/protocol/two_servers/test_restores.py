@@ -126,7 +126,7 @@ def test_a_restored_aggregator_aborts_and_charges_what_was_live(stage, steps) ->
     out = play.deadline()
     for _ in range(steps):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    play.s2, aborted = play.s2.do(aggregator.restored)
+    play.s2, aborted = play.s2.do(aggregator.abort_after_restore)
     play.settle(aborted)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
     assert play.s2.ledger.closed
@@ -157,7 +157,7 @@ def test_a_restored_aggregator_closes_its_population_even_if_the_survey_is_over(
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
-    after, out = play.s2.do(aggregator.restored)
+    after, out = play.s2.do(aggregator.abort_after_restore)
     assert (after.phase, out) == (Phase.PUBLISHED, ())
     assert after.ledger.closed
     assert after.ledger.find(play.setup.params.survey).status is Status.SPENT

@@ -274,7 +274,9 @@ def shifting_aggregator(at: int) -> Deviation:
 
     def accept_valid(accepted: AcceptedReports, run: Run) -> AcceptedReports:
         theirs = shift_element(accepted.verifier_shares, at)
-        query = reports.derive_query(run.s1.params, FORM, (run.s1.committed, run.s2[0].committed))
+        query = reports.derive_query(
+            run.s1.params, FORM, (run.s1.committed_value, run.s2[0].committed_value)
+        )
         valid = query.accepts(unpack_shares(run.batch.verifier_shares), unpack_shares(theirs))
         return with_members(replace(accepted, verifier_shares=theirs), run, valid)
 

@@ -342,7 +342,7 @@ def test_a_manifest_with_attempts_that_there_are_not_is_refused(reserved_play, c
             sign(reserved_play.s2.key, Party.AGGREGATOR, message, Link(link.number + 1, link.hash))
         )
         link = compute_link(chained[-1])
-    reserved_play.s1 = before.changed(newest=compute_link(chained[-2]))
+    reserved_play.s1 = before.changed(newest_link=compute_link(chained[-2]))
     state = SyncState(other.survey, encode(reserved_play.s2.roster), encode(other), tuple(chained))
     (answer,) = reserved_play.tell_s1(sign(reserved_play.s2.key, Party.AGGREGATOR, state))
     assert answer.why is Reason.MALFORMED

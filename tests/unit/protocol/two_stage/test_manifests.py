@@ -170,7 +170,9 @@ def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spe
     assert play.s2.ledger.find(survey).status is Status.RESERVED
     (*_, request) = (*play.tell_s1(reservation), *play.tell_s1(announced))
     play.settle((request,))
-    play.settle(coordinator.give_up(play.s1.state, Ending(EndCode.OWNER, (), "nobody shares"))[1])
+    play.settle(
+        coordinator.request_abort(play.s1.state, Ending(EndCode.OWNER, (), "nobody shares"))[1]
+    )
     assert play.s2.ledger.find(survey).status is Status.SPENT
 
 

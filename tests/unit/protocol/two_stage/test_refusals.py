@@ -77,7 +77,7 @@ def test_a_client_takes_part_in_one_election(two_stage) -> None:
 
 def test_the_aggregator_must_reveal_what_it_committed_to(two_stage) -> None:
     play = two_stage("drawn")
-    play.s2 = play.s2.changed(committed=bytes(32))
+    play.s2 = play.s2.changed(committed_value=bytes(32))
     play.indicate()
     assert (
         people.send_shares(play.people[0], play.visit(0), play.entropy)[1].why
@@ -88,10 +88,10 @@ def test_the_aggregator_must_reveal_what_it_committed_to(two_stage) -> None:
 def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
     play = two_stage("drawn")
     assert all(
-        play.s2.committed not in statement.signed.payload for statement in play.s2.statements
+        play.s2.committed_value not in statement.signed.payload for statement in play.s2.statements
     )
     play.indicate()
-    assert play.s2.committed in play.s2.statements[-1].signed.payload
+    assert play.s2.committed_value in play.s2.statements[-1].signed.payload
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_coordinator_restored_before_its_request_adopts_the_election(two_stage
     backup = copy.deepcopy(play.s1)
     play.indicate()
     election = two_stage_state(play.s1).election
-    play.s1, sync_request = backup.do(coordinator.restored)
+    play.s1, sync_request = backup.do(coordinator.start_resync)
     # No phase ends before the coordinator has synchronized.
     assert play.deadline() == sync_request
     play.settle(sync_request)
@@ -296,7 +296,7 @@ def test_a_restored_aggregator_aborts(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
     play.tell_s2(manifest)
-    play.s2, out = play.s2.do(aggregator.restored)
+    play.s2, out = play.s2.do(aggregator.abort_after_restore)
     play.settle(out)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 

@@ -248,7 +248,7 @@ def test_too_few_reporters_abort(two_stage) -> None:
 def test_too_few_indicators_abort(two_stage) -> None:
     play = two_stage("elected", skip=range(6))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.s2.committed not in b"".join(
+    assert play.s2.committed_value not in b"".join(
         statement.signed.payload for statement in play.s2.statements
     )
 

@@ -35,7 +35,7 @@ def strategy(hint):
 
 def built(kind):
     hints = get_type_hints(kind, include_extras=True)
-    return st.builds(kind, *(strategy(hints[each.name]) for each in dataclasses.fields(kind)))
+    return st.builds(kind, *(strategy(hints[field.name]) for field in dataclasses.fields(kind)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What every message class has in common: whom it is for, and rejections in words."""
+"""What every message class has in common: whom it is for, and rejections with a text."""
 
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import (

@@ -55,11 +55,11 @@ def test_a_verdict_that_is_remembered_is_that_of_the_same_bytes_alone(size: int)
 
 
 def test_requests_are_bound_to_every_field() -> None:
-    base = ("POST", "/claims", sha256(b"body").digest(), 5, bytes(16), "k1")
+    base = ("POST", "/messages", sha256(b"body").digest(), 5, bytes(16), "k1")
     key = SigningKey.generate(SeededStream(1))
     signature = key.sign(request_bytes(*base))
     assert verify(key.public, signature, request_bytes(*base))
-    for at, other in enumerate(("GET", "/claim", sha256(b"bod").digest(), 6, b"\1" * 16, "k2")):
+    for at, other in enumerate(("GET", "/message", sha256(b"bod").digest(), 6, b"\1" * 16, "k2")):
         changed = (*base[:at], other, *base[at + 1 :])
         assert not verify(key.public, signature, request_bytes(*changed))
     assert not verify(b"short", signature, request_bytes(*base))

@@ -1,7 +1,8 @@
-"""What a topology adds to the aggregator (S2): a subclass of `AggregatorRules`, one instance per
-topology.
+"""What a topology adds to the aggregator (S2): a subclass of `AggregatorRules`.
 
-An instance keeps nothing: everything about a survey is in its `Aggregator`.
+There is one instance per topology, and it keeps no state: everything about a survey is in its
+`Aggregator`. The base class handles the three messages that every topology knows: a roster
+proposal, the coordinator's request to abort, and its request to resynchronize.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from faircount.protocol.roles.aggregator.state import Aggregator, Change
-from faircount.protocol.roles.aggregator.steps import abort, believed, say
+from faircount.protocol.roles.aggregator.steps import abort, has_valid_mac, sign_statement
 from faircount.protocol.roles.rows import MemoryRows, RowWrite, StepRows
 from faircount.protocol.survey.endings import ending_of
 from faircount.protocol.survey.phases import FINAL, Phase, advance
@@ -39,100 +40,121 @@ class AggregatorRules:
     """The aggregator's side of one topology."""
 
     def handlers(self) -> Mapping[type[Message], Handler]:
-        """What is done with what the coordinator says, by its class; a subclass adds its claims
-        and sums.
+        """The function for each kind of message from the coordinator.
+
+        A subclass adds its manifests, encrypted shares and aggregate shares.
         """
         return {
             RosterProposal: self.confirm_roster,
-            Aborted: self.give_up,
+            Aborted: self.on_abort_request,
             SyncRequest: self.sync_state,
         }
 
-    def claim_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
+    def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
         """All parts of the manifest but the last, which is `s.manifest`."""
         return ()
 
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
-        """The state when the survey is over: nothing that depends on answers is left."""
+        """The state after the survey is over, without anything that depends on answers."""
+        # Statements and manifest stay: a restored coordinator may still ask for them.
         rows.scrub("part_verdicts")
         rows.scrub("mac_keys")
         return replace(s, partial_sum=None, topology_state=None)
 
     def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
-        """The rows that a step about this message needs, to be sent to another process.
+        """The rows that the step for this message needs, to be sent to another process.
 
-        None for a step that may need more than another process should be given.
+        None for a step that may need more rows than another process should be given.
         """
         keys = rows.mac_keys
         return MemoryRows(RowWrite("mac_keys", user, keys[user]) for user in keys)
 
     def confirm_roster(self, s: Aggregator, rows: StepRows, request: RosterProposal) -> Change:
-        """Seal the one roster.
+        """Confirm one roster, once.
 
-        Entries that the coordinator cannot have from an invited person are named, and nothing is
-        sealed.
+        Entries without a valid enrolment MAC are named, and then nothing is confirmed: the
+        coordinator proposes again without them.
         """
         if s.phase in FINAL:
             return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
         if s.roster is not None:
-            stored = s.last(RosterConfirmation)
-            again = (
-                ()
-                if s.roster == request
-                else (reject(Reason.CONFLICT, "another roster is sealed"),)
-            )
-            return s, (*again, *([stored.signed] if stored else []))
+            return s, _repeat_confirmation(s, request)
         problem = _roster_problem(s, request)
         if problem is not None:
             return s, (problem,)
-        bad = [i for i, each in enumerate(request.entries) if not believed(s, rows, each)]
-        if bad:
-            return s, (
-                sign(
-                    s.key,
-                    Party.AGGREGATOR,
-                    RejectedEntries(s.params.survey, sha256(encode(request)).digest(), tuple(bad)),
-                ),
-            )
-        lines = [(each.user, each.public_key) for each in request.entries]
-        root = merkle_root(roster_leaves(lines))
-        digest = roster_digest(s.params.digest, len(lines), root)
-        revealed = s.committed if s.params.topology.reveals_with_roster else bytes(32)
-        seal = RosterConfirmation(s.params.survey, digest, len(lines), root, revealed)
-        return say(
-            s, seal, roster=request, roster_digest=digest, phase=advance(s.phase, Phase.CONFIRMED)
+
+        invalid = [
+            position
+            for position, entry in enumerate(request.entries)
+            if not has_valid_mac(s, rows, entry)
+        ]
+        if invalid:
+            # Not part of the chain of statements: it fixes nothing, and may be repeated.
+            request_hash = sha256(encode(request)).digest()
+            rejected = RejectedEntries(s.params.survey, request_hash, tuple(invalid))
+            return s, (sign(s.key, Party.AGGREGATOR, rejected),)
+
+        size = len(request.entries)
+        root = merkle_root(
+            roster_leaves((entry.user, entry.public_key) for entry in request.entries)
+        )
+        digest = roster_digest(s.params.digest, size, root)
+        # Whoever knew the value before could choose keys to fit the graph or election that it
+        # draws. In two-stage more is chosen later, so the value is revealed later.
+        revealed = s.committed_value if s.params.topology.reveals_with_roster else bytes(32)
+        return sign_statement(
+            s,
+            RosterConfirmation(s.params.survey, digest, size, root, revealed),
+            roster=request,
+            roster_digest=digest,
+            phase=advance(s.phase, Phase.CONFIRMED),
         )
 
-    def give_up(self, s: Aggregator, rows: StepRows, message: Aborted) -> Change:
-        """The coordinator cannot go on."""
+    def on_abort_request(self, s: Aggregator, rows: StepRows, message: Aborted) -> Change:
+        """Abort because the coordinator cannot go on."""
         if s.phase in FINAL:
             return s, s.newest_statements
-        spent = s.handed_over or (s.manifest is not None and message.spent != 0)
-        # The aggregator signs that the coordinator has given this reason, not that it is true: it
-        # may say that the aggregator lied.
+        # The coordinator may ask for a charge, but cannot avert one for data that is here already.
+        spent = s.has_answer_data or (s.manifest is not None and message.spent != 0)
+        # The aggregator signs that the coordinator gave this reason, not that the reason is true:
+        # it may be that the aggregator contradicted itself.
         return abort(s, rows, ending_of(message), spent=spent, by=Party.COORDINATOR)
 
     def sync_state(self, s: Aggregator, rows: StepRows, _: SyncRequest) -> Change:
-        """Everything that the coordinator needs to go on from where the aggregator stands."""
-        roster = b"" if s.roster is None else encode(s.roster)
-        manifest = b"" if s.manifest is None else encode(s.manifest)
-        earlier = tuple(encode(part) for part in self.claim_parts(s, rows))
-        said = tuple(each.signed for each in s.statements)
-        return s, (
-            sign(
-                s.key, Party.AGGREGATOR, SyncState(s.params.survey, roster, manifest, said, earlier)
-            ),
+        """Send all that a restored coordinator needs to go on; `roles.sync` verifies it."""
+        state = SyncState(
+            s.params.survey,
+            b"" if s.roster is None else encode(s.roster),
+            b"" if s.manifest is None else encode(s.manifest),
+            tuple(statement.signed for statement in s.statements),
+            tuple(encode(part) for part in self.earlier_parts(s, rows)),
         )
+        return s, (sign(s.key, Party.AGGREGATOR, state),)
+
+
+def _repeat_confirmation(s: Aggregator, request: RosterProposal) -> tuple[Message, ...]:
+    """The answer to a second roster proposal: the confirmation of the first one."""
+    stored = s.last(RosterConfirmation)
+    confirmation = () if stored is None else (stored.signed,)
+    if s.roster == request:
+        return confirmation
+    # A restored coordinator learns from the confirmation that it has forgotten a roster.
+    return reject(Reason.CONFLICT, "another roster is confirmed already"), *confirmation
 
 
 def _roster_problem(s: Aggregator, request: RosterProposal) -> Rejection | None:
-    users = [each.user for each in request.entries]
+    """Why a roster cannot be confirmed, whoever is on it."""
     if request.params != s.params.digest:
         return reject(Reason.WRONG_DIGEST, "the roster was made for other parameters")
-    if any(a >= b for a, b in pairwise(users)):
+    users = [entry.user for entry in request.entries]
+    # Ascending ids name nobody twice: a second entry would count a participant twice.
+    if any(first >= second for first, second in pairwise(users)):
         return reject(Reason.MALFORMED, "a roster is ascending by user id, each once")
-    if len({each.public_key for each in request.entries}) != len(users):
-        return reject(Reason.MALFORMED, "two users have the same public key")
+    keys = {entry.public_key for entry in request.entries}
+    if len(keys) != len(users):
+        return reject(Reason.MALFORMED, "two participants have the same public key")
     if not s.params.minimum <= len(users) <= s.params.n_max:
-        return reject(Reason.TOO_FEW, f"a roster has {s.params.minimum} to {s.params.n_max} users")
+        return reject(
+            Reason.TOO_FEW, f"a roster has {s.params.minimum} to {s.params.n_max} participants"
+        )
     return None

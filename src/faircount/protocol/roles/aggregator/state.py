@@ -1,4 +1,4 @@
-"""The state of the aggregator (S2): all that it keeps of one survey.
+"""The state of the aggregator (S2): all that it stores about one survey, apart from its rows.
 
 What only one topology needs is in `topology_state`, which that topology defines.
 """
@@ -23,63 +23,71 @@ from faircount.protocol.wire.stored import StoredState, TopologyState
 
 @dataclass(frozen=True, eq=False)
 class Aggregator(ArrayValue, StoredState):
-    """All that the aggregator keeps of one survey beside its rows; and, lent for one step, the
-    ledger of its population (`aggregate_with`).
+    """The aggregator's state of one survey.
+
+    The ledger of the population is not stored with it: it is put in for one step
+    (`aggregate_with`).
     """
 
     stored_tag = "aggregator"
     params: SurveyParameters
     key: SigningKey
+    # Clients encrypt their shares for this key; its secret half is destroyed at the end.
     encryption_keys: KeyPair
     ledger: Ledger
-    committed: bytes = field(
-        default=bytes(32), repr=False
-    )  # revealed once roster or claim are fixed
+    # Revealed once the roster or the manifest is fixed, and never before.
+    committed_value: bytes = field(default=bytes(32), repr=False)
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
     phase: Phase = Phase.ENROLLING
     roster: RosterProposal | None = None
-    roster_digest: bytes = b""  # the roster's digest
+    roster_digest: bytes = b""
     manifest: Message | None = None
     manifest_hash: bytes = bytes(32)
-    handed_over: bool = (
-        False  # whether the aggregator may have been sent something that depends on answers
-    )
+    # Whether anything that depends on answers may have arrived. From then on an abort is charged.
+    has_answer_data: bool = False
+    # Everything it has signed about the survey, each chained to the one before.
     statements: tuple[Statement, ...] = ()
-    partial_sum: Residues | None = field(default=None, repr=False)  # what was added so far
-    noise_secret: bytes = field(
-        default=b"", repr=False
-    )  # where the aggregator's own noise comes from
-    topology_state: TopologyState | None = None  # what only this topology keeps
+    # The sum of the shares that were decrypted so far.
+    partial_sum: Residues | None = field(default=None, repr=False)
+    # The aggregator's noise is derived from this secret.
+    noise_secret: bytes = field(default=b"", repr=False)
+    topology_state: TopologyState | None = None
 
     @classmethod
-    def begin(cls, *given: Any, **named: Any) -> "Aggregator":
-        """The aggregator before the first message; refused where reports are proven and it lacks
-        a value or a secret of its own.
+    def begin(cls, *fields: Any, **named_fields: Any) -> "Aggregator":
+        """The aggregator before the first message.
+
+        Raises:
+            ProtocolError: reports have proofs, and the committed value or the noise secret is
+                missing
         """
-        s2 = cls(*given, **named)
-        check_secrets(s2.params, Party.AGGREGATOR, s2.committed, s2.noise_secret)
-        return s2
+        state = cls(*fields, **named_fields)
+        check_secrets(state.params, Party.AGGREGATOR, state.committed_value, state.noise_secret)
+        return state
 
     @property
     def digest(self) -> bytes:
-        """The sealed digest; without a roster (`servers`) that of the parameters."""
+        """The digest of the confirmed roster; without a roster (`servers`) of the parameters."""
         return self.roster_digest or self.params.digest
 
     def last(self, kind: type[Message]) -> Statement | None:
-        """The newest statement of a kind."""
-        return next(
-            (each for each in reversed(self.statements) if isinstance(each.message, kind)), None
-        )
+        """The newest statement whose content is of this kind."""
+        for statement in reversed(self.statements):
+            if isinstance(statement.message, kind):
+                return statement
+        return None
 
     @property
-    def newest(self) -> Link:
-        """The end of the chain of its statements."""
-        return compute_link(self.statements[-1].signed) if self.statements else UNCHAINED
+    def newest_link(self) -> Link:
+        """The link to the newest statement, to which the next one is chained."""
+        if not self.statements:
+            return UNCHAINED
+        return compute_link(self.statements[-1].signed)
 
     @property
     def newest_statements(self) -> tuple[Signed, ...]:
-        """The newest statement, if there is one, as it is sent."""
-        return tuple(each.signed for each in self.statements[-1:])
+        """The newest statement as it is sent, or nothing if there is none."""
+        return tuple(statement.signed for statement in self.statements[-1:])
 
 
 Change = tuple[Aggregator, tuple[Message, ...]]
@@ -87,21 +95,21 @@ Change = tuple[Aggregator, tuple[Message, ...]]
 
 
 def mac_key_rows(mac_keys: Mapping[bytes, bytes]) -> Iterator[RowWrite]:
-    """The rows of invited people: enrolment MAC keys by user id."""
+    """The rows of the invited participants: enrolment MAC keys by user id."""
     return (RowWrite("mac_keys", user, key) for user, key in mac_keys.items())
 
 
 class Entry(Protocol):
-    """A line that names a user with its key, and carries the seal of its invitation."""
+    """An entry of a roster or manifest: a user id and a public key under an enrolment MAC."""
 
     @property
     def user(self) -> bytes:
-        """Id of the person."""
+        """The participant's user id."""
 
     @property
     def public_key(self) -> bytes:
-        """The key that the person made for this survey."""
+        """The key that the participant's client made for this survey."""
 
     @property
     def mac(self) -> bytes:
-        """The invitation's seal on the key."""
+        """The enrolment MAC of the key, made with the key in the invitation."""

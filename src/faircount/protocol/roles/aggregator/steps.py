@@ -1,7 +1,14 @@
 """What the aggregator (S2) does in every topology, as functions of its state and its rows.
 
-A topology builds its own handlers from these: admit a claim and reserve the budget, publish, abort.
-The aggregator uses no randomness, so doing a thing again gives the same.
+A topology builds its handlers from these functions:
+
+    answer_known_manifest   a manifest was recorded already: repeat its reservation, or refuse
+    admit                   record a manifest, reserve the budget, sign the reservation
+    publish                 decode the sum and sign the result
+    abort                   end without a result, charged or not
+
+Every statement that the aggregator signs is chained to the one before (`sign_statement`) and is
+part of the state, so it is stored before it is sent.
 """
 
 from collections.abc import Sequence
@@ -33,18 +40,21 @@ from faircount.protocol.wire.messages import (
 from faircount.protocol.wire.signing import Link, make_statement
 
 
-def say(s: Aggregator, what: Message, **change: Any) -> Change:
-    """Sign a statement, chained to the one before, keep it and send it."""
-    before = s.newest
-    statement = make_statement(s.key, Party.AGGREGATOR, what, Link(before.number + 1, before.hash))
+def sign_statement(s: Aggregator, content: Message, **change: Any) -> Change:
+    """Sign a statement, chained to the one before, and add it to the state.
+
+    change: other fields of the state to replace in the same step
+    """
+    before = s.newest_link
+    link = Link(before.number + 1, before.hash)
+    statement = make_statement(s.key, Party.AGGREGATOR, content, link)
     return replace(s, statements=(*s.statements, statement), **change), (statement.signed,)
 
 
-def believed(s: Aggregator, rows: StepRows, each: Entry) -> bool:
-    """Whether an invitation vouches for this entry: the coordinator cannot have made it up."""
-    return verify_entry_mac(
-        rows.mac_keys.get(each.user), s.params.digest, each.public_key, each.mac
-    )
+def has_valid_mac(s: Aggregator, rows: StepRows, entry: Entry) -> bool:
+    """Whether an invitation vouches for this entry, so that the coordinator did not invent it."""
+    mac_key = rows.mac_keys.get(entry.user)
+    return verify_entry_mac(mac_key, s.params.digest, entry.public_key, entry.mac)
 
 
 def admit(
@@ -56,86 +66,102 @@ def admit(
     path: Sequence[Phase],
     revealed: bytes = bytes(32),
 ) -> Change:
-    """Record the claim for good, reserve the budget and give a receipt: the one transaction before
-    any blob is sent.
+    """Record the manifest for good, reserve the budget and sign the reservation, in one step.
 
-    The topology has checked the claim's own content, that it is no second one (`repeated`), how
-    many users it names, and says what the receipt reveals.
+    Nothing that depends on answers leaves the coordinator before it has this reservation. The
+    topology has checked the entries, and that no manifest is recorded yet
+    (`answer_known_manifest`).
+
+    Args:
+        s: the state
+        rows: the rows of this step
+        manifest: the manifest, or the last part of a long one
+        included: number of its entries
+        places: positions of its participants in the roster, if there is one
+        path: the phases between the current one and `COUNTING`
+        revealed: what the reservation reveals, if anything
     """
-    problem = _claim_problem(s, included, places)
+    problem = _size_problem(s, included, places)
     if problem is not None:
         return refuse_manifest(s, problem)
-    granted = reserve(s, rows)
-    if not isinstance(granted, Aggregator):
-        return granted
+    # Manifest and reservation are written in one step: a manifest without its charge would allow
+    # a second survey to spend the same budget.
+    reserved = reserve(s, rows)
+    if not isinstance(reserved, Aggregator):
+        return reserved
     after = replace(
-        granted,
+        reserved,
         manifest=manifest,
         manifest_hash=sha256(encode(manifest)).digest(),
         phase=advance(s.phase, *path, Phase.COUNTING),
         partial_sum=None,
     )
-    return say(after, reservation_for(after.ledger, s.params.survey, after.manifest_hash, revealed))
+    reservation = reservation_for(after.ledger, s.params.survey, after.manifest_hash, revealed)
+    return sign_statement(after, reservation)
 
 
 def reserve(s: Aggregator, rows: StepRows) -> Aggregator | Change:
-    """The aggregator with the budget of this survey reserved, once; or why it cannot be."""
+    """The state with the budget of this survey reserved, once; or the refusal or abort instead."""
     if s.ledger.population != s.params.population:
-        raise ProtocolError("The aggregator was given the ledger of another population")
+        raise ProtocolError("the aggregator was given the ledger of another population")
     if s.ledger.closed:
-        return s, (
-            reject(
-                Reason.CLOSED,
-                "the population is closed until the aggregator's newest receipts are shown",
-            ),
-        )
+        why = "the population is closed until the aggregator's newest reservations are shown"
+        return s, (reject(Reason.CLOSED, why),)
     charge = charge_of(s.params)
     known = s.ledger.find(charge.survey)
     # check: charged-before-restore - a restored aggregator would run a charged survey again
     if known is not None and s.last(Reservation) is None:
-        return s, (
-            reject(
-                Reason.CLOSED,
-                "this survey was charged before the aggregator was restored: begin another one",
-            ),
-        )
-    if known is None and not s.ledger.admits(charge):
+        why = "this survey was charged before the aggregator was restored: begin another one"
+        return s, (reject(Reason.CLOSED, why),)
+    # A further attempt of this survey uses the reservation of the first one.
+    if known is not None:
+        return s
+    if not s.ledger.admits(charge):
         return abort(s, rows, Ending(EndCode.OVER_BUDGET), spent=False)
-    return replace(s, ledger=s.ledger.reserve(charge) if known is None else s.ledger)
+    return replace(s, ledger=s.ledger.reserve(charge))
 
 
-def repeated(s: Aggregator, manifest: Message) -> Change | None:
-    """The answer to a claim that needs no check: the same again, another one, or one that comes too
-    late.
+def answer_known_manifest(s: Aggregator, manifest: Message) -> Change | None:
+    """The answer to a manifest that comes after another one, or too late; None if it is the first.
+
+    The same manifest again gets the same reservation: the coordinator may have missed it.
     """
-    reservation = s.last(Reservation)
     if s.phase in FINAL:
         return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
+    reservation = s.last(Reservation)
     if s.manifest is None or reservation is None:
         return None
     if s.manifest == manifest:
         return s, (reservation.signed,)
-    return s, (reject(Reason.CONFLICT, "another claim stands"), reservation.signed)
+    # From the shares of two manifests the aggregator could subtract one report.
+    return s, (
+        reject(Reason.CONFLICT, "another manifest is recorded already"),
+        reservation.signed,
+    )
 
 
 def refuse_manifest(s: Aggregator, problem: Rejection | None) -> Change:
-    """Refuse a claim; with the receipt that was given for another one, from which a restored
-    coordinator learns of it.
+    """Refuse a manifest.
+
+    If another one is recorded its reservation goes along, from which a restored coordinator learns
+    that it has forgotten a manifest.
     """
-    reservation = None if s.manifest is None else s.last(Reservation)
-    why = problem or reject(Reason.MALFORMED, "this claim names no set of the sealed roster")
-    return s, (why, *(() if reservation is None else (reservation.signed,)))
+    why = problem or reject(Reason.MALFORMED, "these are not entries of the confirmed roster")
+    reservation = s.last(Reservation)
+    if s.manifest is None or reservation is None:
+        return s, (why,)
+    return s, (why, reservation.signed)
 
 
-def _claim_problem(s: Aggregator, included: int, places: Sequence[int] | None) -> Rejection | None:
+def _size_problem(s: Aggregator, included: int, places: Sequence[int] | None) -> Rejection | None:
     if included < s.params.minimum:
-        return reject(
-            Reason.TOO_FEW, f"{included} users are fewer than the minimum of {s.params.minimum}"
-        )
+        why = f"{included} participants are fewer than the minimum of {s.params.minimum}"
+        return reject(Reason.TOO_FEW, why)
     if included > s.params.n_max:
-        return reject(Reason.FULL, f"more than {s.params.n_max} users")
-    if not still_private(s, included, places):
-        return reject(Reason.TOO_FEW, "this set does not keep the promised guarantee")
+        return reject(Reason.FULL, f"more than {s.params.n_max} participants")
+    if not is_still_private(s, included, places):
+        why = "with so few participants the promised guarantee does not hold"
+        return reject(Reason.TOO_FEW, why)
     return None
 
 
@@ -149,68 +175,91 @@ def publish(
     against: tuple[AdversaryGuarantee, ...] = (),
     refused: int = 0,
 ) -> Change:
-    """Decode the opened sum and publish it with what was promised and what holds; a sum out of
-    range aborts.
+    """Decode the sum of both aggregate shares and publish it with the remaining guarantee.
+
+    A sum outside the range that honest reports can reach aborts the survey.
+
+    Args:
+        s: the state
+        rows: the rows of this step
+        total: the sum of both aggregate shares
+        included: number of accepted reports
+        places: their positions in the roster, if there is one
+        root: Merkle root of the accepted reports
+        against: guarantees that differ by adversary
+        refused: number of reports in the manifest that were not accepted
     """
-    params, mechanism = s.params, s.params.mechanism
+    params = s.params
+    mechanism = params.mechanism
     try:
         counts = mechanism.decode(total, included)
     except CorruptSumError:
         return abort(s, rows, Ending(EndCode.CORRUPT_SUM), spent=True)
-    left = remaining_guarantee(mechanism, included, params.epsilon, places)
-    steps = np.rint(np.asarray(counts) * getattr(mechanism, "steps_per_count", 1)).astype(np.int64)
+    # Computed again for those who are included: dropouts took their noise with them.
+    remaining = remaining_guarantee(mechanism, included, params.epsilon, places)
+    # Counts travel as integers: in steps of the mechanism's resolution.
+    scaled = np.asarray(counts) * getattr(mechanism, "steps_per_count", 1)
+    steps = np.rint(scaled).astype(np.int64)
     result = Published(
-        params.survey, s.digest, s.manifest_hash, root, included, tuple(steps.tolist()),
+        params.survey,
+        s.digest,
+        s.manifest_hash,
+        root,
+        included,
+        tuple(steps.tolist()),
         epsilon=format_upper_bound(params.epsilon).encode(),
         delta=format_upper_bound(params.delta).encode(),
-        realized_epsilon=format_upper_bound(left.epsilon).encode(),
-        realized_delta=format_upper_bound(left.delta).encode(),
-        against=against, refused=refused,
-    )  # fmt: skip
-    ledger = s.ledger.settle(params.survey, left.epsilon, left.delta)
+        realized_epsilon=format_upper_bound(remaining.epsilon).encode(),
+        realized_delta=format_upper_bound(remaining.delta).encode(),
+        against=against,
+        refused=refused,
+    )
+    ledger = s.ledger.settle(params.survey, remaining.epsilon, remaining.delta)
     return _end(s, rows, result, ledger, Phase.PUBLISHED)
 
 
-def still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
-    """Whether a set that shrank after the claim still keeps minimum and promise."""
-    return included >= s.params.minimum and keeps_promise(
-        s.params.mechanism, included, s.params.epsilon, s.params.delta, places
-    )
+def is_still_private(s: Aggregator, included: int, places: Sequence[int] | None = None) -> bool:
+    """Whether so many reports reach the minimum and keep the promised guarantee."""
+    if included < s.params.minimum:
+        return False
+    return keeps_promise(s.params.mechanism, included, s.params.epsilon, s.params.delta, places)
 
 
 def abort(
     s: Aggregator, rows: StepRows, ending: Ending, *, spent: bool, by: Party = Party.AGGREGATOR
 ) -> Change:
-    """End without a result. The reservation is released only if no blob was sent."""
-    ledger, known = s.ledger, s.ledger.find(s.params.survey)
-    if known is not None and known.status == "reserved":
-        ledger = ledger.settle(s.params.survey) if spent else ledger.release(s.params.survey)
-    return _end(
-        s, rows, make_aborted(s.params.survey, ending, by, spent=spent), ledger, Phase.ABORTED
-    )
+    """End the survey without a result.
 
-
-def _end(s: Aggregator, rows: StepRows, last: Message, ledger: Ledger, state: Phase) -> Change:
-    """Say the last word.
-
-    What was sealed to the aggregator can be opened by nobody from now on: its secrets are
-    destroyed.
+    The reservation is released only if nothing that depends on answers can have arrived (not
+    `spent`).
     """
-    left = s.params.topology.aggregator.scrub(s, rows)
+    survey = s.params.survey
+    ledger = s.ledger
+    charge = ledger.find(survey)
+    # There is no reservation if the survey ends before its manifest.
+    if charge is not None and charge.status == "reserved":
+        ledger = ledger.settle(survey) if spent else ledger.release(survey)
+    aborted = make_aborted(survey, ending, by, spent=spent)
+    return _end(s, rows, aborted, ledger, Phase.ABORTED)
+
+
+def _end(s: Aggregator, rows: StepRows, final: Message, ledger: Ledger, phase: Phase) -> Change:
+    """Sign the final statement, and destroy the secrets of the survey in the same step."""
+    # One step: a crash leaves either a running survey or one that is over and scrubbed.
+    scrubbed = s.params.topology.aggregator.scrub(s, rows)
     after = replace(
-        left,
+        scrubbed,
         ledger=ledger,
         # check: box-key-destroyed - whoever seizes the aggregator can open nothing
         encryption_keys=s.encryption_keys.without_secret(),
         noise_secret=b"",
     )
-    return say(after, last, phase=advance(s.phase, state))
+    return sign_statement(after, final, phase=advance(s.phase, phase))
 
 
-def end_restored(s: Aggregator, rows: StepRows) -> Change:
-    """The aggregator after a restore: what was live is aborted and charged, for it may have been
-    published since the backup.
-    """
+def abort_as_restored(s: Aggregator, rows: StepRows) -> Change:
+    """Abort and charge a survey that was running in the backup: it may have published since."""
+    # A survey that is over is charged already, but reservations of others may be missing.
     if s.phase in FINAL:
         return replace(s, ledger=s.ledger.close_after_restore(())), ()
     after = replace(s, ledger=s.ledger.close_after_restore((charge_of(s.params),)))

@@ -1,14 +1,14 @@
 """The coordinator (S1): what it does in every topology.
 
-It relays, keeps deadlines, claims one batch, opens nothing.
+    enrol participants -> propose the roster -> store uploads, the first one of a kind counts
+    -> fix the manifest -> send encrypted shares and one aggregate share -> store the result
 
-    enrol participants -> propose the roster -> take uploads, the first write wins
-    -> fix the manifest -> send encrypted shares -> keep the result
+It relays messages and keeps deadlines, and it can decrypt nothing.
 
-`state` is all that it keeps, `receive` what happens when a message comes in, `steps` what the
-topologies build their handlers from, and `rules` the class that a topology derives from to add
-these handlers. The functions of `receive` take a state and a reader of rows and return a `Step`,
-without input or output of their own: who calls them writes the step first, and then sends.
+`state` is all that it stores, `receive` handles a message, `steps` has the functions from which
+the topologies build their handlers, and `rules` the class that a topology derives from to add
+them. The functions of `receive` take a state and a reader of rows and return a `Step`. The caller
+writes the step, and only then sends its messages.
 """
 
 from faircount.protocol.roles.coordinator.receive import (
@@ -16,8 +16,8 @@ from faircount.protocol.roles.coordinator.receive import (
     coordinate_many,
     end_phase,
     end_without_aggregator,
-    restored,
     resume,
+    start_resync,
 )
 from faircount.protocol.roles.coordinator.rules import (
     AggregatorHandler,
@@ -33,21 +33,21 @@ from faircount.protocol.roles.coordinator.state import (
     Place,
     invitation_rows,
     invited_user,
-    is_person,
+    is_invited,
 )
 from faircount.protocol.roles.coordinator.steps import (
+    abort_without_aggregator,
     admit_person,
     credential_problem,
-    end_alone,
-    give_up,
     has_upload,
     intact_upload,
     messages_now,
+    request_abort,
     roster_proposal,
+    store_first_message,
     to_aggregator,
     upload,
     with_manifest,
-    write_body,
 )
 
 __all__ = [
@@ -60,25 +60,25 @@ __all__ = [
     "PhaseAttempt",
     "Place",
     "UserHandler",
+    "abort_without_aggregator",
     "admit_person",
     "coordinate",
     "coordinate_many",
     "credential_problem",
-    "end_alone",
     "end_phase",
     "end_without_aggregator",
-    "give_up",
     "has_upload",
     "intact_upload",
     "invitation_rows",
     "invited_user",
-    "is_person",
+    "is_invited",
     "messages_now",
-    "restored",
+    "request_abort",
     "resume",
     "roster_proposal",
+    "start_resync",
+    "store_first_message",
     "to_aggregator",
     "upload",
     "with_manifest",
-    "write_body",
 ]

@@ -1,9 +1,16 @@
-"""The coordinator (S1) receives a message: a user's, or a statement of the aggregator, which may
-lie.
+"""How the coordinator (S1) handles a message from a participant or from the aggregator.
 
-The aggregator's statements move a survey on, but only as the table of states and the topology's
-rules allow. A statement that does not fit is refused and changes nothing: the coordinator never
-raises for what another party sent.
+Either of them may be malicious, so nothing that they send raises: a message that does not fit is
+rejected, and a rejected message leaves no trace in state or rows.
+
+    participant    the topology's handler for this kind of message; several messages are written
+                   together, and one signature acknowledges them all
+    aggregator     verify the signature -> the topology's handler -> what the coordinator has to
+                   send next. Phases advance only as `TRANSITIONS` and the rules allow
+
+A coordinator that was restored from a backup has forgotten what it did since. It sends a
+`SyncRequest`, ends no phase meanwhile, and then goes through the aggregator's whole history
+(`adopt`) as if the statements had arrived one by one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,12 +24,12 @@ from faircount.protocol.roles.coordinator.state import (
     Coordinator,
     Out,
     PhaseAttempt,
-    is_person,
+    is_invited,
 )
 from faircount.protocol.roles.coordinator.steps import (
-    end_alone,
-    give_up,
+    abort_without_aggregator,
     messages_now,
+    request_abort,
     request_hashes_now,
     to_aggregator,
 )
@@ -47,37 +54,38 @@ from faircount.protocol.wire.signing import Statement, compute_link, verify_stat
 
 
 def coordinate(s: Coordinator, message: Message, reader: RowReader) -> Step[Coordinator]:
-    """The coordinator receives a participant's message, or what the aggregator signed.
-
-    After a statement of the aggregator that changed something, the coordinator says what comes
-    next. Anything else is rejected.
-    """
+    """The step that follows from one message of a participant or of the aggregator."""
     return coordinate_many(s, [message], reader)[0]
 
 
 def coordinate_many(
     s: Coordinator, messages: Iterable[Message], reader: RowReader
 ) -> tuple[Step[Coordinator], list[Out]]:
-    """The coordinator receives several messages and writes them together; and the answers to each.
+    """One step for several messages, and the replies to each of them.
 
-    One signature acknowledges all that is written.
+    One signature acknowledges everything that the step writes.
     """
+    # All messages share one `StepRows`: each sees what those before it have written.
     rows = StepRows(reader)
-    answers = list[Out]()
+    replies = list[Out]()
     for message in messages:
         s, out = _receive(s, rows, message)
-        answers.append(out)
-    waiting = [reply for out in answers for reply in _acknowledgements(out)]
-    signed = iter(sign_together(s.key, waiting))
-    answers = [
-        tuple(next(signed) if isinstance(reply, Acknowledgement) else reply for reply in out)
-        for out in answers
-    ]
-    return rows.step(s, tuple(chain.from_iterable(answers))), answers
+        replies.append(out)
+    replies = _sign_acknowledgements(s, replies)
+    return rows.step(s, tuple(chain.from_iterable(replies))), replies
 
 
-def _acknowledgements(out: Out) -> list[Acknowledgement]:
-    return [reply for reply in out if isinstance(reply, Acknowledgement)]
+def _sign_acknowledgements(s: Coordinator, replies: Sequence[Out]) -> list[Out]:
+    """The same replies, with signatures on their acknowledgements."""
+    all_replies = chain.from_iterable(replies)
+    unsigned = [reply for reply in all_replies if isinstance(reply, Acknowledgement)]
+    signed = iter(sign_together(s.key, unsigned))
+    after = list[Out]()
+    for out in replies:
+        after.append(
+            tuple(next(signed) if isinstance(reply, Acknowledgement) else reply for reply in out)
+        )
+    return after
 
 
 def end_phase(
@@ -87,51 +95,57 @@ def end_phase(
     reader: RowReader,
     sink: RowSink | None = None,
 ) -> Step[Coordinator]:
-    """End the current phase.
+    """The step that ends a phase whose deadline has passed.
 
-    Two workers at one deadline: the second finds another phase than it has seen, and repeats.
-
-    `seen` is the phase whose time is up; without it, whatever phase there is. `sink` takes parts of
-    a manifest as they are made.
+    Args:
+        s: the state
+        seen: the phase to end, if it is still open; without it, the current one
+        reader: where rows are read
+        sink: takes the parts of a manifest as they are made
     """
     rows = StepRows(reader, sink)
     handler = s.rules.deadline_handlers().get(s.phase)
-    over = s.final is not None or s.awaiting_sync or seen not in (None, s.phase_attempt)
-    if handler is None or over:
+    # Of two workers that notice one deadline, the second finds another phase than it has seen.
+    is_over = s.final is not None or s.awaiting_sync or seen not in (None, s.phase_attempt)
+    if handler is None or is_over:
         return rows.step(s, messages_now(s, rows))
     return rows.step(*handler(s, rows))
 
 
 def resume(s: Coordinator, reader: RowReader) -> Out:
-    """What the coordinator last had to say to the aggregator, again: after a crash, or when no
-    answer came. It changes nothing.
-    """
+    """The messages that the aggregator has not answered yet, to be sent again; changes nothing."""
     return messages_now(s, StepRows(reader))
 
 
-def restored(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
-    """The coordinator from a backup: it asks the aggregator what stands, and ends no phase before
-    it knows.
+def start_resync(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
+    """The first step after a restore: ask the aggregator for its history.
+
+    Until it arrives no phase ends: a second manifest could be fixed beside one that was sent.
     """
     after = replace(s, awaiting_sync=s.phase not in FINAL)
     return StepRows(reader).step(after, (to_aggregator(after, SyncRequest(s.params.survey)),))
 
 
 def end_without_aggregator(s: Coordinator, ending: Ending, reader: RowReader) -> Step[Coordinator]:
-    """End the survey alone: the aggregator has lost it and will say no more about it."""
+    """The step that ends a survey which the aggregator has lost."""
     rows = StepRows(reader)
-    return rows.step(*end_alone(s, rows, ending))
+    return rows.step(*abort_without_aggregator(s, rows, ending))
+
+
+def _is_rejected(out: Out) -> bool:
+    return any(isinstance(reply, Rejection) for reply in out)
 
 
 def _receive(s: Coordinator, rows: StepRows, message: Message) -> Change:
+    """Handle one of the messages of a step; a rejected one writes nothing."""
     savepoint = rows.savepoint()
-    after, out = _take(s, rows, message)
-    if after is s and any(isinstance(reply, Rejection) for reply in out):
+    after, out = _dispatch(s, rows, message)
+    if after is s and _is_rejected(out):
         rows.roll_back(savepoint)
     return after, out
 
 
-def _take(s: Coordinator, rows: StepRows, message: Message) -> Change:
+def _dispatch(s: Coordinator, rows: StepRows, message: Message) -> Change:
     if isinstance(message, Signed):
         return _on_signed(s, rows, message)
     handler = s.rules.user_handlers().get(type(message))
@@ -141,126 +155,125 @@ def _take(s: Coordinator, rows: StepRows, message: Message) -> Change:
 
 
 def _on_signed(s: Coordinator, rows: StepRows, message: Signed) -> Change:
-    """The aggregator's statement, and what comes next.
-
-    One that leads nowhere from here is refused, whatever the aggregator meant by it.
-    """
+    """Handle a statement of the aggregator, and send what comes next."""
     statement = verify_statement(s.params.keys.s2, Party.AGGREGATOR, message)
     if statement is None:
-        return s, (
-            reject(
-                Reason.UNSIGNED, "the signature is not that of the aggregator in the parameters"
-            ),
-        )
+        why = "the signature is not that of the aggregator in the parameters"
+        return s, (reject(Reason.UNSIGNED, why),)
     try:
-        after, out = _on_s2_statement(s, rows, statement)
-        return after, out or (() if after is s else messages_now(after, rows))
+        after, out = _on_statement(s, rows, statement)
+        if not out and after is not s:
+            out = messages_now(after, rows)
     except ProtocolError:
-        return s, (
-            reject(Reason.MALFORMED, "this statement does not follow from what was said before"),
-        )
+        # No transition leads from this phase to the one that the statement implies.
+        why = "this statement does not follow from those before it"
+        return s, (reject(Reason.MALFORMED, why),)
+    return after, out
 
 
-def _on_s2_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
-    after, out = _handled(s, rows, statement)
-    heard = statement.signed.number > s.newest.number and not any(
-        isinstance(each, Rejection) for each in out
-    )
-    return (replace(after, newest=compute_link(statement.signed)) if heard else after), out
+def _on_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
+    """Handle a verified statement, and remember its link if it is the newest."""
+    after, out = _dispatch_statement(s, rows, statement)
+    # A statement that was rejected must not count as received: it is asked for again.
+    if statement.signed.number > s.newest_link.number and not _is_rejected(out):
+        after = replace(after, newest_link=compute_link(statement.signed))
+    return after, out
 
 
-def _handled(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
-    says = statement.message
-    if isinstance(says, SyncState) and says.survey == s.params.survey:
-        return adopt(s, rows, says)
-    if isinstance(says, Refusal) and _out_of_step(s, rows, says):
+def _dispatch_statement(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
+    content = statement.message
+    if isinstance(content, SyncState) and content.survey == s.params.survey:
+        return adopt(s, rows, content)
+    # Once there is a reservation, the topology's handler ignores such refusals.
+    if isinstance(content, Refusal) and _is_out_of_step(s, rows, content):
         return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
-    handler = s.rules.aggregator_handlers().get(type(says))
-    if handler is None or getattr(says, "survey", None) != s.params.survey:
-        return s, (
-            reject(
-                Reason.MALFORMED, "no statement of the aggregator for this survey in this topology"
-            ),
-        )
-    return handler(s, rows, says, statement)
+    handler = s.rules.aggregator_handlers().get(type(content))
+    if handler is None or getattr(content, "survey", None) != s.params.survey:
+        why = "no statement of the aggregator for this survey in this topology"
+        return s, (reject(Reason.MALFORMED, why),)
+    return handler(s, rows, content, statement)
 
 
-def _out_of_step(s: Coordinator, rows: StepRows, why: Refusal) -> bool:
-    """Whether the aggregator refuses what the coordinator says now because another claim stands:
-    the coordinator must ask what does.
+def _is_out_of_step(s: Coordinator, rows: StepRows, refusal: Refusal) -> bool:
+    """Whether the aggregator refuses a current request because it recorded another manifest.
+
+    Then the coordinator must resynchronize.
     """
-    stands = why.reason in (Reason.CONFLICT, Reason.WRONG_DIGEST)
-    return stands and s.reservation is not None and why.request_hash in request_hashes_now(s, rows)
+    if refusal.reason not in (Reason.CONFLICT, Reason.WRONG_DIGEST) or s.reservation is None:
+        return False
+    return refusal.request_hash in request_hashes_now(s, rows)
 
 
 def adopt(s: Coordinator, rows: StepRows, message: SyncState) -> Change:
-    """After a restore: the aggregator's roster, claim and statements become ours, and the
-    coordinator goes on from there.
+    """Take over the aggregator's history: its roster, its manifest and its statements.
 
-    Where blobs of the aggregator's claim were lost with the restore and are still needed, the
-    survey ends.
+    The survey is aborted if reports of that manifest were lost with the restore and are still
+    needed.
     """
     if s.phase in FINAL:
         return s, ()
-    found = verify_sync(s.params, partial(is_person, rows), message)
-    if found is None:
-        return s, (
-            reject(Reason.MALFORMED, "what the aggregator says that stands does not fit together"),
-        )
-    if not found.is_over and len(found.statements) < s.newest.number:
-        # An answer that was delayed or repeated: the coordinator has heard a newer statement.
+    history = verify_sync(s.params, partial(is_invited, rows), message)
+    if history is None:
+        why = "the history that the aggregator sent does not fit together"
+        return s, (reject(Reason.MALFORMED, why),)
+    if not history.is_over and len(history.statements) < s.newest_link.number:
+        # An answer that was delayed or repeated: a newer statement was received since.
         return s, ()
     # check: other-history - an aggregator that denies what it signed gets a second try
-    if not found.is_over and s.newest != found.link(s.newest.number):
-        return end_alone(s, rows, aggregator_contradiction("it does not know what it had signed"))
-    after, out = _adopted(
-        replace(s, awaiting_sync=False, roster=found.roster or s.roster), rows, found
-    )
+    if not history.is_over and s.newest_link != history.link(s.newest_link.number):
+        ending = aggregator_contradiction("it does not know what it had signed")
+        return abort_without_aggregator(s, rows, ending)
+
+    # The roster of a backup from before its confirmation is only a proposal: take the signed one.
+    synced = replace(s, awaiting_sync=False, roster=history.roster or s.roster)
+    after, out = _replay_history(synced, rows, history)
     if after is None:
-        return s, (
-            reject(
-                Reason.MALFORMED,
-                "what the aggregator says that stands does not belong to this survey",
-            ),
-        )
-    anew = after.phase in (Phase.SHARING, Phase.SUBMITTING)  # the claim led to a further attempt
-    if (
-        after.final is None
-        and after.manifest
-        and not anew
-        and not after.rules.is_complete(after, rows)
-    ):
-        return give_up(after, Ending(EndCode.REPORTS_LOST, (), "in a restore"))
+        why = "the history that the aggregator sent does not belong to this survey"
+        return s, (reject(Reason.MALFORMED, why),)
+    if _lacks_reports(after, rows):
+        return request_abort(after, Ending(EndCode.REPORTS_LOST, (), "in a restore"))
     return after, out or messages_now(after, rows)
 
 
-def _adopted(
-    s: Coordinator, rows: StepRows, found: AggregatorHistory
+def _lacks_reports(s: Coordinator, rows: StepRows) -> bool:
+    """Whether the manifest needs reports that are not stored any more."""
+    # In these phases the manifest has already led to a further attempt, and is not needed.
+    is_new_attempt = s.phase in (Phase.SHARING, Phase.SUBMITTING)
+    if s.final is not None or not s.manifest or is_new_attempt:
+        return False
+    return not s.rules.is_complete(s, rows)
+
+
+def _replay_history(
+    s: Coordinator, rows: StepRows, history: AggregatorHistory
 ) -> tuple[Coordinator | None, Out]:
-    """The coordinator after what the aggregator said, the claim in its place: after the seal.
+    """The state after all statements, with the manifest adopted between roster and reservation.
 
-    None if any of it means nothing here.
+    None if the manifest or a statement is not of this survey.
     """
-    sealed = sum(isinstance(each.message, RosterConfirmation) for each in found.statements)
-    after, out = _heard_all(s, rows, found.statements[:sealed])
-    claimed = after
-    if after is not None and found.manifest is not None:
-        claimed = s.rules.adopt_manifest(after, rows, found.manifest, found.parts)
-    if claimed is None or claimed.final != s.final:  # nothing of ours, or the claim ends the survey
-        return claimed, ()
-    after, later = _heard_all(claimed, rows, found.statements[sealed:])
-    return after, later or (() if found.statements[sealed:] else out)
+    # If there is a roster, its confirmation is the first statement of an honest aggregator.
+    confirmed = sum(
+        isinstance(statement.message, RosterConfirmation) for statement in history.statements
+    )
+    after, out = _replay_statements(s, rows, history.statements[:confirmed])
+    if after is not None and history.manifest is not None:
+        after = s.rules.adopt_manifest(after, rows, history.manifest, history.parts)
+    if after is None or after.final != s.final:
+        # Another survey's history, or one that contradicts ours, which has ended the survey.
+        return after, ()
+    later = history.statements[confirmed:]
+    if not later:
+        return after, out
+    return _replay_statements(after, rows, later)
 
 
-def _heard_all(
+def _replay_statements(
     s: Coordinator, rows: StepRows, statements: Sequence[Statement]
 ) -> tuple[Coordinator | None, Out]:
-    """The coordinator after these statements, and what it says to the last one; None if one of
-    them is refused.
-    """
+    """The state after these statements, and the reply to the last one; None if one is rejected."""
     out: Out = ()
-    for each in statements:
-        s, out = _on_s2_statement(s, rows, each)
-        if any(isinstance(one, Rejection) for one in out):
+    for statement in statements:
+        s, out = _on_statement(s, rows, statement)
+        if _is_rejected(out):
             return None, ()
     return s, out

@@ -1,9 +1,15 @@
-"""What a topology adds to the coordinator (S1): a subclass of `CoordinatorRules`, one instance per
-topology.
+"""What a topology adds to the coordinator (S1): a subclass of `CoordinatorRules`.
 
-The methods that return handlers say what the coordinator does with a user's message, with a
-statement of the aggregator, and when the time of a phase is up. The others answer what the
-common code asks. An instance keeps nothing: everything about a survey is in its `Coordinator`.
+There is one instance per topology, and it keeps no state: everything about a survey is in its
+`Coordinator`. A subclass brings three tables of handlers:
+
+    user_handlers          by the kind of a participant's message
+    aggregator_handlers    by the kind of statement that the aggregator signed
+    deadline_handlers      by the phase whose deadline has passed
+
+The other methods answer questions of the common code: what to send again, whether anything is
+missing, which rows a message needs. The statements that every topology knows (reservation,
+refusal, result, abort) are handled here.
 """
 
 from abc import ABC, abstractmethod
@@ -16,8 +22,8 @@ from typing import Any
 from faircount.core.errors import MalformedError
 from faircount.protocol.roles.coordinator.state import Change, Coordinator, Out, Place
 from faircount.protocol.roles.coordinator.steps import (
-    end_alone,
-    give_up,
+    abort_without_aggregator,
+    request_abort,
     request_hashes_now,
     roster_proposal,
     to_aggregator,
@@ -46,6 +52,7 @@ UserHandler = Callable[[Coordinator, StepRows, Any], Change]
 AggregatorHandler = Callable[[Coordinator, StepRows, Any, Statement], Change]
 DeadlineHandler = Callable[[Coordinator, StepRows], Change]
 
+# Reasons that no repetition changes. After any other refusal the coordinator waits or repeats.
 _REFUSED_FOR_GOOD = (
     Reason.TOO_FEW,
     Reason.FULL,
@@ -59,21 +66,19 @@ class CoordinatorRules(ABC):
     """The coordinator's side of one topology."""
 
     answer_messages: tuple[type[Message], ...] = ()
-    """Uploads that carry a user's answer: of no use once that user has withdrawn."""
+    """Kinds of uploads that depend on an answer: ignored once their sender has withdrawn."""
 
     reads_in_order: bool = False
-    """Whether every step asks for bodies in ascending order, so that storage can read a few at a
-    time.
-    """
+    """Whether every step reads messages in ascending order, so that storage can page them."""
 
     # --- handlers: a subclass adds its own to those of its base class
 
     def user_handlers(self) -> Mapping[type[Message], UserHandler]:
-        """What is done with a user's message, by its class."""
+        """The function for each kind of message from a participant."""
         return {Withdrawal: withdraw}
 
     def aggregator_handlers(self) -> Mapping[type[Message], AggregatorHandler]:
-        """What is done with a statement of the aggregator, by the class of what it says."""
+        """The function for each kind of statement that the aggregator signs."""
         return {
             Reservation: self.on_reservation,
             Refusal: self.on_refused,
@@ -83,75 +88,77 @@ class CoordinatorRules(ABC):
 
     @abstractmethod
     def deadline_handlers(self) -> Mapping[Phase, DeadlineHandler]:
-        """What is done when the time of a phase is up."""
+        """The function that ends each phase in which participants act."""
 
     # --- what the common code asks
 
     @abstractmethod
     def pending(self, s: Coordinator, rows: StepRows) -> Out:
-        """What the aggregator has not answered yet, to be sent (again)."""
+        """The messages that the aggregator has not answered yet."""
 
     @abstractmethod
     def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
-        """The state with the aggregator's claim instead of its own, after a restore; None if this
-        is no claim of the survey.
+        """The state with the manifest that the aggregator recorded, after a restore.
 
-        `parts` are the earlier parts of a claim that comes in several.
+        Returns None if this is no manifest of the survey. A manifest that contradicts one which the
+        coordinator has sent shares for ends the survey.
+
+        parts: the earlier parts of a long manifest
         """
 
     @abstractmethod
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
-        """Whether everything that the claim needs is still here, with the very bytes that were
-        claimed.
-        """
+        """Whether every report of the manifest is still stored, with the bytes that it names."""
 
     def initial_state(self, order_key: bytes) -> TopologyState | None:
-        """What this topology keeps from the beginning; `order_key` is given where
-        `Topology.needs_order_key`.
+        """What this topology stores from the beginning.
+
+        order_key: 32 random bytes where `Topology.needs_order_key`, else empty
         """
         return None
 
     def current_request(self, s: Coordinator) -> Message | None:
-        """What the coordinator asks the aggregator to grant now, once the roster is sealed."""
+        """What the aggregator is asked to grant now, once the roster is confirmed."""
         return s.manifest
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
-        """Hashes of what a refusal that ends the survey can be about."""
-        asked = roster_proposal(s) if s.phase is Phase.ENROLLING else self.current_request(s)
-        return () if asked is None else (sha256(encode(asked)).digest(),)
+        """Hashes of the requests whose refusal ends the survey."""
+        request = roster_proposal(s) if s.phase is Phase.ENROLLING else self.current_request(s)
+        if request is None:
+            return ()
+        return (sha256(encode(request)).digest(),)
 
     def included_places(self, s: Coordinator) -> tuple[int, ...]:
-        """Places in the roster that the result counts."""
+        """Positions in the roster of the participants that the result counts."""
         return s.members
 
     def included_entries(self, s: Coordinator) -> tuple[Entry, ...]:
-        """How the result names those whom it counts, in its order."""
-        lines = (s.roster[place] for place in self.included_places(s))
-        return tuple((line.user, line.public_key) for line in lines)
+        """User ids and keys of those whom the result counts, in the order of its Merkle tree."""
+        included = (s.roster[place] for place in self.included_places(s))
+        return tuple((entry.user, entry.public_key) for entry in included)
 
     def rows_needed(self, message: Message) -> tuple[Place, ...] | None:
-        """The rows of the coordinator's stores that a message is about; None if it may need all
-        of them.
-        """
+        """The rows that a participant's message concerns; None if it may concern all of them."""
         return None
 
     def sent_once(self, s: Coordinator) -> bytes:
-        """Hash of what the coordinator hands over once for good; zeros before that."""
+        """Hash of the aggregate share, which must never change once sent; zeros before that."""
         return bytes(32)
 
     def charges_abort(self, s: Coordinator) -> bool:
-        """Whether the coordinator, giving up, asks the aggregator to charge the budget.
+        """Whether an abort that the coordinator requests should be charged to the budget.
 
-        Only a coordinator that holds a claim without a receipt knows that no blob has left; one
-        that was restored does not.
+        Only a coordinator with a manifest but without a reservation knows that no share has left
+        it. One that was restored and has no manifest does not know this.
         """
         return s.manifest is None or s.reservation is not None
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
-        """The state when the survey is over: of what users sent only hashes stay, to know a
-        repeated message.
+        """The state after the survey is over.
+
+        Of what participants sent only hashes stay, by which repeated messages are recognized.
         """
         rows.scrub("uploads")
         return s
@@ -161,77 +168,76 @@ class CoordinatorRules(ABC):
     def on_reservation(
         self, s: Coordinator, rows: StepRows, message: Reservation, statement: Statement
     ) -> Change:
-        """Keep the aggregator's receipt: now the blobs of this claim may leave.
-
-        For a claim not ours, ask the aggregator what stands.
-        """
-        if s.phase in FINAL or (
-            s.reservation is not None and message.manifest_hash == s.manifest_hash
-        ):
+        """Store the reservation: from now on encrypted shares of this manifest may be sent."""
+        is_ours = message.manifest_hash == s.manifest_hash
+        if s.phase in FINAL or (s.reservation is not None and is_ours):
             return s, ()
-        if s.manifest is None or message.manifest_hash != s.manifest_hash:
+        if s.manifest is None or not is_ours:
+            # The aggregator recorded a manifest that this coordinator has forgotten.
             return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
         return replace(s, reservation=statement), ()
 
     def on_refused(self, s: Coordinator, rows: StepRows, message: Refusal, _: Statement) -> Change:
-        """The aggregator will never grant what we ask for now: give up.
+        """Request an abort if the aggregator will never grant the current request.
 
-        What it has instead comes as a statement of its own.
+        If it recorded something else instead, that arrives as a statement.
         """
         # check: set-before-shares - an aggregator that denies its progress stalls the survey
-        if s.phase not in FINAL and s.included is not None and message.reason == Reason.EARLY:
+        if s.phase not in FINAL and s.accepted is not None and message.reason == Reason.EARLY:
             if message.request_hash not in request_hashes_now(s, rows):
                 return s, ()
             why = "it named reports to add up before it had come so far"
-            return end_alone(s, rows, aggregator_contradiction(why))
+            return abort_without_aggregator(s, rows, aggregator_contradiction(why))
         if s.phase in FINAL or s.reservation is not None or message.reason not in _REFUSED_FOR_GOOD:
             return s, ()
+        # A refusal of something that was sent earlier says nothing about the current request.
         if message.request_hash not in self.request_hashes(s):
             return s, ()
         detail = message.detail.decode(errors="replace")
-        return give_up(s, Ending(EndCode.AGGREGATOR_REFUSED, (message.reason,), detail))
+        return request_abort(s, Ending(EndCode.AGGREGATOR_REFUSED, (message.reason,), detail))
 
     def on_aborted(
         self, s: Coordinator, rows: StepRows, _: Aborted, statement: Statement
     ) -> Change:
-        """The aggregator has ended the survey: that stands whatever the coordinator was about to
-        do.
-        """
+        """Store the aggregator's abort, whatever the coordinator was about to do."""
         if s.phase in FINAL:
             return s, ()
-        return self.scrub(
-            replace(s, final=statement, phase=advance(s.phase, Phase.ABORTED)), rows
-        ), ()
+        aborted = replace(s, final=statement, phase=advance(s.phase, Phase.ABORTED))
+        return self.scrub(aborted, rows), ()
 
     def on_published(
         self, s: Coordinator, rows: StepRows, message: Published, statement: Statement
     ) -> Change:
-        """Keep the result: it stands whatever the coordinator was about to do, and nothing that
-        users sent is needed any more.
-        """
+        """Store the result, and delete what participants sent."""
         if s.phase in FINAL:
             return s, ()
         if not _is_result(s, message):
             return s, (reject(Reason.MALFORMED, "this is no result of this survey"),)
         if s.manifest is None or message.manifest_hash != s.manifest_hash:
+            # A restored coordinator lacks the manifest, which inclusion proofs are made from.
             return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
-        path = (
-            (Phase.PUBLISHED,)
-            if s.phase is Phase.AGGREGATED
-            else (Phase.AGGREGATED, Phase.PUBLISHED)
-        )
-        return self.scrub(replace(s, final=statement, phase=advance(s.phase, *path)), rows), ()
+        # The coordinator may have missed the statements in between.
+        phase = s.phase
+        if phase is not Phase.AGGREGATED:
+            phase = advance(phase, Phase.AGGREGATED)
+        published = replace(s, final=statement, phase=advance(phase, Phase.PUBLISHED))
+        return self.scrub(published, rows), ()
 
 
 def _is_result(s: Coordinator, message: Published) -> bool:
-    """Whether it has a count for every item, and numbers where numbers stand: the coordinator
-    shows them to everybody.
+    """Whether a result has a count for every item, and numbers where the page shows numbers.
+
+    The coordinator shows the result to everybody, so a malformed one must not get that far.
     """
-    stated = [(message.epsilon, message.delta), (message.realized_epsilon, message.realized_delta)]
-    stated += [(guarantee.epsilon, guarantee.delta) for guarantee in message.against]
+    guarantees = [
+        (message.epsilon, message.delta),
+        (message.realized_epsilon, message.realized_delta),
+    ]
+    guarantees += [(guarantee.epsilon, guarantee.delta) for guarantee in message.against]
     try:
-        for amount in chain.from_iterable(stated):
+        for amount in chain.from_iterable(guarantees):
             parse_real(amount.decode())
-    except (MalformedError, ValueError):  # no number, or no text
+    # ValueError: the bytes are no text.
+    except (MalformedError, ValueError):
         return False
     return len(message.counts) == s.params.N

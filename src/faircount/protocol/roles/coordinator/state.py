@@ -1,7 +1,8 @@
-"""The state of the coordinator (S1): all that it keeps of one survey.
+"""The state of the coordinator (S1): all that it stores about one survey, apart from its rows.
 
-It is a small value that never changes; what the coordinator keeps for every participant is in rows
-(`roles.rows`). What only one topology needs is in `topology_state`, which that topology defines.
+The state is a small frozen value. What the coordinator stores for every participant is in rows
+(`roles.rows`), and what only one topology needs is in `topology_state`, which that topology
+defines.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,79 +28,82 @@ if TYPE_CHECKING:
     from faircount.protocol.roles.coordinator.rules import CoordinatorRules
 
 PhaseAttempt = tuple[Phase, int]
-"""A time in which users act: the state and the attempt."""
+"""A phase with the number of its attempt: what a deadline is set for."""
 
 Place = tuple[str, bytes]
 """A row of the coordinator: the name of its table, and its key as it is stored."""
 
 
 def invitation_rows(access_values: Iterable[bytes]) -> Iterator[RowWrite]:
-    """The rows of invited people: access values by the ids of their users."""
+    """The rows of the invited participants: access values by user id."""
     return (RowWrite("invited", user_id(access), access) for access in access_values)
 
 
 @dataclass(frozen=True)
 class Coordinator(StoredState):
-    """All that the coordinator keeps of one survey beside its rows."""
+    """The coordinator's state of one survey."""
 
     stored_tag = "coordinator"
     params: SurveyParameters
     key: SigningKey
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
     phase: Phase = Phase.ENROLLING
-    committed: bytes = field(
-        default=bytes(32), repr=False
-    )  # the value behind the coordinator's commitment
-    roster: tuple[RosterEntry, ...] = ()  # fixed when enrolment closes
+    # The value behind the coordinator's commitment; revealed once the manifest is reserved.
+    committed_value: bytes = field(default=bytes(32), repr=False)
+    # Fixed when enrolment closes.
+    roster: tuple[RosterEntry, ...] = ()
     attempt: int = 0
     members: tuple[int, ...] = ()
     manifest: Message | None = None
     manifest_hash: bytes = bytes(32)
     confirmation: Statement | None = None
     reservation: Statement | None = None
-    included: Statement | None = None  # The aggregator's word on whose shares count
-    final: Statement | None = (
-        None  # The aggregator's last word, or our own request to end the survey
-    )
-    # Of the statements of the aggregator that were heard: said to the aggregator with everything.
-    newest: Link = UNCHAINED
-    awaiting_sync: bool = False  # restored, and not yet told what stands
-    topology_state: TopologyState | None = None  # what only this topology keeps
-    noise_secret: bytes = field(
-        default=b"", repr=False
-    )  # where the coordinator's own noise comes from
+    # The aggregator's statement of the accepted reports.
+    accepted: Statement | None = None
+    # The aggregator's final statement, or the coordinator's request to abort.
+    final: Statement | None = None
+    # The newest statement received from the aggregator. Every request carries this link, so that an
+    # aggregator that was rolled back notices it.
+    newest_link: Link = UNCHAINED
+    # Whether the coordinator was restored and has not resynchronized yet.
+    awaiting_sync: bool = False
+    topology_state: TopologyState | None = None
+    # The coordinator's noise is derived from this secret.
+    noise_secret: bytes = field(default=b"", repr=False)
 
     @classmethod
     def begin(
         cls,
         params: SurveyParameters,
         key: SigningKey,
-        committed: bytes = bytes(32),
+        committed_value: bytes = bytes(32),
         crypto: CryptoSuite | None = None,
         order_key: bytes = b"",
         noise_secret: bytes = b"",
     ) -> "Coordinator":
-        """The coordinator when the first user arrives; where there is no roster, enrolling and
-        sealing are passed through.
+        """The coordinator before the first participant arrives.
+
+        Raises:
+            ProtocolError: the parameters commit to another value, or reports have proofs and the
+                noise secret is missing
         """
-        first = params.topology.phases[0]
-        state = (
-            Phase.ENROLLING
-            if first is Phase.ENROLLING
-            else advance(Phase.ENROLLING, Phase.CONFIRMED, first)
-        )
-        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed).digest()):
+        if params.keys.s1_commitment not in (NO_COMMITMENT, sha256(committed_value).digest()):
             raise ProtocolError(
-                "The coordinator does not hold the value that the parameters say it has committed "
-                "to"
+                "the coordinator does not hold the value that the parameters say it has committed "
+                "to: create the survey again with its current survey keys"
             )
-        check_secrets(params, Party.COORDINATOR, committed, noise_secret)
+        check_secrets(params, Party.COORDINATOR, committed_value, noise_secret)
+        phase = Phase.ENROLLING
+        first = params.topology.phases[0]
+        if first is not Phase.ENROLLING:
+            # There is no roster: enrolment and its confirmation are passed at once.
+            phase = advance(phase, Phase.CONFIRMED, first)
         return cls(
             params,
             key,
             crypto or StandardCrypto(),
-            state,
-            committed,
+            phase,
+            committed_value,
             topology_state=params.topology.coordinator.initial_state(order_key),
             noise_secret=noise_secret,
         )
@@ -111,40 +115,44 @@ class Coordinator(StoredState):
 
     @property
     def n(self) -> int:
-        """Users on the roster."""
+        """Number of participants on the roster."""
         return len(self.roster)
 
     @property
     def phase_attempt(self) -> PhaseAttempt:
-        """What a deadline is set for."""
+        """The current phase and attempt, for which a deadline is set."""
         return self.phase, self.attempt
 
     @cached_property
     def levels(self) -> Levels:
-        """The tree of the roster as the coordinator has it."""
-        return build_tree(roster_leaves((each.user, each.public_key) for each in self.roster))
+        """The Merkle tree of the roster."""
+        return build_tree(roster_leaves((entry.user, entry.public_key) for entry in self.roster))
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of the roster as the coordinator has it; without one, of the parameters."""
+        """The digest of the roster; without one, of the parameters."""
         if not self.roster:
             return self.params.digest
         return roster_digest(self.params.digest, self.n, self.levels[-1][0])
 
 
-def is_person(rows: StepRows, user: bytes) -> bool:
-    """Whether this is the id of an invited person, whose invitation was not exchanged."""
+def is_invited(rows: StepRows, user: bytes) -> bool:
+    """Whether this is the id of an invited participant whose invitation was not exchanged."""
     # check: exchanged-invitation - an exchanged invitation would enrol a second time
     return bool(rows.invited.get(user))
 
 
 def invited_user(rows: StepRows, access: bytes) -> bytes | None:
-    """The id of the person whom this access value admits; None if it admits nobody."""
+    """The user id of the participant whom this access value admits; None if it admits nobody."""
     user = user_id(access)
     # check: access-value - somebody who knows only a user id poses as the invited person
-    return user if rows.invited.get(user) == access else None
+    if rows.invited.get(user) == access:
+        return user
+    return None
 
 
 Out = tuple[Message, ...]
+"""Messages to send, to participants or to the aggregator."""
+
 Change = tuple[Coordinator, Out]
 """What a handler returns: the new state and the messages to send. What it wrote is in its rows."""

@@ -1,8 +1,16 @@
 """What the coordinator (S1) does in every topology, as functions of its state and its rows.
 
-A topology builds its own handlers from these: take an upload, fix the manifest, give up.
-`messages_now` repeats what the aggregator may not have heard after a crash, from state and rows
-alone, so that nothing needs to be remembered about what was sent.
+A topology builds its handlers from these functions:
+
+    admit_person, store_first_message   a participant enrols, or reports in `servers`
+    upload                              a participant of the roster sends another message
+    withdraw                            a participant deletes the report before the manifest
+    with_manifest                       the batch is fixed
+    request_abort                       ask the aggregator to end the survey
+    abort_without_aggregator            end it at once: the aggregator is dishonest or gone
+
+The state does not record what was sent. `messages_now` computes from state and rows what the
+aggregator may have missed, so that after a crash the same messages are sent again.
 """
 
 import hmac
@@ -33,24 +41,26 @@ from faircount.protocol.wire.roster_messages import RosterProposal
 from faircount.protocol.wire.signing import make_statement, sign
 from faircount.sharing.keys import is_canonical_key
 
+_WITHDRAWN = "this participant has withdrawn from the survey, which is final"
+
 
 def messages_now(s: Coordinator, rows: StepRows) -> Out:
-    """What the coordinator last had to say to the aggregator, again: after a crash, or when no
-    answer came.
-    """
+    """The messages that the aggregator has not answered yet, in the current state."""
     if s.final is not None:
+        # A request to abort waits for the final statement; a final statement needs no answer.
         return (s.final.signed,) if s.final.signed.by == Party.COORDINATOR else ()
     if s.awaiting_sync:
         return (to_aggregator(s, SyncRequest(s.params.survey)),)
     if s.phase is Phase.ENROLLING:
         return (to_aggregator(s, roster_proposal(s)),) if s.roster else ()
     if s.phase is Phase.COUNTING and s.reservation is not None and not s.rules.is_complete(s, rows):
-        return give_up(s, Ending(EndCode.REPORTS_LOST))[1]
+        _, out = request_abort(s, Ending(EndCode.REPORTS_LOST))
+        return out
     return s.rules.pending(s, rows)
 
 
 def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
-    """Hashes of what the coordinator says to the aggregator now."""
+    """Hashes of the current messages to the aggregator, by which its refusals name them."""
     return [
         sha256(message.payload).digest()
         for message in messages_now(s, rows)
@@ -58,45 +68,44 @@ def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
     ]
 
 
-def to_aggregator(s: Coordinator, what: Message) -> Signed:
-    """A message under the coordinator's signature, with the newest statement of the aggregator
-    that it has heard.
-    """
-    return sign(s.key, Party.COORDINATOR, what, s.newest)
+def to_aggregator(s: Coordinator, content: Message) -> Signed:
+    """A signed message with a link to the newest statement received from the aggregator."""
+    return sign(s.key, Party.COORDINATOR, content, s.newest_link)
 
 
 def with_manifest(s: Coordinator, manifest: Message, *path: Phase) -> Coordinator:
-    """The state with its batch fixed, and nothing said about it yet."""
+    """The state with its batch fixed, before the aggregator has answered anything about it."""
     return replace(
         s,
         manifest=manifest,
         manifest_hash=sha256(encode(manifest)).digest(),
         reservation=None,
-        included=None,
+        accepted=None,
         phase=advance(s.phase, *path),
     )
 
 
 def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
-    """A person takes its answer back before the claim, for good: its body is deleted, its later
-    uploads are refused.
+    """Withdraw a participant's response for good, if the manifest is not fixed yet.
 
-    On a sealed roster it is a user who vanished. A restored coordinator first asks the
-    aggregator whether there is a claim.
+    The report is deleted, and later uploads of this participant are rejected. A participant of a
+    confirmed roster then counts as one who dropped out.
     """
     user = invited_user(rows, message.access)
     if user is None:
         return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
+    # A repeated withdrawal is acknowledged at any time, with the same hash.
     if user not in rows.withdrawn:
         # check: withdrawal-before-sync - a restored coordinator confirms what is too late
         if s.awaiting_sync:
-            why = "The coordinator was restored and does not know yet what stands: ask again later"
+            why = "the coordinator was restored and is not up to date yet: ask again later"
             return s, (reject(Reason.EARLY, why),)
         # check: late-withdrawal - it would be confirmed, and the report still counted
         if s.manifest is not None or s.final is not None:
             return s, (reject(Reason.LATE, "the batch is fixed: it is too late to withdraw"),)
         rows.withdrawn.put(user, sha256(encode(message)).digest())
-        # A line of the roster stays, so that its user can still be told from others.
+        # An enrolment on the roster stays: its credential hash still tells this participant from
+        # others.
         if not s.roster:
             # check: withdrawn-report-deleted - nothing is left for whoever seizes the coordinator
             rows.first_messages.scrub(user)
@@ -104,77 +113,83 @@ def withdraw(s: Coordinator, rows: StepRows, message: Withdrawal) -> Change:
 
 
 def has_withdrawn(s: Coordinator, rows: StepRows, index: int) -> bool:
-    """Whether the user at this place of the roster has withdrawn."""
+    """Whether the participant at this position of the roster has withdrawn."""
     return index < s.n and s.roster[index].user in rows.withdrawn
 
 
-_WITHDRAWN = "this person has withdrawn from the survey, which is final"
+def _is_on_roster(s: Coordinator, user: bytes) -> bool:
+    return any(entry.user == user for entry in s.roster)
 
 
 def admit_person(
     s: Coordinator, rows: StepRows, access: bytes, public_key: bytes
 ) -> bytes | Rejection:
-    """The user id of an invited person with a key of its own, or why it is not admitted."""
+    """The user id of an invited participant with a public key, or why nobody is admitted."""
     user = invited_user(rows, access)
     if user is None:
         return reject(Reason.UNKNOWN, "no such invitation for this survey")
     # check: report-after-withdrawal - a replayed report would undo the withdrawal
-    if user in rows.withdrawn and all(line.user != user for line in s.roster):
+    if user in rows.withdrawn and not _is_on_roster(s, user):
         return reject(Reason.CLOSED, _WITHDRAWN)
+    # A key under two ids would let one client act as two participants.
     if not is_canonical_key(public_key) or not rows.keys.fits(public_key, user):
-        return reject(
-            Reason.MALFORMED, "a public key is canonical and belongs to one user: make a new one"
-        )
-    full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
-    if full and all(
-        line.user != user for line in s.roster
-    ):  # whom the aggregator has sealed may always come back
-        return reject(Reason.FULL, f"the survey has its {s.params.n_max} users")
+        why = "a public key is canonical and belongs to one participant: make a new one"
+        return reject(Reason.MALFORMED, why)
+    is_full = len(rows.first_messages) >= s.params.n_max and user not in rows.first_messages
+    # After a restore, participants of the confirmed roster enrol again: they always have a place.
+    if is_full and not _is_on_roster(s, user):
+        return reject(Reason.FULL, f"the survey has its {s.params.n_max} participants")
     return user
 
 
-def write_body(s: Coordinator, rows: StepRows, user: bytes, body: Any, *, open_: bool) -> Change:
-    """First write of a user's enrolment or submission; the same again is accepted at any time."""
+def store_first_message(
+    s: Coordinator, rows: StepRows, user: bytes, message: Any, *, open_: bool
+) -> Change:
+    """Store a participant's enrolment or report, once; the same bytes again are acknowledged.
+
+    open_: whether the phase takes new participants
+    """
     if user not in rows.first_messages and not (open_ and s.final is None):
-        return s, (reject(Reason.LATE, "the survey takes no more users"),)
-    # Only hashes are left when the survey is over: what was deleted is not taken in again.
-    take = rows.first_messages.fits if s.phase in FINAL else rows.first_messages.put
-    if not take(user, body):
-        return s, (
-            reject(Reason.CONFLICT, "this invitation was used with other bytes; the first stand"),
-        )
-    rows.keys.put(body.public_key, user)
+        return s, (reject(Reason.LATE, "the survey takes no more participants"),)
+    # After the end only hashes are left: what was deleted must not be stored again.
+    accept = rows.first_messages.fits if s.phase in FINAL else rows.first_messages.put
+    if not accept(user, message):
+        why = "this invitation was used with other bytes; the first ones count"
+        return s, (reject(Reason.CONFLICT, why),)
+    rows.keys.put(message.public_key, user)
     return s, (unsigned_acknowledgement(s.params.survey, rows.first_messages.hash_of(user)),)
 
 
 def roster_proposal(s: Coordinator) -> RosterProposal:
-    """What the aggregator is asked to seal."""
+    """The roster that the aggregator is asked to confirm."""
     return RosterProposal(s.params.survey, s.params.digest, s.roster)
 
 
 def credential_problem(
     s: Coordinator, rows: StepRows, index: int, credential: bytes
 ) -> Rejection | None:
-    """Why this is not the user at this place of the roster; None if it is."""
+    """Why this is not the participant at this position of the roster; None if it is."""
     if index < s.n:
-        body = rows.first_messages.get(s.roster[index].user)
+        enrolment = rows.first_messages.get(s.roster[index].user)
         shown = sha256(credential).digest()
         if (
-            body is not None
+            enrolment is not None
             # check: user-credential - a client uploads in the name of another user of the roster
-            and hmac.compare_digest(shown, body.credential_hash)
+            and hmac.compare_digest(shown, enrolment.credential_hash)
         ):
             return None
-    return reject(Reason.UNKNOWN, "no user of the roster has this credential")
+    return reject(Reason.UNKNOWN, "no participant of the roster has this credential")
 
 
 def upload(
     s: Coordinator, rows: StepRows, message: Any, *, made_for: int | bytes, open_: bool
 ) -> Change:
-    """First write of an authenticated user's message; the same again is accepted at any time, even
-    late.
+    """Store an authenticated participant's message, once.
 
-    Spoiled bytes are mended only while the phase is open: later, others may have been given them.
+    The same bytes again are acknowledged at any time, even late.
+
+    made_for: the attempt or digest that the message belongs to, part of its key
+    open_: whether the phase takes new messages
     """
     problem = credential_problem(s, rows, message.index, message.credential)
     if problem is not None:
@@ -183,19 +198,23 @@ def upload(
     if has_withdrawn(s, rows, message.index):
         return s, (reject(Reason.CLOSED, _WITHDRAWN),)
     key = (message.tag, made_for, message.index)
-    write = open_ and s.final is None
-    if key not in rows.uploads and not write:
+    is_open = open_ and s.final is None
+    if key not in rows.uploads and not is_open:
         return s, (reject(Reason.LATE, "this phase is not open for you"),)
-    if not (rows.uploads.put if write else rows.uploads.fits)(key, message):
-        return s, (reject(Reason.CONFLICT, "something else was sent before; the first stands"),)
+    # Damaged bytes are repaired only while the phase is open: later, others may have received them.
+    accept = rows.uploads.put if is_open else rows.uploads.fits
+    if not accept(key, message):
+        why = "another message was sent before; the first one counts"
+        return s, (reject(Reason.CONFLICT, why),)
     return s, (unsigned_acknowledgement(s.params.survey, rows.uploads.hash_of(key)),)
 
 
 def intact_upload(
     s: Coordinator, rows: StepRows, kind: type[Message], made_for: int | bytes, index: int
 ) -> Any | None:
-    """This user's message as acknowledged; None if there is none, it was spoiled, or its sender
-    took it back.
+    """A participant's message as it was acknowledged.
+
+    None if there is none, if its bytes were damaged, or if its sender has withdrawn.
     """
     # check: withdrawn-upload-ignored - what was sent before a withdrawal would still be counted
     if kind in s.rules.answer_messages and has_withdrawn(s, rows, index):
@@ -206,26 +225,28 @@ def intact_upload(
 def has_upload(
     s: Coordinator, rows: StepRows, kind: type[Message], made_for: int | bytes, index: int
 ) -> bool:
-    """Whether the coordinator has this user's message as acknowledged; if not, the user is asked
-    again while there is time.
-    """
+    """Whether there is an intact message of this participant; if not, the client is asked again."""
     return intact_upload(s, rows, kind, made_for, index) is not None
 
 
-def give_up(s: Coordinator, ending: Ending) -> Change:
-    """Ask the aggregator to end the survey.
+def request_abort(s: Coordinator, ending: Ending) -> Change:
+    """Ask the aggregator to abort the survey.
 
-    It is over when the aggregator says so: a restored coordinator may not know that there is a
-    result.
+    The survey is over when the aggregator has signed its final statement. That may be a result: a
+    restored coordinator may not know that it was published.
     """
-    wish = make_aborted(s.params.survey, ending, Party.COORDINATOR, spent=s.rules.charges_abort(s))
-    last = make_statement(s.key, Party.COORDINATOR, wish, s.newest)
-    return replace(s, final=last), (last.signed,)
+    spent = s.rules.charges_abort(s)
+    aborted = make_aborted(s.params.survey, ending, Party.COORDINATOR, spent=spent)
+    request = make_statement(s.key, Party.COORDINATOR, aborted, s.newest_link)
+    return replace(s, final=request), (request.signed,)
 
 
-def end_alone(s: Coordinator, rows: StepRows, ending: Ending) -> Change:
-    """End the survey whatever the aggregator says about it: it has contradicted itself, or asked
-    for what the coordinator must not give.
+def abort_without_aggregator(s: Coordinator, rows: StepRows, ending: Ending) -> Change:
+    """Abort the survey at once, and tell the aggregator.
+
+    For an aggregator that has contradicted itself, has lost the survey, or has asked for something
+    that the coordinator must not send.
     """
-    wished, out = give_up(s, ending)
-    return s.rules.scrub(replace(wished, phase=advance(s.phase, Phase.ABORTED)), rows), out
+    requested, out = request_abort(s, ending)
+    aborted = replace(requested, phase=advance(s.phase, Phase.ABORTED))
+    return s.rules.scrub(aborted, rows), out

@@ -186,7 +186,7 @@ class ExplicitCoordinator(PeersCoordinator):
             s = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
             return _begin_attempt(s, rows, places, _explicit_state(s).removed)
         if not self.is_complete(s, rows):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         set_digest = current_set(s).set_digest
         vectors = [rows.uploads[PeerSum.tag, set_digest, j].vector for j in places]
         return one_sum.record_sum(s, rows, places, vectors)
@@ -210,7 +210,9 @@ class ExplicitCoordinator(PeersCoordinator):
         # Once recorded it may have been sent: the aggregator may have this total already.
         # check: explicit-second-manifest - a second aggregate share would differ by one report
         if _explicit_state(s).total is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_BATCH)
+            )[0]
         # check: explicit-set-digest - the aggregator pairs a set with the digest of another one
         if manifest.set_digest != wanted.set_digest:
             return None
@@ -278,9 +280,9 @@ def _begin_attempt(
     """
     members, pairs = drop_until_connected(alive, removed, s.params.phi)
     if len(members) < s.params.minimum:
-        return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+        return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
-        return coordinator.give_up(s, attempts_used(s.params.attempts, "try `masked`"))
+        return coordinator.request_abort(s, attempts_used(s.params.attempts, "try `masked`"))
     # Deleted before the next attempt is announced: no vector of this one can be unmasked later.
     one_sum.delete_vectors(s, rows, PeerSum, current_set(s).set_digest, s.members)
     state = replace(_explicit_state(s), removed=pairs)

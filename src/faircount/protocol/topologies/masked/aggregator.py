@@ -67,7 +67,7 @@ def is_recoverable(graph: Graph, inside: Bools, accepted: Bools, least: int) -> 
 
 
 def _graph(s: Aggregator) -> Graph:
-    return draw_graph(s.committed, s.digest, opening.roster_size(s), s.params.k)
+    return draw_graph(s.committed_value, s.digest, opening.roster_size(s), s.params.k)
 
 
 def _context(s: Aggregator, manifest: MaskedManifest) -> AttemptContext:
@@ -280,11 +280,11 @@ def _recover_keys(
     s = replace(s, phase=advance(s.phase, Phase.UNMASKING))
     if missing:
         names = bitmap(missing, graph.n)
-        return aggregator.say(s, Unrecoverable(s.params.survey, s.manifest_hash, names))
+        return aggregator.sign_statement(s, Unrecoverable(s.params.survey, s.manifest_hash, names))
     # From now on the total may arrive, so an abort is charged to the budget.
     partial_sum = _sum_remaining_masks(s, manifest, mask_keys, keys)
     ready = ReadyForTotal(s.params.survey, s.manifest_hash)
-    return aggregator.say(s, ready, partial_sum=partial_sum, handed_over=True)
+    return aggregator.sign_statement(s, ready, partial_sum=partial_sum, has_answer_data=True)
 
 
 def _combine_mask_key(s: Aggregator, public: bytes, shares: Sequence[KeyShare]) -> KeyPair | None:

@@ -167,11 +167,11 @@ class MaskedCoordinator(PeersCoordinator):
         ):
             return masked_sum_request(s, rows, index)
         if (
-            s.included is not None
+            s.accepted is not None
             and _count_dropped_neighbours(s, index)
             and not coordinator.has_upload(s, rows, UnmaskShares, masked.set_digest, index)
         ):
-            return UnmaskRequest(s.included.signed)
+            return UnmaskRequest(s.accepted.signed)
         return None
 
     def take_sum(self, s: Coordinator, rows: StepRows, message: MaskedSum) -> coordinator.Change:
@@ -219,7 +219,7 @@ class MaskedCoordinator(PeersCoordinator):
     ) -> coordinator.Change:
         """Close writing and fix the manifest: the set, who of it sent a sum, and their seeds."""
         if len(places) < s.params.minimum:
-            return coordinator.give_up(s, too_few_left(len(places), s.params.minimum))
+            return coordinator.request_abort(s, too_few_left(len(places), s.params.minimum))
         masked = with_accepted(masked_state(s), masked_state(s).members, places)
         mask_keys = tuple(rows.uploads[KeyBundle.tag, 0, j].mask_key for j in s.members)
         sums = (rows.uploads[MaskedSum.tag, masked.set_digest, j] for j in places)
@@ -248,7 +248,7 @@ class MaskedCoordinator(PeersCoordinator):
         masked = masked_state(s)
         graph = masked.graph
         if not one_sum.has_enough_members(s, places):
-            return coordinator.give_up(s, too_few_readable(len(places), s.params.minimum))
+            return coordinator.request_abort(s, too_few_readable(len(places), s.params.minimum))
         is_inside = graph.marks(list(masked.members))
         is_accepted = graph.marks(places)
         if not is_recoverable(graph, is_inside, is_accepted, s.params.t):
@@ -266,7 +266,7 @@ class MaskedCoordinator(PeersCoordinator):
     def _record_sum(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Record the total over the accepted members."""
         if not self.is_complete(s, rows):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         masked = masked_state(s)
         sums = (rows.uploads[MaskedSum.tag, masked.set_digest, j] for j in masked.accepted)
         vectors = [masked_sum.vector for masked_sum in sums]
@@ -341,7 +341,9 @@ class MaskedCoordinator(PeersCoordinator):
         # Once recorded it may have been sent: the aggregator may have this total already.
         # check: masked-second-manifest - a second aggregate share would differ by one report
         if masked_state(s).total is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_BATCH)
+            )[0]
         paths = {
             Phase.SHARING: (Phase.SUBMITTING, Phase.COUNTING),
             Phase.SUBMITTING: (Phase.COUNTING,),
@@ -380,9 +382,9 @@ def _begin_attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator
     """
     members = tuple(np.flatnonzero(inside).tolist())
     if len(members) < s.params.minimum:
-        return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+        return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
     if s.attempt >= s.params.attempts:
-        return coordinator.give_up(s, Ending(EndCode.KEY_LOST))
+        return coordinator.request_abort(s, Ending(EndCode.KEY_LOST))
     # Deleted before the next attempt is announced: no vector of this one can be unmasked later.
     masked = masked_state(s)
     one_sum.delete_vectors(s, rows, MaskedSum, masked.set_digest, s.members)

@@ -75,7 +75,7 @@ def find_position(s: Coordinator, rows: StepRows, user: bytes) -> int | None:
 
 def result_for(s: Coordinator, rows: StepRows, position: int) -> Message:
     """The result for the participant at a position, with an inclusion proof if it is counted."""
-    accepted = None if s.included is None else s.included.message
+    accepted = None if s.accepted is None else s.accepted.message
     if s.final is None or not isinstance(accepted, AcceptedReports):
         raise ProtocolError("nobody is counted before there is a result")
     final = s.final.signed

@@ -130,7 +130,7 @@ class TwoServersAggregator(AggregatorRules):
             if reservation is not None:
                 return s, (reservation.signed,)
             return s, (_request_part(s, earlier[-1], len(earlier)),)
-        known = aggregator.repeated(s, manifest)
+        known = aggregator.answer_known_manifest(s, manifest)
         if known is not None:
             return known
 
@@ -142,11 +142,11 @@ class TwoServersAggregator(AggregatorRules):
             return s, (problem,)
         authentic = progress.authentic_entries
         for entry in manifest.entries:
-            authentic += aggregator.believed(s, rows, entry)
+            authentic += aggregator.has_valid_mac(s, rows, entry)
         if manifest.more:
             earlier = (*progress.earlier, part_hash)
             state = ServersProgress(earlier, authentic, manifest.entries[-1].user)
-            rows.manifest_parts.exchange(part_key(manifest.number), manifest)
+            rows.manifest_parts.overwrite(part_key(manifest.number), manifest)
             next_request = _request_part(s, part_hash, len(earlier))
             return replace(begun, topology_state=state), (next_request,)
 
@@ -181,7 +181,7 @@ class TwoServersAggregator(AggregatorRules):
             why = "these are not the encrypted shares of the manifest: send them again"
             return s, (reject(Reason.WRONG_SHARES, why),)
         # From here on the aggregator has data that depend on answers, so an abort is charged.
-        return _judge_batch(replace(s, handed_over=True), rows, entries, batch, progress)
+        return _judge_batch(replace(s, has_answer_data=True), rows, entries, batch, progress)
 
     def on_aggregate_share(
         self, s: Aggregator, rows: StepRows, message: AggregateShare
@@ -209,7 +209,7 @@ class TwoServersAggregator(AggregatorRules):
             s, rows, total, counted, None, accepted.root, refused=reports - counted
         )
 
-    def claim_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
+    def earlier_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
         """The parts of the manifest before the last one; none before the manifest is complete."""
         if s.manifest is None:
             return ()
@@ -277,9 +277,9 @@ def _admit_manifest(
         return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
     revealed = bytes(32)
     if s.params.proven:
-        if not opens_commitment(s.params, Party.AGGREGATOR, s.committed):
+        if not opens_commitment(s.params, Party.AGGREGATOR, s.committed_value):
             return aggregator.abort(s, rows, Ending(EndCode.AGGREGATOR_SECRET_LOST), spent=False)
-        revealed = s.committed
+        revealed = s.committed_value
     path = (Phase.CONFIRMED, Phase.SUBMITTING)
     return aggregator.admit(s, rows, manifest, authentic, None, path, revealed)
 
@@ -341,7 +341,7 @@ def _judge_batch(
             why = "these are not the verifier shares of the manifest's reports: send them again"
             return s, (reject(Reason.MALFORMED, why),)
     verdicts, part_sum = judge_part(s, rows, entries, batch, coordinator_shares)
-    rows.part_verdicts.exchange(part_key(progress.judged_parts), verdicts)
+    rows.part_verdicts.overwrite(part_key(progress.judged_parts), verdicts)
 
     positions = members_of(verdicts.members, len(entries)) or ()
     accepted_entries = ((entries[at].user, entries[at].public_key) for at in positions)
@@ -360,7 +360,7 @@ def _fix_accepted(
     s: Aggregator, rows: StepRows, accepted: MerkleFrontier, revealed: bytes
 ) -> aggregator.Change:
     """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
-    if not aggregator.still_private(s, accepted.count):
+    if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
     verdicts = _all_verdicts(s, rows)
@@ -374,9 +374,9 @@ def _fix_accepted(
             opened=_join_bitmaps(s, [part.opened for part in verdicts]),
             verifier_shares=b"".join(part.verifier_shares for part in verdicts),
         )
-        release = Release.of(s.params, (revealed, s.committed), s.manifest_hash, members)
+        release = Release.of(s.params, (revealed, s.committed_value), s.manifest_hash, members)
         partial_sum = _sum_proven(s, partial_sum, verdicts, release)
-    return aggregator.say(
+    return aggregator.sign_statement(
         s,
         message,
         partial_sum=partial_sum,

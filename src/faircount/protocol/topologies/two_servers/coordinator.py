@@ -129,7 +129,9 @@ class TwoServersCoordinator(CoordinatorRules):
         if not is_encrypted_seed or not is_vector(message.share, s.params.q, size):
             why = "the share or the encrypted share does not have the form of this survey"
             return s, (reject(Reason.MALFORMED, why),)
-        return coordinator.write_body(s, rows, user, message, open_=s.phase is Phase.SUBMITTING)
+        return coordinator.store_first_message(
+            s, rows, user, message, open_=s.phase is Phase.SUBMITTING
+        )
 
     def fix_manifest(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Accept no more reports and fix the batch: all intact reports, ascending by user id.
@@ -142,9 +144,9 @@ class TwoServersCoordinator(CoordinatorRules):
                 earlier.append(part.before)
             if part.more:
                 # There is no manifest yet, so nothing is lost if this step is not written.
-                rows.manifest_parts.hand_on(part_key(part.number), part)
+                rows.manifest_parts.stream(part_key(part.number), part)
         if part.size < s.params.minimum:
-            return coordinator.give_up(s, too_few_responses(part.size, s.params.minimum))
+            return coordinator.request_abort(s, too_few_responses(part.size, s.params.minimum))
         after = coordinator.with_manifest(_with_parts(s, earlier), part, Phase.COUNTING)
         return after, self.pending(after, rows)
 
@@ -163,7 +165,9 @@ class TwoServersCoordinator(CoordinatorRules):
             and s.params.proven
             and not opens_commitment(s.params, Party.AGGREGATOR, message.revealed)
         ):
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_VALUE))
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_VALUE)
+            )
         after, out = super().on_reservation(s, rows, message, statement)
         if is_first:
             after = with_verifier_shares(after, rows)
@@ -198,7 +202,7 @@ class TwoServersCoordinator(CoordinatorRules):
         number = message.number
         is_over = (
             s.phase is not Phase.COUNTING
-            or s.included is not None
+            or s.accepted is not None
             # check: shares-after-end - no encrypted share leaves a survey that was given up
             or s.final is not None
         )
@@ -214,7 +218,7 @@ class TwoServersCoordinator(CoordinatorRules):
             return s, ()
         # check: later-share-lost - the aggregator would wait for a share that is lost
         if not _are_intact(s, rows, part.entries):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         return s, (coordinator.to_aggregator(s, _share_batch(s, rows, number)),)
 
     def on_accepted(
@@ -233,14 +237,14 @@ class TwoServersCoordinator(CoordinatorRules):
         ):
             return s, ()
         # check: second-set - the sums over two sets differ by one report
-        if s.included is not None:
-            if s.included.message == message:
+        if s.accepted is not None:
+            if s.accepted.message == message:
                 return s, ()
-            return coordinator.end_alone(s, rows, aggregator_contradiction(TWO_SETS))
+            return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(TWO_SETS))
         problem = _set_problem(s, rows, message)
         if problem is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(problem))
-        after = replace(s, included=statement)
+            return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(problem))
+        after = replace(s, accepted=statement)
         if self.is_complete(s, rows):
             after = _with_aggregate_share(after, rows, message, statement)
         # `coordinate` adds what is pending to this step, which is stored before it is sent.
@@ -278,7 +282,7 @@ class TwoServersCoordinator(CoordinatorRules):
         share, and the difference of the two may be one person's vector. So then the survey ends.
         """
         for number, part in enumerate(parts):
-            rows.manifest_parts.exchange(part_key(number), part)
+            rows.manifest_parts.overwrite(part_key(number), part)
         if not isinstance(manifest, BatchManifest) or manifest.digest != s.params.digest:
             return None
         # check: restored-manifest-chain - the aggregator names one person many times
@@ -289,7 +293,9 @@ class TwoServersCoordinator(CoordinatorRules):
             return s
         # check: second-manifest - a second aggregate share would differ by one report
         if s.reservation is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_RESERVATION))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_RESERVATION)
+            )[0]
         path = (Phase.COUNTING,) if s.phase is Phase.SUBMITTING else ()
         return coordinator.with_manifest(_with_parts(s, earlier), manifest, *path)
 
@@ -326,7 +332,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if s.phase is Phase.ABORTED:
             return s, (FinalStatement(s.final.signed),)
         # A restored coordinator may know the result before it knows whom it counts.
-        if s.included is None:
+        if s.accepted is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         position = find_position(s, rows, user)
         if position is None:
@@ -386,7 +392,7 @@ def _share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch:
     verifier_shares = servers_state(s).verifier_shares
     if not verifier_shares:
         return batch
-    return replace(batch, revealed=s.committed, verifier_shares=verifier_shares[number])
+    return replace(batch, revealed=s.committed_value, verifier_shares=verifier_shares[number])
 
 
 # --- the accepted reports and the aggregate share -------------------------------------------------
@@ -394,7 +400,7 @@ def _share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch:
 
 def _accepted_reports(s: Coordinator) -> AcceptedReports | None:
     """The set that the aggregator has signed and the coordinator has accepted."""
-    accepted = None if s.included is None else s.included.message
+    accepted = None if s.accepted is None else s.accepted.message
     return accepted if isinstance(accepted, AcceptedReports) else None
 
 

@@ -64,7 +64,7 @@ def judge_part(
     form = form_of(s.params.mechanism)
     if form is None or coordinator_shares is None:
         return PartVerdicts(b"", opened, b"", b""), _sum_shares(s, seeds)
-    query = derive_query(s.params, form, (batch.revealed, s.committed))
+    query = derive_query(s.params, form, (batch.revealed, s.committed_value))
     own_shares, is_valid, tally = _check_proofs(s, query, seeds, coordinator_shares[positions])
     accepted = bitmap(np.array(positions, dtype=np.int64)[is_valid], len(entries))
     coins = pack(tally.coins.reshape(-1), s.params.q)
@@ -91,7 +91,7 @@ def _decrypt_seed(
     s: Aggregator, rows: StepRows, entry: ManifestEntry, encrypted_share: bytes
 ) -> bytes | None:
     # The MAC comes from the invitation: the coordinator cannot make up participants.
-    if not aggregator.believed(s, rows, entry):
+    if not aggregator.has_valid_mac(s, rows, entry):
         return None
     secret = s.crypto.agree(s.encryption_keys, entry.public_key)
     if secret is None:

@@ -55,8 +55,8 @@ def revealed_values(s: Coordinator) -> RevealedValues:
     """v1 of the coordinator itself, and v2, which the aggregator reveals in its reservation."""
     reservation = None if s.reservation is None else s.reservation.message
     if not isinstance(reservation, Reservation):
-        return s.committed, bytes(32)
-    return s.committed, reservation.revealed
+        return s.committed_value, bytes(32)
+    return s.committed_value, reservation.revealed
 
 
 def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:

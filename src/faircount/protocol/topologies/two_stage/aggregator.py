@@ -112,11 +112,11 @@ class TwoStageAggregator(PeersAggregator):
         charged = replace(
             granted,
             # check: election-spends - aborting once the counts are known would be free
-            handed_over=True,
+            has_answer_data=True,
         )
         # The reservation and the reply are stored in one step, before the m_j can arrive.
-        after, first = aggregator.say(charged, reservation)
-        after, second = aggregator.say(after, _announcement_reply(s, message))
+        after, first = aggregator.sign_statement(charged, reservation)
+        after, second = aggregator.sign_statement(after, _announcement_reply(s, message))
         return after, (*first, *second)
 
     def on_request(
@@ -149,12 +149,12 @@ class TwoStageAggregator(PeersAggregator):
             reply.keys,
             request.reporters,
             request.lists,
-            s.committed,
+            s.committed_value,
         )
         problem = tally_problem(s.params, len(s.roster.entries), election)
         if problem is not None:
             return s, (problem,)
-        return aggregator.say(s, election)
+        return aggregator.sign_statement(s, election)
 
     def on_manifest(
         self, s: Aggregator, rows: StepRows, manifest: TwoStageManifest

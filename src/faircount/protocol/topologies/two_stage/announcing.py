@@ -171,7 +171,7 @@ class AnnouncingCoordinator(PeersCoordinator):
         # check: election-as-asked - the aggregator elects among other users than were announced
         if state.announcement is not None and not _is_as_announced(s, state.announcement, message):
             why = "it held another election than the coordinator asked for"
-            return coordinator.end_alone(s, rows, aggregator_contradiction(why))
+            return coordinator.abort_without_aggregator(s, rows, aggregator_contradiction(why))
         # The numbers follow from the secret key: a restored coordinator gives the same ones again.
         elected = replace(state, election=statement, order=assign_numbers(s, eligible))
         s = replace(s, topology_state=elected)
@@ -229,7 +229,7 @@ def _announce(s: Coordinator, rows: StepRows, eligible: Sequence[int]) -> coordi
     order = assign_numbers(s, eligible)
     lists = list_reporters(s, rows, order)
     if len(eligible) < s.params.minimum or lists is None:
-        return coordinator.give_up(s, too_few_responses(len(eligible), s.params.minimum))
+        return coordinator.request_abort(s, too_few_responses(len(eligible), s.params.minimum))
     keys = list[ReporterKey]()
     for place in order:
         indicator = rows.uploads[Indicator.tag, 0, place]
@@ -255,7 +255,7 @@ def _send_request(s: Coordinator, rows: StepRows) -> coordinator.Change:
         and reply != _expected_reply(s, state.announcement)
     ):
         detail = "it had announced another election before"
-        return coordinator.give_up(s, Ending(EndCode.COORDINATOR_RESTORED, (), detail))
+        return coordinator.request_abort(s, Ending(EndCode.COORDINATOR_RESTORED, (), detail))
     return s, s.rules.pending(s, rows)
 
 

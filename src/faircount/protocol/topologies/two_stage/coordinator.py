@@ -113,9 +113,9 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         state = two_stage_state(s)
         # After a restore not all indicators came back, and without lists nobody can be asked.
         if not state.lists:
-            return coordinator.give_up(s, _LISTS_LOST)
+            return coordinator.request_abort(s, _LISTS_LOST)
         if len(members) < s.params.minimum:
-            return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+            return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
         if late:
             # Sums over the former set are in no total any more.
             _delete_sums(s, rows)
@@ -218,7 +218,7 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             reopened = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
             return _begin_attempt(reopened, rows, unreadable, ())
         if not self.is_complete(s, rows):
-            return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+            return coordinator.request_abort(s, Ending(EndCode.REPORTS_LOST))
         # `record_total` compares the root with the aggregator's: the set is the same for both.
         root = merkle_root(roster_leaves(reporter_entries(s)))
         return one_sum.record_total(s, rows, s.members, root, lambda: item_totals(s, rows))
@@ -241,7 +241,9 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         state = two_stage_state(s)
         # check: two-stage-second-manifest - a second aggregate share would differ by one report
         if state.total is not None:
-            return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
+            return coordinator.abort_without_aggregator(
+                s, rows, aggregator_contradiction(OTHER_BATCH)
+            )[0]
         path = (Phase.INDICATING, Phase.SHARING, Phase.SUBMITTING, Phase.COUNTING)
         phases_left = path[path.index(s.phase) + 1 :] if s.phase in path else ()
         adopted = replace(state, formed=manifest.formed, gone=manifest.gone)
@@ -336,13 +338,13 @@ def _begin_attempt(
     vanished = tuple(VanishedHelper(attempt, place) for place in sorted(leaving))
     gone = (*state.gone, *vanished)
     if len(members) < s.params.minimum:
-        return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
+        return coordinator.request_abort(s, too_few_left(len(members), s.params.minimum))
     if attempt > s.params.attempts:
-        return coordinator.give_up(s, attempts_used(s.params.attempts))
+        return coordinator.request_abort(s, attempts_used(s.params.attempts))
     if ballot_of(s).after(gone) is None:
-        return coordinator.give_up(s, Ending(EndCode.NO_SUBSTITUTE))
+        return coordinator.request_abort(s, Ending(EndCode.NO_SUBSTITUTE))
     if not state.lists:
-        return coordinator.give_up(s, _LISTS_LOST)
+        return coordinator.request_abort(s, _LISTS_LOST)
     # check: replaced-helper-sums-deleted - sums of helper and successor could be compared
     _delete_sums(s, rows, None if dropped else leaving)
     # Over a smaller set every sum is made anew; otherwise the other helpers' sums stay valid.

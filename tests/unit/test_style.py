@@ -1,0 +1,151 @@
+"""Rules of style that no linter checks, over the syntax trees of `src`.
+
+CONTRIBUTING.md states them: loop variables are named after what they run over, a comprehension has
+one `for`, unrelated values are assigned on two lines, conditional expressions are not nested, and
+functions are verbs.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import faircount
+
+SOURCE = Path(faircount.__file__).parent
+
+NOT_YET_CLEAN: tuple[str, ...] = ()
+"""Folders and files whose style is not checked yet, relative to `src/faircount`."""
+
+PARTICIPLES = re.compile(
+    "added|adopted|answered|begun|believed|connected|decoded|drawn|encoded|ended|filled|"
+    "found|framed|given|handled|heard|held|joined|kept|labelled|made|marked|noted|opened|padded|"
+    "paged|parsed|refused|released|repeated|reissued|restored|said|sealed|sent|shared|shown|"
+    "signed|stepped|stored|summed|taken|told|unchanged|wanted|written"
+)
+"""Names that say what has happened to a value, where a function should say what it does."""
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+Problems = Iterator[tuple[ast.expr | ast.stmt | ast.arg, str]]
+
+
+def is_clean(path: Path) -> bool:
+    """Whether the rules hold for this file already."""
+    name = path.relative_to(SOURCE).as_posix()
+    return not any(name == folder or name.startswith(f"{folder}/") for folder in NOT_YET_CLEAN)
+
+
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if is_clean(path)]
+
+
+def variables_named_each(tree: ast.AST) -> Problems:
+    """`each` says nothing about what it is one of."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "each" and isinstance(node.ctx, ast.Store):
+            yield node, "name the variable after what it runs over"
+        elif isinstance(node, ast.arg) and node.arg == "each":
+            yield node, "name the parameter after what it is"
+
+
+def nested_comprehensions(tree: ast.AST) -> Problems:
+    """Two loops in one expression have to be read from the middle outwards."""
+    for node in ast.walk(tree):
+        if isinstance(node, COMPREHENSIONS) and len(node.generators) > 1:
+            yield node, "one `for` per comprehension"
+
+
+def parallel_assignments(tree: ast.AST) -> Problems:
+    """`a, b = x, y` hides two statements in one, unless it exchanges values."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+            continue
+        if isinstance(node.targets[0], ast.Tuple) and not is_exchange(node.targets[0], node.value):
+            yield node, "two values are assigned on two lines"
+
+
+def is_exchange(targets: ast.Tuple, values: ast.Tuple) -> bool:
+    """Whether an assigned value depends on a target that changes: `a, b = b, a + b`."""
+    assigned = {ast.unparse(target) for target in targets.elts}
+    read = {ast.unparse(node) for node in ast.walk(values)}
+    return bool(assigned & read)
+
+
+def nested_conditionals(tree: ast.AST) -> Problems:
+    """A conditional expression inside another one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.IfExp):
+            parts = (node.test, node.body, node.orelse)
+            if any(isinstance(part, ast.IfExp) for part in parts):
+                yield node, "conditional expressions are not nested"
+
+
+def participle_functions(tree: ast.AST) -> Problems:
+    """A function that is named by a participle alone; properties are values and may be."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if PARTICIPLES.fullmatch(node.name.lstrip("_")) and not is_property(node):
+            yield node, f"{node.name} is no verb"
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method is read like a field."""
+    names = {ast.unparse(decorator) for decorator in node.decorator_list}
+    return bool(names & {"property", "cached_property", "functools.cached_property"})
+
+
+RULES = (
+    variables_named_each,
+    nested_comprehensions,
+    parallel_assignments,
+    nested_conditionals,
+    participle_functions,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_source_follows_the_rule(rule: Callable[[ast.AST], Problems]) -> None:
+    problems = list[str]()
+    for path in FILES:
+        name = path.relative_to(SOURCE).as_posix()
+        found = rule(ast.parse(path.read_text(encoding="utf-8")))
+        problems += [f"{name}:{node.lineno}: {problem}" for node, problem in found]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (variables_named_each, "for each in users: pass"),
+        (variables_named_each, "lambda each: each.user"),
+        (nested_comprehensions, "[user for group in groups for user in group]"),
+        (parallel_assignments, "size, name = 3, 'x'"),
+        (nested_conditionals, "1 if a else 2 if b else 3"),
+        (participle_functions, "def _opened(s): return s"),
+    ],
+)
+def test_a_violation_is_found(rule: Callable[[ast.AST], Problems], code: str) -> None:
+    assert len(list(rule(ast.parse(code)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (parallel_assignments, "first, second = second, first"),
+        (parallel_assignments, "low, high = high, low + high"),
+        (parallel_assignments, "name, size = split(text)"),
+        (nested_conditionals, "(1 if a else 2) + (3 if b else 4)"),
+        (participle_functions, "class A:\n    @property\n    def stored(self): return 1"),
+    ],
+)
+def test_what_reads_well_is_no_violation(rule: Callable[[ast.AST], Problems], code: str) -> None:
+    assert list(rule(ast.parse(code))) == []
+
+
+def test_the_folders_that_are_not_checked_exist() -> None:
+    """The list only shrinks: an entry for a folder that is gone must go, too."""
+    assert [name for name in NOT_YET_CLEAN if not (SOURCE / name).exists()] == []
+    assert len(FILES) > 100
