@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faircount.core.errors import ParameterError, RefusedError, StorageError
-from faircount.core.files import PRIVATE
+from faircount.core.files import PRIVATE, make_private_file
 from faircount.protocol import Aggregator, Coordinator, Ledger
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.survey import stored_ledger
@@ -67,6 +67,7 @@ def put_back(url: str, source: Path, role: str) -> None:
         raise RefusedError(f"{source} is no backup of faircount: {problem}") from None
     if not sound or found != (role,):
         raise RefusedError(f"{source} is damaged, or the backup of another server than the {role}")
+    make_private_file(sqlite_file(url))
     _copy(source, sqlite_file(url))
 
 

@@ -21,6 +21,7 @@ from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
     Server,
+    check_people,
     draft_row,
     find_owned_survey,
     is_known_survey,
@@ -43,6 +44,9 @@ of a claim.
 
 ANSWER_SECONDS = 20.0
 """After so long the coordinator is told to ask again."""
+
+SPARE_INVITATIONS = 100
+"""Exchanged invitations for which a survey of any size has room."""
 
 USER, SEALING_KEY = 16, 32
 """Bytes of the two halves of a line about a person."""
@@ -99,6 +103,7 @@ class AggregatorService:
             row = await find_owned_survey(tx, survey, caller)
             if not await record_part(tx, survey, part, b"".join(lines), None):
                 return row.people
+            check_people(row.people + len(lines), max_listed(parse_parameters(row.params).n_max))
             await self._before_first_step(tx, row)
             await self.states.add(tx, row, _people_rows(lines))
             people = row.people + len(lines)
@@ -219,6 +224,14 @@ class AggregatorService:
             "people": row.people,
             "rejections": refused,
         }
+
+
+def max_listed(n_max: int) -> int:
+    """Return how many people the list of a survey may have: an exchanged invitation is a new line.
+
+    Everybody may lose an invitation once.
+    """
+    return 2 * n_max + SPARE_INVITATIONS
 
 
 def _people_rows(lines: Sequence[bytes]) -> Iterator[RowWrite]:

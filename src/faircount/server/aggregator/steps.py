@@ -18,10 +18,12 @@ from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_sw
 from faircount.protocol.roles.aggregator import aggregate_with
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
+from faircount.protocol.roles.rows import part_key
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.topologies.two_servers import messages
 from faircount.server.aggregator.step_process import StepBytes, StepMaker
 from faircount.server.common.base import Server, parse_parameters
-from faircount.server.common.problems import ProblemError, not_found
+from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -100,6 +102,7 @@ class AggregatorSteps:
                 step = await asyncio.to_thread(_made, read, body)
         if given is not None:
             step = await asyncio.to_thread((await self.elsewhere.step(given)).step)
+        check_kept_parts(read.row.people, step)
         if step.state.newest != read.state.newest and not await self._note_begun(read, body):
             return None
         return await self._write(read, step)
@@ -156,6 +159,18 @@ class AggregatorSteps:
 def _made(read: Read, body: bytes) -> Step[Aggregator]:
     message = decode_signed(body)
     return aggregate_with(read.ledger, read.state, message, read.loaded.rows)[1]
+
+
+def check_kept_parts(people: int, step: Step[Aggregator]) -> None:
+    """Refuse to store parts of a manifest for more people than are on the list.
+
+    Whoever creates a survey names its coordinator, and could store gigabytes in its name.
+    """
+    kept = [write.key for write in step.rows if write.table == "kept"]
+    most = people // messages.REPORTS_PER_PART
+    # check: kept-parts - a made-up coordinator fills the disk with parts of a manifest
+    if any(key >= part_key(most) for key in kept):
+        raise conflict(f"this manifest has more entries than the {people} people on the list")
 
 
 def _place(survey: bytes) -> bytes:

@@ -113,6 +113,9 @@ class CoordinatorService:
             work = partial(coordinate_many, before.state, messages, before.rows)
             over = row.state in FINAL  # then parts of the claim are read while the answers are made
             step, outs = await asyncio.to_thread(work) if over else work()
+            # check: closing-time - a late scheduler would let reports and withdrawals in
+            if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
+                return _answer_late(before, messages)
             await self._save(tx, before, step)
         return outs
 
@@ -215,14 +218,13 @@ class CoordinatorService:
 
     async def end(self, tx: Transaction, row: SurveyRow) -> None:
         """End a phase whose time is up; where nothing came of it, it is tried again."""
-        await states.update(tx, row.id, due_at=None)
-        phase = row.state, row.attempt
+        # An owner may close it before its time. The time stays until the next phase sets another.
+        now = self.server.clock()
+        closed_at = now if row.due_at is None else min(row.due_at, now)
+        await states.update(tx, row.id, due_at=closed_at)
         await self.change(
             tx, row, lambda held: end_phase(held.state, reader=held.rows, sink=held.sink)
         )
-        now = await states.find(tx, row.id)
-        if now is not None and (now.state, now.attempt) == phase and now.state not in FINAL:
-            await states.update(tx, row.id, due_at=self.server.clock() + AGAIN)
         self.changed.set()
 
     async def extend(self, caller: Caller, survey: bytes, seconds: int) -> None:
@@ -266,6 +268,19 @@ class CoordinatorService:
             row = await _open_survey(tx, survey, caller)
             ending = Ending(EndCode.OWNER, (), reason)
             await self.change(tx, row, lambda held: _give_up(held.state, ending))
+
+
+def _answer_late(before: Loaded[Coordinator], messages: Sequence[Message]) -> list[Out]:
+    """The answers after the closing time, before the phase has ended: nothing is written any more.
+
+    Whoever asks something, or repeats what was stored in time, is answered as before.
+    """
+    answers = list[Out]()
+    for message in messages:
+        step = coordinate(before.state, message, before.rows)
+        late = reject(Reason.LATE, "the closing time has passed")
+        answers.append((late,) if step.rows or step.state is not before.state else step.messages)
+    return answers
 
 
 def _give_up(s: Coordinator, ending: Ending) -> Step[Coordinator]:
