@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant("compressed-answer", NEVER, CALLS + " -k compressed"),
     Mutant("answer-size", NEVER, CALLS + " -k without_an_end"),
     Mutant("answer-time", replaced("asyncio.timeout(seconds)", "asyncio.timeout(None)"), CALLS),
-    Mutant("call-time", NEVER, CALLS + " -k byte_by_byte"),
+    Mutant("call-time", becomes("None"), CALLS + " -k byte_by_byte"),
     Mutant("deadlines-apart", REMOVED, CLOSING),
     Mutant("closing-time", NEVER, CLOSING),
     Mutant("slow-headers", NEVER, SLOW + " -k nothing"),

@@ -70,7 +70,7 @@ class Reply:
         # Brackets in brackets without an end exceed the recursion limit.
         except (ValueError, RecursionError):
             message = "the server's answer is not JSON: is this the address of a faircount server?"
-            raise not_faircount(message) from None
+            raise RemoteError(message).with_code("not_faircount") from None
 
 
 class RemoteServer:
@@ -180,7 +180,7 @@ class RemoteServer:
         except RefusedAnswerError as error:
             # Not tried again: nothing but another server gives another answer.
             message = f"{self.name} at {self.address}: {error}. Ask its operator"
-            raise not_faircount(message) from None
+            raise RemoteError(message).with_code("not_faircount") from None
         return answer, f"is not ready (it answers {answer.status})"
 
     def _check_answer(self, answer: "Answer") -> Reply:
@@ -242,12 +242,6 @@ def _error_values(problem: dict[str, Any]) -> dict[str, str | int]:
                 values[str(name)] = value
     values["cause"] = str(problem.get("code") or kind)[:MAX_DETAIL_CHARACTERS]
     return values
-
-
-def not_faircount(message: str) -> RemoteError:
-    """The error for an answer that no faircount server gives."""
-    error: RemoteError = RemoteError(message).with_code("not_faircount")
-    return error
 
 
 def _read_problem(answer: "Answer") -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from faircount.client.calls import Reply, not_faircount
+from faircount.client.calls import Reply
+from faircount.core.errors import RemoteError
 from faircount.protocol.survey.phases import Phase
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -117,6 +118,5 @@ def _convert(values: object, shape: type[S]) -> S:
     try:
         return msgspec.convert(values, shape)
     except (msgspec.ValidationError, OverflowError) as problem:
-        raise not_faircount(
-            f"the server's answer makes no sense ({problem}): is this a faircount server?"
-        ) from None
+        message = f"the server's answer makes no sense ({problem}): is this a faircount server?"
+        raise RemoteError(message).with_code("not_faircount") from None

@@ -147,11 +147,11 @@ def _too_long(limit: int) -> RefusedAnswerError:
 
 def _bounded(timeout: float | None) -> float | None:
     """Return the timeout of one operation: as given, and at most what is left of the call."""
+    # check: call-time - an answer that arrives byte by byte would hold its caller for ever
     ends_at = _deadline.get()
     if ends_at is None:
         return timeout
     left = ends_at - time.monotonic()
-    # check: call-time - an answer that arrives byte by byte would hold its caller for ever
     if left <= 0:
         raise httpcore.ReadTimeout("the call took too long")
     return left if timeout is None else min(timeout, left)
