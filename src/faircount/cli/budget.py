@@ -107,7 +107,7 @@ def _use_server(
 
     from faircount.client.calls import RemoteServer
     from faircount.core.files import read_file
-    from faircount.owner.answers import Budget, plain_answer
+    from faircount.owner.answers import BUDGET, read_answer
     from faircount.transport.limits import LIST_ANSWER
 
     if population is None or token_file is None:
@@ -121,7 +121,7 @@ def _use_server(
     path = f"/v1/populations/{quote(population, safe='')}"
     if total is not None:
         server.call("PUT", path, json_body=total)
-    ledger = plain_answer(server.call("GET", path, limit=LIST_ANSWER), Budget)
+    ledger = read_answer(server.call("GET", path, limit=LIST_ANSWER), BUDGET)
     # The aggregator names surveys by their identifiers and keeps no labels.
     runs = []
     for charge in ledger["surveys"]:

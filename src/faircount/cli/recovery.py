@@ -167,7 +167,7 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
     from faircount.client.calls import RemoteServer
     from faircount.client.invitation_codes import server_address
     from faircount.core.files import read_file
-    from faircount.owner.answers import Budget, read_answer
+    from faircount.owner.answers import BUDGET, read_answer
     from faircount.transport.limits import LIST_ANSWER
 
     content = read_file(receipts, "the owner writes it with faircount survey receipts")
@@ -188,8 +188,8 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
     )
     path = f"/v1/populations/{quote(population, safe='')}/reservations"
     reply = server.call("POST", path, json_body={"reservations": signed}, limit=LIST_ANSWER)
-    ledger = read_answer(reply, Budget)
+    ledger = read_answer(reply, BUDGET)
     click.echo(
-        f"{population} is open again: epsilon {ledger.spent.epsilon:.4g} of "
-        f"{ledger.epsilon:.4g} is spent."
+        f"{population} is open again: epsilon {ledger['spent']['epsilon']:.4g} of "
+        f"{ledger['epsilon']:.4g} is spent."
     )

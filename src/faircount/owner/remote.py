@@ -16,14 +16,13 @@ from urllib.parse import quote
 from faircount.client.calls import BYTES, RemoteServer, RetryPolicy
 from faircount.core.errors import RefusedError
 from faircount.owner.answers import (
-    AggregatorKeys,
-    AggregatorStatus,
-    Budget,
-    CoordinatorKeys,
-    CoordinatorStatus,
-    Places,
-    Reservations,
-    plain_answer,
+    AGGREGATOR_KEYS,
+    AGGREGATOR_STATUS,
+    BUDGET,
+    COORDINATOR_KEYS,
+    COORDINATOR_STATUS,
+    PLACES,
+    RESERVATIONS,
     read_answer,
 )
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile
@@ -64,17 +63,17 @@ class BothServers:
     def survey_keys(self) -> SurveyKeys:
         """Ask both servers for fresh keys and commitments, for one survey."""
         reply = self.s1.call("POST", "/v1/survey-keys", json_body={})
-        first = read_answer(reply, CoordinatorKeys)
+        first = read_answer(reply, COORDINATOR_KEYS)
         reply = self.s2.call("POST", "/v1/survey-keys", json_body={})
-        second = read_answer(reply, AggregatorKeys)
+        second = read_answer(reply, AGGREGATOR_KEYS)
         keys = Keys(
-            s1=bytes.fromhex(first.signing_key),
-            s2=bytes.fromhex(second.signing_key),
-            box=bytes.fromhex(second.box_key),
-            s1_commitment=bytes.fromhex(first.commitment),
-            s2_commitment=bytes.fromhex(second.commitment),
+            s1=bytes.fromhex(first["signing_key"]),
+            s2=bytes.fromhex(second["signing_key"]),
+            box=bytes.fromhex(second["box_key"]),
+            s1_commitment=bytes.fromhex(first["commitment"]),
+            s2_commitment=bytes.fromhex(second["commitment"]),
         )
-        return SurveyKeys(keys, first.operator, second.operator)
+        return SurveyKeys(keys, first["operator"], second["operator"])
 
     def set_up(self, params: SurveyParameters, budget: tuple[float, float]) -> None:
         """Register a survey at both servers, and the population's budget at the aggregator."""
@@ -118,22 +117,22 @@ class BothServers:
     def status(self, params: SurveyParameters) -> dict[str, Any]:
         """The status of the survey at the coordinator."""
         reply = self.s1.call("GET", f"{path_of(params)}/status")
-        return plain_answer(reply, CoordinatorStatus)
+        return read_answer(reply, COORDINATOR_STATUS)
 
     def aggregator_status(self, params: SurveyParameters) -> dict[str, Any]:
         """The status of the survey at the aggregator."""
         reply = self.s2.call("GET", f"{path_of(params)}/status")
-        return plain_answer(reply, AggregatorStatus)
+        return read_answer(reply, AGGREGATOR_STATUS)
 
     def request(self, params: SurveyParameters, action: str, **values: Any) -> dict[str, Any]:
         """Ask the coordinator to open, close, extend or abort the survey; its status after that."""
         reply = self.s1.call("POST", f"{path_of(params)}/{action}", json_body=values)
-        return plain_answer(reply, CoordinatorStatus)
+        return read_answer(reply, COORDINATOR_STATUS)
 
     def budget(self, population: str) -> dict[str, Any]:
         """The aggregator's ledger of a population: what every survey has spent."""
         reply = self.s2.call("GET", _population_path(population), limit=LIST_ANSWER)
-        return plain_answer(reply, Budget)
+        return read_answer(reply, BUDGET)
 
     def accepted_places(self, params: SurveyParameters) -> list[int]:
         """Places in the roster of the accepted reports, according to the coordinator.
@@ -141,7 +140,7 @@ class BothServers:
         Needed if not all users draw the same amount of noise.
         """
         reply = self.s1.call("GET", f"{path_of(params)}/result", limit=LIST_ANSWER)
-        return read_answer(reply, Places).places
+        return list(read_answer(reply, PLACES)["places"])
 
     def reservations(self, params: SurveyParameters) -> list[str]:
         """The aggregator's signed reservations of the population's budget, in base64.
@@ -150,7 +149,8 @@ class BothServers:
         """
         name = quote(params.population, safe="")
         path = f"/v1/reservations?population={name}"
-        return read_answer(self.s1.call("GET", path, limit=LIST_ANSWER), Reservations).reservations
+        reply = self.s1.call("GET", path, limit=LIST_ANSWER)
+        return list(read_answer(reply, RESERVATIONS)["reservations"])
 
     def delete(self, params: SurveyParameters) -> None:
         """Delete a survey that is over at both servers."""
