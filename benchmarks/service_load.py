@@ -239,8 +239,11 @@ class Load:
         try:
             for port in ports:
                 await wait_until_up(port)
-            async with self._client(1, ports[0]) as to_s1, self._client(2, ports[1]) as to_s2:
-                return await self._run_survey(to_s1, to_s2, (s1, s2), ports[0])
+            async with (
+                self._client(1, ports[0]) as to_s1,
+                self._client(2, ports[1]) as to_aggregator,
+            ):
+                return await self._run_survey(to_s1, to_aggregator, (s1, s2), ports[0])
         finally:
             s1.stop()
             s2.stop()
@@ -257,12 +260,12 @@ class Load:
     async def _run_survey(
         self,
         to_s1: httpx.AsyncClient,
-        to_s2: httpx.AsyncClient,
+        to_aggregator: httpx.AsyncClient,
         servers: tuple[Process, Process],
         port: int,
     ) -> dict[str, Any]:
         mechanism = Laplace(items=ITEMS, epsilon=1.0, users=self.users, dropouts=self.users // 20)
-        made = await set_up(to_s1, to_s2, mechanism, SERVERS, SystemEntropy())
+        made = await set_up(to_s1, to_aggregator, mechanism, SERVERS, SystemEntropy())
         require_success(await to_s1.post(f"{made.path}/open"))
         memory = [Memory.of("open", servers)]
         target = Target(servers[0], port, f"{made.path}/messages")

@@ -135,6 +135,12 @@ def bad_params() -> list[Case]:
             {**proven, "derived": {**derived, "proof": {**derived["proof"], **change}}}
         ).decode()
 
+    coins = json.loads(proven_surveys()[1].published)
+
+    def other_settings(survey: dict[str, Any], **change: Any) -> str:
+        settings = {**survey["settings"], **change}
+        return canonical.encode({**survey, "settings": settings}).decode()
+
     cases = {
         "a float": good.replace('"minimum":80', '"minimum":80.0'),
         "an exponent": good.replace('"minimum":80', '"minimum":8e1'),
@@ -155,6 +161,19 @@ def bad_params() -> list[Case]:
         "the first version": other(version=1),
         "a version to come": other(version=3),
         "not JSON": good[:-1],
+        "no attempt": other(attempts=0),
+        "too many attempts": other(attempts=(1 << 16) + 1),
+        "two phases where there is one": other(phases=[60, 60]),
+        "a real number between two doubles": other(epsilon=str(int(plain["epsilon"]) + 1)),
+        "more spare bits than a field has": other_settings(plain, spare_bits=63),
+        "more holders than participants": other_settings(plain, floor=1 << 31),
+        "a delta that is no number": other_settings(plain, delta="a little"),
+        "everybody may be missing": other_settings(proven, dropouts=10),
+        "coins given twice": other_settings(coins, coins=148),
+        "coins from nothing": other_settings(coins, delta=None),
+        "more coins than epsilon and delta need": canonical.encode(
+            {**coins, "derived": {**coins["derived"], "D": coins["derived"]["D"] + 1}}
+        ).decode(),
         "a question of a lower degree": other_proof(degree=5),
         "another modulus of the question's field": other_proof(modulus=[5, 1, 0, 0, 0, 0, 0, 1]),
         "noise of somebody else": other_proof(noise="users"),
@@ -474,7 +493,7 @@ def bad_acknowledgements() -> list[Case]:
     hashes = [sha256(encode(body)).digest(), bytes(32)]
     good = sign_together(key, [unsigned_acknowledgement(SURVEY, digest) for digest in hashes])[0]
     cases = [
-        ("of another body", replace(good, body_hash=bytes(32))),
+        ("of another body", replace(good, message_hash=bytes(32))),
         ("another place", replace(good, index=1)),
         ("another number of bodies", replace(good, size=3)),
         ("a path that is too long", replace(good, path=(*good.path, bytes(32)))),

@@ -1,12 +1,13 @@
 """Disable one security check after the other, and see that a test notices: `make mutants`.
 
     python tests/mutants.py               all of them
-    python tests/mutants.py set receipt   those whose name contains one of the words
+    python tests/mutants.py set receipt   those whose name contains one of these texts
 
 In the source a check carries a tag, `# check: slug - which attack it refuses`. A mutant names the
 slug, an operation that disables the check (`security_checks/operations.py`), and the tests that
-must fail then. It is the package with one file changed, in a directory of its own. If the tests
-pass all the same the mutant survives: the check is not tested, and this script fails.
+must fail then. The script copies the package into a temporary directory, changes one file there and
+runs the tests on it. If they pass the mutant survives: the check is not tested, and the script
+fails.
 """
 
 import os
@@ -67,17 +68,18 @@ def survives(mutant: Mutant) -> bool:
             capture_output=True,
             check=False,
         )
+    # pytest exits with 1 when tests fail; other codes mean that it could not run them.
     if done.returncode not in (0, 1):
         output = done.stdout.decode()[-2000:]
         raise RuntimeError(f"{mutant.name}: the tests could not be run\n{output}")
     return done.returncode == 0
 
 
-def main(words: list[str]) -> int:
-    """Try the mutants whose name contains one of the words; return how many survive."""
+def main(filters: list[str]) -> int:
+    """Try the mutants whose name contains one of the filters; return how many survive."""
     chosen = MUTANTS
-    if words:
-        chosen = tuple(mutant for mutant in MUTANTS if any(word in mutant.name for word in words))
+    if filters:
+        chosen = tuple(mutant for mutant in MUTANTS if any(text in mutant.name for text in filters))
     survivors = 0
     for mutant in chosen:
         if survives(mutant):

@@ -37,14 +37,13 @@ other style sheet.
   keys or another guarantee.
 - For `laplace` and `server-laplace` it computes the noise table with integers of any size and
   compares its digest; for every mechanism all derived numbers; where reports are proven, the field
-  and degree of the proof, and that each server has committed to a value of its own. One number is
-  taken on trust: for decoys and coins without a given number of coins, that number itself, from
-  which the guarantee is then computed.
+  and degree of the proof, and that each server has committed to a value of its own. It refuses
+  every set of parameters that the Python client refuses; a test compares both.
 - Whether the guarantee follows from the parameters, to nine digits, with the minimum number of
   responses and with all: for `server-laplace`, `server-coins`, `placed-coins`, `laplace`, `decoys`
   and `dpds` in `servers`. A client cannot check that a server adds its noise or places coins as
   agreed; the page names the server that the guarantee relies on.
-- The coordinator's signature on the acknowledgement, the aggregator's (the aggregator) signature on the result,
+- The coordinator's signature on the acknowledgement, the aggregator's signature on the result,
   and the inclusion proof. What is not proven is not believed, and the page says so.
 
 The page also makes the proof that the response is exactly one vote ([how](validity.md)), in a few

@@ -176,7 +176,7 @@ and may come to the next one. The minimum is {SHARE:.0%} of the users invited, a
 
 {simulated()}
 
-These runs follow the coordinator's (the coordinator) rules and the real graphs, without cryptography
+These runs follow the coordinator's rules and the real graphs, without cryptography
 (`docs/generate/completion_runs.py`); tests compare them with the whole protocol, run by run. The
 whole protocol with 100 users: {for_real()}. If all of {RUNS} runs complete, the true share is above
 {0.05 ** (1 / RUNS):.2%} with 95% confidence. `servers` is exact: with 100 users it fails with

@@ -36,7 +36,7 @@ SECURITY: dict[str, dict[str, Any]] = {
         "type": "apiKey",
         "in": "header",
         "name": "faircount-signature",
-        "description": "The coordinator's (the coordinator) Ed25519 signature of the request, "
+        "description": "The coordinator's Ed25519 signature of the request, "
         "with the headers faircount-time and faircount-nonce.",
     },
 }

@@ -61,7 +61,7 @@ test("unsigned replies cannot carry long lists, and other kinds are refused unre
 
 const acknowledgement = (path) => ({
   survey: new Uint8Array(16),
-  body_hash: new Uint8Array(32),
+  message_hash: new Uint8Array(32),
   index: 0,
   size: 2,
   path,

@@ -163,7 +163,7 @@ class Trial:
         named = (
             first["signing_key"],
             second["signing_key"],
-            second["box_key"],
+            second["encryption_key"],
             first["commitment"],
             second["commitment"],
         )

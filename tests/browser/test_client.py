@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faircount.accounting.exact import decoys_delta, sampling_delta
 from faircount.core.entropy import SystemEntropy
 from faircount.core.errors import RefusedError
 from faircount.estimation.result import Result
@@ -18,6 +19,7 @@ from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.roles.coordinator import coordinate, end_phase
 from faircount.protocol.simulator import converse, result_of, set_up
+from faircount.protocol.wire import canonical_json as canonical
 from faircount.protocol.wire.codec import parse
 from faircount.protocol.wire.messages import Acknowledgement
 
@@ -198,14 +200,14 @@ def test_a_promise_that_does_not_hold_is_refused_at_the_edge() -> None:
     coins = published(ServerCoins(items=4, users=30, epsilon=1.0, delta=1e-6))
     placed = published(PlacedCoins(items=4, users=300, epsilon=1.0, delta=1e-6, dropouts=20))
     less = {
-        name: str(int(json.loads(text)[name]) * 999 // 1000)
+        name: canonical.format_real(canonical.parse_real(json.loads(text)[name]) * 0.999)
         for name, text in (("epsilon", laplace), ("delta", dpds))
     }
     worse = [
         changed(noisy, epsilon=less["epsilon"]),
         changed(noisy, delta="0"),
-        changed(coins, epsilon=str(int(less["epsilon"]) * 9 // 10)),
-        changed(placed, epsilon=str(int(less["epsilon"]) * 9 // 10)),
+        changed(coins, epsilon=canonical.format_real(0.9)),
+        changed(placed, epsilon=canonical.format_real(0.9)),
         changed(placed, minimum=json.loads(placed)["derived"]["D"] - 1),
         changed(laplace, epsilon=less["epsilon"]),
         changed(laplace, minimum=26),
@@ -282,3 +284,26 @@ def test_estimates_and_intervals_are_those_of_the_library() -> None:
             assert [row["low"] for row in rows] == pytest.approx(low)
             assert [row["high"] for row in rows] == pytest.approx(high)
         assert max(row["high"] - row["low"] for row in rows) <= 1.2 * max(high - low)
+
+
+DELTA = """
+import { decoysDelta, samplingDelta } from "./src/faircount/web/client/privacy.js";
+import { readFileSync } from "node:fs";
+const { coins, sampled } = JSON.parse(readFileSync(0, "utf8"));
+const found = [
+  ...coins.map(([count, epsilon]) => decoysDelta(count, epsilon)),
+  ...sampled.map(([crowd, p, epsilon]) => samplingDelta(crowd, p, epsilon)),
+];
+console.log(JSON.stringify(found));
+"""
+
+
+def test_deltas_of_large_surveys_are_those_of_the_accountant() -> None:
+    """With thousands of coins the probabilities of single outcomes are the smallest of doubles."""
+    coins = [(148, 1.0), (3000, 0.3), (20_175, 0.1), (20_175, 0.01), (500_000, 0.02)]
+    sampled = [(500, 0.3, 0.5), (50_000, 0.02, 0.1), (2_000_000, 0.5, 0.01)]
+    given = json.dumps({"coins": coins, "sampled": sampled})
+    found = json.loads(in_node("--input-type=module", "--eval", DELTA, stdin=given))
+    wanted = [decoys_delta(*case) for case in coins]
+    wanted += [sampling_delta(crowd, p, epsilon) for crowd, p, epsilon in sampled]
+    assert found == pytest.approx(wanted, rel=1e-8)

@@ -50,7 +50,9 @@ def other_parameters(published: bytes) -> dict[str, bytes]:
     own = set_up(MECHANISM, SERVERS, SystemEntropy()).params.published
     return {
         "another question": changed(question="Where do you hide?"),
-        "a key of its own": changed(keys={**plain["keys"], "box": json.loads(own)["keys"]["box"]}),
+        "a key of its own": changed(
+            keys={**plain["keys"], "encryption_key": json.loads(own)["keys"]["encryption_key"]}
+        ),
         "another survey": own,
         "less noise": changed(settings={**plain["settings"], "epsilon": str(60 << 128)}),
     }

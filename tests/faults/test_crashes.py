@@ -51,7 +51,7 @@ def s1_forgets_its_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def s2_forgets_its_claim(patch: pytest.MonkeyPatch) -> None:
-    read_otherwise(patch, Aggregator, manifest=None, held=None)
+    read_otherwise(patch, Aggregator, manifest=None, partial_sum=None)
 
 
 def rows_are_lost(patch: pytest.MonkeyPatch) -> None:

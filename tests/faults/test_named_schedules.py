@@ -118,7 +118,7 @@ def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(servers_coordinator, "included_entries", servers_coordinator.iterate_entries)
+    patch.setattr(servers_coordinator, "entries_to_add", servers_coordinator.iterate_entries)
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
@@ -167,9 +167,9 @@ def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
         known = told(s, rows)
         if s.phase is not Phase.COUNTING or s.reservation is None:
             return known
-        names = [(MaskedSum.tag, s.own.set_digest, j) for j in range(s.n)]
+        names = [(MaskedSum.tag, s.topology_state.set_digest, j) for j in range(s.n)]
         late = [rows.uploads[name].encrypted_share for name in names if rows.uploads.get(name)]
-        return *known, coordinator.to_s2(
+        return *known, coordinator.to_aggregator(
             s, ShareBatch(s.params.survey, s.manifest_hash, tuple(late))
         )
 
@@ -207,12 +207,16 @@ def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
 
     def masked_too(s, rows, message):
         open_ = s.phase is Phase.SUBMITTING and message.index in s.members
-        return coordinator.upload(s, rows, message, made_for=s.own.set_digest, open_=open_)
+        return coordinator.upload(
+            s, rows, message, made_for=s.topology_state.set_digest, open_=open_
+        )
 
     rules(patch, EXPLICIT, take_sum=explicitly)
     rules(patch, MASKED, take_sum=masked_too)
     patch.setattr(
-        masked, "_sent", lambda s, rows: masked._holding(s, rows, MaskedSum, s.own.set_digest)
+        masked,
+        "_sent",
+        lambda s, rows: masked._holding(s, rows, MaskedSum, s.topology_state.set_digest),
     )
 
 

@@ -166,7 +166,7 @@ HOLES = {
     "every share is added": (
         SERVERS,
         [servers_coordinator],
-        "included_entries",
+        "entries_to_add",
         servers_coordinator.iterate_entries,
     ),
     "The aggregator goes on after a restore": (

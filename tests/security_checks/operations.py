@@ -41,7 +41,7 @@ def becomes(code: str) -> Operation:
     return Operation(f"becomes {code}", change, code)
 
 
-def replaced(old: str, new: str) -> Operation:
+def replacing(old: str, new: str) -> Operation:
     """Replace an expression that occurs once in the tagged statement: the last resort."""
 
     def change(target: Target) -> None:
@@ -71,7 +71,7 @@ def _decide(target: Target, outcome: bool) -> None:
     a comprehension with a filter.
     """
     if target.is_inside:
-        raise TagError(f"{target.slug}: the tag of a condition stands above its statement")
+        raise TagError(f"{target.slug}: the tag of a condition must be above its statement")
     constant = ast.Constant(outcome)
     if isinstance(target.statement, ast.If | ast.While):
         target.statement.test = constant
@@ -119,6 +119,7 @@ class _Place:
 
 def _places(root: ast.AST) -> Iterator[_Place]:
     """All expressions of a statement, without those of its body, the outer ones first."""
+    # Breadth first, so that an outer expression comes before the ones inside it.
     waiting = deque([root])
     while waiting:
         parent = waiting.popleft()
@@ -168,6 +169,7 @@ def _remove_operand(target: Target, place: _Place) -> bool:
     if index is None:
         return False
     del operands[index]
+    # An operation with one operand left is that operand.
     if len(operands) == 1:
         place.put(operands[0])
     return True
@@ -192,14 +194,14 @@ def _remove_element(target: Target, node: ast.expr) -> bool:
 
 
 def _block(target: Target) -> tuple[list[ast.stmt], int]:
-    """The list of statements that the tagged one stands in, and its index there."""
+    """The list of statements that contains the tagged one, and its index there."""
     if target.is_inside:
-        raise TagError(f"{target.slug}: the tag must stand above the statement")
+        raise TagError(f"{target.slug}: the tag must be above the statement")
     for node in ast.walk(target.tree):
         for _, value in ast.iter_fields(node):
             if isinstance(value, list) and target.statement in value:
                 return value, value.index(target.statement)
-    raise TagError(f"{target.slug}: the statement stands nowhere")
+    raise TagError(f"{target.slug}: the statement is in no block")
 
 
 def _expression(code: str) -> ast.expr:

@@ -1,7 +1,7 @@
-"""Checks where users hold shares: `masked`, `explicit`, and what they have in common."""
+"""Checks of `masked` and `explicit`, and of what all topologies with a roster share."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, replaced
+from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, replacing
 
 ONE_SUM = "tests/unit/protocol/peers/test_one_sum.py"
 LIMITS = "tests/unit/protocol/roles/test_limits.py"
@@ -19,7 +19,7 @@ MUTANTS = (
     Mutant("complaint-names-once", REMOVED, LIMITS),
     Mutant(
         "roster-minimum",
-        replaced("params.minimum", "0"),
+        replacing("params.minimum", "0"),
         EXPLICIT_USER,
     ),
     Mutant(

@@ -1,12 +1,12 @@
-"""Checks in every topology, and of the service.
+"""Checks of the roles in every topology, and of the servers.
 
-Anchors, receipts, withdrawal, acknowledgements, and what is decoded.
+Anchors, reservations, withdrawal, acknowledgements, and what is decoded.
 """
 
 from security_checks.mutant import Mutant
 from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, preceded_by
 
-LYING = "tests/unit/protocol/two_servers/test_lying_s2.py"
+DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 ANCHOR = "tests/unit/protocol/roles/test_anchor.py"
 LIMITS = "tests/unit/protocol/roles/test_limits.py"
 COSTS = "tests/unit/protocol/roles/test_decoding_costs.py"
@@ -16,8 +16,8 @@ REQUESTS = "tests/unit/server/test_signed_requests.py"
 EXPLICIT = "tests/unit/protocol/explicit/test_explicit.py"
 
 MUTANTS = (
-    Mutant("aggregator-is-behind", NEVER, LYING),
-    Mutant("box-key-destroyed", REMOVED, LYING),
+    Mutant("aggregator-is-behind", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("box-key-destroyed", REMOVED, DISHONEST_AGGREGATOR),
     Mutant("anchor-compares", NEVER, ANCHOR),
     Mutant("aggregate-share-anchored", ALWAYS, ANCHOR),
     Mutant("aggregator-step-anchored", ALWAYS, ANCHOR),
@@ -26,7 +26,7 @@ MUTANTS = (
     Mutant(
         "committed-value-once",
         NEVER,
-        "tests/unit/protocol/two_servers/test_proven_lies.py -k one_survey",
+        "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py -k one_survey",
     ),
     Mutant("ledger-anchored", REMOVED, ANCHOR),
     Mutant("receipt-chain", REMOVED, LEDGER),
@@ -52,10 +52,10 @@ MUTANTS = (
     Mutant("acknowledged-report", NEVER, CLIENT),
     Mutant("acknowledgement-signed", becomes("True"), CLIENT),
     Mutant("one-result", REMOVED, CLIENT),
-    Mutant("statements-chained", REMOVED, LYING),
-    Mutant("manifest-has-receipt", ALWAYS, LYING),
-    Mutant("other-history", NEVER, LYING),
-    Mutant("set-before-shares", NEVER, LYING),
+    Mutant("statements-chained", REMOVED, DISHONEST_AGGREGATOR),
+    Mutant("manifest-has-receipt", ALWAYS, DISHONEST_AGGREGATOR),
+    Mutant("other-history", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("set-before-shares", NEVER, DISHONEST_AGGREGATOR),
     Mutant("for-participants", REMOVED, COSTS + " -k for_users"),
     Mutant("signed-only", ALWAYS, COSTS + " -k between_servers"),
     Mutant("signature-first", preceded_by("parse(signed.payload)"), COSTS + " -k between_servers"),

@@ -1,23 +1,23 @@
-"""Checks in `servers`, and of proven reports."""
+"""Checks of `servers`, with and without proofs."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import NEVER, REMOVED, becomes, replaced
+from security_checks.operations import NEVER, REMOVED, becomes, replacing
 
-LYING = "tests/unit/protocol/two_servers/test_lying_s2.py"
+DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 PARTS = "tests/unit/protocol/two_servers/test_parts.py"
 SURVEYS = "tests/unit/protocol/two_servers/test_proven_surveys.py"
-PROVEN = "tests/unit/protocol/two_servers/test_proven_lies.py " + SURVEYS
+PROOFS = "tests/unit/protocol/two_servers/test_dishonest_with_proofs.py " + SURVEYS
 VALIDITY = "tests/unit/protocol/two_servers/test_validity.py -k 'never_pass or more_points'"
 
 MUTANTS = (
-    Mutant("sum-minimum", NEVER, LYING),
-    Mutant("set-root", NEVER, LYING),
-    Mutant("second-set", NEVER, LYING),
-    Mutant("second-manifest", NEVER, LYING),
-    Mutant("result-of-set", NEVER, LYING),
-    Mutant("set-before-receipt", REMOVED, LYING),
-    Mutant("shares-deleted", REMOVED, LYING),
-    Mutant("user-once", replaced("one.user < two.user", "one.user <= two.user"), PARTS),
+    Mutant("sum-minimum", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("set-root", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("second-set", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("second-manifest", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("result-of-set", NEVER, DISHONEST_AGGREGATOR),
+    Mutant("set-before-receipt", REMOVED, DISHONEST_AGGREGATOR),
+    Mutant("shares-deleted", REMOVED, DISHONEST_AGGREGATOR),
+    Mutant("user-once", replacing("one.user < two.user", "one.user <= two.user"), PARTS),
     Mutant("restored-manifest-chain", becomes("()"), PARTS),
     Mutant("manifest-parts-in-order", REMOVED, PARTS),
     Mutant("manifest-part-size", REMOVED, PARTS),
@@ -32,15 +32,15 @@ MUTANTS = (
     Mutant("shares-of-this-part", NEVER, PARTS),
     Mutant("shares-before-receipt", NEVER, PARTS),
     Mutant("later-share-lost", NEVER, PARTS),
-    Mutant("accepted-were-opened", REMOVED, PROVEN),
-    Mutant("no-extra-answers", becomes("True"), PROVEN),
-    Mutant("aggregator-value", NEVER, PROVEN),
-    Mutant("coordinator-value", NEVER, PROVEN),
-    Mutant("set-judged", NEVER, PROVEN),
-    Mutant("invalid-reports", becomes("True"), PROVEN),
-    Mutant("no-roster", REMOVED, PROVEN),
-    Mutant("result-of-set", replaced("message.refused", "wanted[2]"), PROVEN),
-    Mutant("noise-secret-deleted", REMOVED, PROVEN),
+    Mutant("accepted-were-opened", REMOVED, PROOFS),
+    Mutant("no-extra-answers", becomes("True"), PROOFS),
+    Mutant("aggregator-value", NEVER, PROOFS),
+    Mutant("coordinator-value", NEVER, PROOFS),
+    Mutant("set-judged", NEVER, PROOFS),
+    Mutant("invalid-reports", becomes("True"), PROOFS),
+    Mutant("no-roster", REMOVED, PROOFS),
+    Mutant("result-of-set", replacing("message.refused", "wanted[2]"), PROOFS),
+    Mutant("noise-secret-deleted", REMOVED, PROOFS),
     Mutant("one-vote", REMOVED, VALIDITY),
     Mutant("only-bits", REMOVED, VALIDITY),
     Mutant("distinct-commitments", REMOVED, SURVEYS + " -k commitment"),

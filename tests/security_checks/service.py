@@ -1,7 +1,7 @@
 """Checks of the service: what callers, the other server and owners can make a server do."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import NEVER, REMOVED, becomes, replaced
+from security_checks.operations import NEVER, REMOVED, becomes, replacing
 
 CALLS = "tests/unit/transport/test_bounded_calls.py"
 SLOW = "tests/unit/server/test_slow_callers.py"
@@ -14,12 +14,12 @@ FILES = "tests/unit/server/test_private_files.py"
 MUTANTS = (
     Mutant("compressed-answer", NEVER, CALLS + " -k compressed"),
     Mutant("answer-size", NEVER, CALLS + " -k without_an_end"),
-    Mutant("answer-time", replaced("asyncio.timeout(seconds)", "asyncio.timeout(None)"), CALLS),
+    Mutant("answer-time", replacing("asyncio.timeout(seconds)", "asyncio.timeout(None)"), CALLS),
     Mutant("call-time", becomes("None"), CALLS + " -k byte_by_byte"),
     Mutant("deadlines-apart", REMOVED, CLOSING),
     Mutant("closing-time", NEVER, CLOSING),
     Mutant("slow-headers", NEVER, SLOW + " -k nothing"),
-    Mutant("slow-body", replaced("ends_at", "None"), SLOW + " -k 408"),
+    Mutant("slow-body", replacing("ends_at", "None"), SLOW + " -k 408"),
     Mutant(
         "stream-time",
         becomes("last.get('state') not in FINAL"),
@@ -40,7 +40,7 @@ MUTANTS = (
     Mutant("private-file", REMOVED, FILES),
     Mutant(
         "running-server",
-        replaced("lock_file(settings.lock_path, shared=True)", "contextmanager(iter)([None])"),
+        replacing("lock_file(settings.lock_path, shared=True)", "contextmanager(iter)([None])"),
         FILES,
     ),
 )

@@ -2,7 +2,7 @@
 
 A tag is a comment on a line of its own. Above a statement it tags that statement; inside an
 expression it tags what begins next: an operand of `and`, `or`, `&`, or an element of a call, a
-tuple, a list, a set or a dictionary. More lines of comment may stand between tag and code.
+tuple, a list, a set or a dictionary. More comment lines may follow between tag and code.
 """
 
 import ast
@@ -12,11 +12,11 @@ from pathlib import Path
 
 TAG = re.compile(r"^[ \t]*# check: (?P<slug>[a-z0-9]+(?:-[a-z0-9]+)*)(?: - \S.*)?$", re.MULTILINE)
 BETWEEN = re.compile(r"(?:\s|\(|and\b|or\b|&|#[^\n]*\n)*")
-"""What may stand between a tag and the operand or element that it tags."""
+"""What may come between a tag and the operand or element that it tags."""
 
 
 class TagError(Exception):
-    """A tag is missing, is there twice, or stands where its operation has nothing to change."""
+    """A tag is missing, occurs twice, or is where its operation has nothing to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Target:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the tag stands inside the statement, at an operand or an element."""
+        """Whether the tag is inside the statement, at an operand or an element."""
         return self.statement.lineno < self.line
 
     def is_next(self, node: ast.expr | ast.keyword) -> bool:
@@ -44,7 +44,7 @@ class Target:
         return BETWEEN.fullmatch(between) is not None
 
     def contains_tag(self, node: ast.expr) -> bool:
-        """Whether the tag stands between the first and the last line of this expression."""
+        """Whether the tag is between the first and the last line of this expression."""
         return node.lineno < self.line <= (node.end_lineno or 0)
 
 
@@ -63,7 +63,7 @@ def files_by_slug(source: Path) -> dict[str, list[Path]]:
 
 
 def find_target(text: str, slug: str) -> Target:
-    """Return the code that a tag of this file stands at."""
+    """Return the code that a tag of this file belongs to."""
     matches = [match for match in TAG.finditer(text) if match["slug"] == slug]
     if len(matches) != 1:
         raise TagError(f"{slug}: {len(matches)} tags in one file, and there must be one")

@@ -15,7 +15,7 @@ from faircount.protocol.topologies.two_stage.messages import (
     ElectionRequest,
     TwoStageManifest,
 )
-from faircount.protocol.topologies.two_stage.relay import rounds
+from faircount.protocol.topologies.two_stage.relay import two_stage_state
 from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Message
 from faircount.protocol.wire.digests import bitmap, members_of
@@ -30,7 +30,7 @@ from simulation.world import World
 def lies_of_s2(world: World, who: int, how: int) -> Signed | None:
     """A false set of helpers, another claim, another election, or good keys called bad."""
     manifest, held = world.s1.manifest, world.s2.last(Election)
-    first = rounds(world.s1.state).announcement
+    first = two_stage_state(world.s1.state).announcement
     if isinstance(manifest, TwoStageManifest):
         another = how % 3 == 2
         return (
@@ -58,7 +58,7 @@ def lies_of_s1(world: World, who: int, how: int) -> Message | None:
     manifest, params, first = (
         world.s1.manifest,
         world.setup.params,
-        rounds(world.s1.state).announcement,
+        two_stage_state(world.s1.state).announcement,
     )
     if isinstance(manifest, TwoStageManifest):
         return nothing(world) if how % 2 else _fewer(world.s2.state, manifest, who)

@@ -26,7 +26,7 @@ Element = tuple[Hashable, int]
 VECTORS = ("vector", "total", "share")
 """Fields of messages that hold a packed vector."""
 
-UNTOLD = ("signature", "body_hash", "path", "previous")
+UNTOLD = ("signature", "message_hash", "path", "previous")
 """Fields that follow from others: signatures, and hashes of what the party has anyway."""
 
 

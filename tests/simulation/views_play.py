@@ -234,7 +234,9 @@ class ViewEnumerator:
         """Everybody reads the result."""
         final = [each for each in (self.result(),) if each is not None]
         if isinstance(who, Party):
-            keys = frozenset((self.setup.s2.box.public,) if who is Party.AGGREGATOR else ())
+            keys = frozenset(
+                (self.setup.s2.encryption_keys.public,) if who is Party.AGGREGATOR else ()
+            )
             return Eyes(
                 keys,
                 [

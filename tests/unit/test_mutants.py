@@ -20,7 +20,7 @@ from security_checks.operations import (
     Operation,
     becomes,
     preceded_by,
-    replaced,
+    replacing,
 )
 from security_checks.tags import TagError, files_by_slug
 
@@ -99,8 +99,8 @@ def f(a, b):
         (becomes("a"), "if b: return a", "if a: return a"),
         (becomes("True"), "return a == b", "return True"),
         (becomes("()"), "c = a(b)", "c = ()"),
-        (replaced("a < b", "a <= b"), "return all(a < b)", "return all(a <= b)"),
-        (replaced("a.x", "0"), "if a.x < b: return a.x", "if 0 < b: return a.x"),
+        (replacing("a < b", "a <= b"), "return all(a < b)", "return all(a <= b)"),
+        (replacing("a.x", "0"), "if a.x < b: return a.x", "if 0 < b: return a.x"),
         (preceded_by("a(b)"), "if a: return b", "a(b)\n    if a: return b"),
     ],
 )
@@ -143,8 +143,8 @@ def test_removed_takes_what_begins_after_the_tag(before: str, after: str) -> Non
         (NEVER, "if (\n  # check: here\n  a or b): c"),
         (REMOVED, "a = (\n  # check: here\n  b + c)"),
         (becomes("a"), "# check: here\npass"),
-        (replaced("a", "b"), "# check: here\nc = a + a"),
-        (replaced("a", "b"), "# check: here\nif c: a"),
+        (replacing("a", "b"), "# check: here\nc = a + a"),
+        (replacing("a", "b"), "# check: here\nif c: a"),
     ],
 )
 def test_a_tag_at_the_wrong_place_is_an_error(operation: Operation, text: str) -> None:

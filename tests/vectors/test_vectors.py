@@ -328,7 +328,7 @@ def test_a_report_in_the_servers_topology(case) -> None:
     commitment = tagged_hash("commitment", h(case["salt"]), share)
     info = info_of(4, survey, 0, 0, S2, sha256(user + public + commitment).digest())
     for shared in (
-        x25519(h(case["secret"]), h(plain["keys"]["box"])),
+        x25519(h(case["secret"]), h(plain["keys"]["encryption_key"])),
         x25519(h(case["s2_secret"]), public),
     ):
         nonce = bytes(range(16, 28))  # after the 16 bytes of the salt
@@ -506,12 +506,12 @@ def acknowledged_root(case: dict) -> bytes:
     accepted = h(case["accepted"])
     body = h(case["body"])
     survey = accepted[2:18]
-    body_hash = accepted[18:50]
+    message_hash = accepted[18:50]
     index, size, count = struct.unpack(">3I", accepted[50:62])
     path = [accepted[62 + 32 * i : 94 + 32 * i] for i in range(count)]
-    if body_hash != sha256(body).digest() or index >= size:
+    if message_hash != sha256(body).digest() or index >= size:
         return b""
-    node = tagged_hash("acknowledged", body_hash)
+    node = tagged_hash("acknowledged", message_hash)
     at = index
     width = size
     while width > 1:

@@ -179,7 +179,7 @@ class Participation:
         client = self._load_client()
         acknowledgements = [
             {
-                "hash": acknowledgement.body_hash.hex(),
+                "hash": acknowledgement.message_hash.hex(),
                 "acknowledgement": encode(acknowledgement).hex(),
             }
             for acknowledgement in client.acknowledgements

@@ -97,6 +97,6 @@ def is_withdrawal_acknowledged(client: ClientState) -> bool:
     """Whether the coordinator has signed that it stored the withdrawal."""
     for acknowledgement in client.acknowledgements:
         withdrawal = Withdrawal(acknowledgement.survey, client.invitation.access)
-        if acknowledgement.body_hash == sha256(encode(withdrawal)).digest():
+        if acknowledgement.message_hash == sha256(encode(withdrawal)).digest():
             return True
     return False

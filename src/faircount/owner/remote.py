@@ -69,7 +69,7 @@ class BothServers:
         keys = Keys(
             s1=bytes.fromhex(first["signing_key"]),
             s2=bytes.fromhex(second["signing_key"]),
-            box=bytes.fromhex(second["box_key"]),
+            encryption_key=bytes.fromhex(second["encryption_key"]),
             s1_commitment=bytes.fromhex(first["commitment"]),
             s2_commitment=bytes.fromhex(second["commitment"]),
         )

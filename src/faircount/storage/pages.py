@@ -14,15 +14,17 @@ from faircount.storage.database import Record, Transaction
 PAGE = 500
 """Rows of a page."""
 
-KEPT, NOTES = "kept", "notes"
-"""Tables with the parts of a manifest, and with the aggregator's notes about them. A row is about
-thousands of participants: it is a page.
+MANIFEST_PARTS = "manifest_parts"
+PART_VERDICTS = "part_verdicts"
+"""Tables with the parts of a manifest, and with the aggregator's verdicts about them.
+
+A row is about thousands of participants, so it is a page by itself.
 """
 
 
 def page_rows(store: str) -> int:
     """Rows of a page of this table."""
-    return 1 if store in (KEPT, NOTES) else PAGE
+    return 1 if store in (MANIFEST_PARTS, PART_VERDICTS) else PAGE
 
 
 SELECT_ROWS = "SELECT store, key, hash, encrypted FROM state_rows WHERE survey = ?"
@@ -142,7 +144,7 @@ class SendersRows(RowReader):
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, if there is one."""
         # Only a survey that is over reads parts: its inclusion proofs are made from them.
-        return (self._paged if table == KEPT else self._rows).find(table, key)
+        return (self._paged if table == MANIFEST_PARTS else self._rows).find(table, key)
 
     def keys(self, table: str) -> list[Any]:
         """The keys that were read, ascending."""

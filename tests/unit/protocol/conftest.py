@@ -248,9 +248,13 @@ class MaskedStage(BytesStage):
     def spoil(self, i: int) -> None:
         """User i sends a seed that nobody can open."""
         garbage, member = bytes(packed_size(self.params.q, self.params.N)), self.people[i].member
-        near = [j for j in self.s1.own.graph.neighbours_of(i) if j in self.s1.own.members]
+        near = [
+            j
+            for j in self.s1.topology_state.graph.neighbours_of(i)
+            if j in self.s1.topology_state.members
+        ]
         keys = keys_digest(self.people[i].mask.public, (self.people[j].mask.public for j in near))
-        made_for = self.s1.attempt, self.s1.own.set_digest, keys
+        made_for = self.s1.attempt, self.s1.topology_state.set_digest, keys
         self.tell_s1(
             MaskedSum(
                 member.params.survey,

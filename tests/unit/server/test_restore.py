@@ -87,7 +87,7 @@ def test_s2_restored_ends_what_was_live_and_charges_it(
     with serving(tmp_path, copies.urls):
         end_phase(survey)
         ended = survey.result(wait=True)
-        assert ended.code == EndCode.S2_RESTORED
+        assert ended.code == EndCode.AGGREGATOR_RESTORED
         assert ended.spent
         assert parts[0].visit().stage is Stage.NO_RESULT
         budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
@@ -274,4 +274,4 @@ def test_both_servers_are_restored_at_once(
     ]
     with serving(tmp_path, copies.urls):
         ended = survey.result(wait=True)
-        assert ended.code == EndCode.S2_RESTORED
+        assert ended.code == EndCode.AGGREGATOR_RESTORED

@@ -64,7 +64,7 @@ async def servers_secrets(pair: Pair, survey: TrialSurvey) -> list[tuple[str, by
         *tokens,
         ("coordinator's signing key", s1.key.secret),
         ("aggregator's signing key", s2.key.secret),
-        ("box key", s2.box.secret),
+        ("box key", s2.encryption_keys.secret),
     ]
 
 

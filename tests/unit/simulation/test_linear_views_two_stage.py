@@ -176,7 +176,7 @@ def deliver(play: ViewEnumerator, message) -> None:
 
 def instead(s2, says):
     """The aggregator as if it had said this in place of its last statement, and were not ready for a sum."""
-    before = replace(s2.state, statements=s2.statements[:-1], held=None)
+    before = replace(s2.state, statements=s2.statements[:-1], partial_sum=None)
     step = Step(*aggregator.say(before, says))
     return s2.after(step), step.messages
 
@@ -271,7 +271,7 @@ def test_a_lying_s2_that_doubts_good_keys_learns_the_sums_over_the_others(bits) 
     """By number: the survey goes on without those whom it doubts, if enough are left."""
     play = theatre()
     known = sums_learned(play, lying_s2(Announcement, bits, BITS), Party.AGGREGATOR)
-    order = relay.shuffled(play.s1.state, EVERYBODY)
+    order = relay.assign_numbers(play.s1.state, EVERYBODY)
     left = without(*(place for number, place in enumerate(order) if bits >> number & 1))
     assert known == ({left} if len(left) >= MINIMUM else set())
 
@@ -346,7 +346,7 @@ def test_a_lying_s1_learns_the_declared_sums_or_nothing(about, silent) -> None:
 def next_attempt(s1, dropped: int):
     """The coordinator in its next attempt, which this reporter has left."""
     rows = s1.view
-    step = rows.step(*coordinator._next_attempt(s1.state, rows, (), (dropped,)))
+    step = rows.step(*coordinator._begin_attempt(s1.state, rows, (), (dropped,)))
     return s1.after(step), step.messages
 
 

@@ -329,11 +329,11 @@ def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
     play = theatre(TWO_STAGE, mechanism, **terms)
     orders = list(permutations(range(mechanism.n)))
 
-    def shuffled(_, eligible):
+    def assign_numbers(_, eligible):
         drawn = play.world.ask("draw", ("order",), uniform(len(orders)))
         return tuple(eligible[i] for i in orders[drawn])
 
-    monkeypatch.setattr(announcing, "shuffled", shuffled)
+    monkeypatch.setattr(announcing, "assign_numbers", assign_numbers)
     for module in (relay, two_stage_user):  # without its salt the root of a list says nothing
         monkeypatch.setattr(module, "list_root", lambda salt, numbers: bytes(32))
     monkeypatch.setattr(

@@ -52,7 +52,7 @@ class Member(TopologyClientState):
 
     def encrypt_to_aggregator(self, info: bytes, plaintext: bytes, entropy: Entropy) -> bytes:
         """Encrypt so that only the aggregator decrypts."""
-        secret = self.crypto.agree(self.keys, self.params.keys.box)
+        secret = self.crypto.agree(self.keys, self.params.keys.encryption_key)
         if secret is None:
             raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
         return self.crypto.encrypt(secret, self.digest, info, plaintext, entropy)

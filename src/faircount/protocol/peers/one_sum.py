@@ -47,7 +47,7 @@ class PeersState(TopologyState):
 
 def peers_state(s: Coordinator) -> PeersState:
     """The coordinator's own part of the state."""
-    return s.own if isinstance(s.own, PeersState) else PeersState(None)
+    return s.topology_state if isinstance(s.topology_state, PeersState) else PeersState(None)
 
 
 class PeersCoordinator(RosterCoordinator):
@@ -102,9 +102,11 @@ class PeersCoordinator(RosterCoordinator):
         """The claim until the aggregator has named a set, then the one sum once it is made."""
         total = peers_state(s).total
         if total is not None:
-            return (coordinator.to_s2(s, total),)
+            return (coordinator.to_aggregator(s, total),)
         waits = s.manifest is not None and s.phase is Phase.COUNTING and s.included is None
-        return (coordinator.to_s2(s, s.manifest),) if waits and s.manifest is not None else ()
+        return (
+            (coordinator.to_aggregator(s, s.manifest),) if waits and s.manifest is not None else ()
+        )
 
     def sent_once(self, s: Coordinator) -> bytes:
         """The hash of the one sum; zeros before there is one."""
@@ -133,9 +135,13 @@ class PeersCoordinator(RosterCoordinator):
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
         """The coordinator when the survey is over: what users sent goes, and its sum."""
         # check: peers-sum-deleted - nothing is left for whoever seizes the coordinator
-        own = replace(s.own, total=None) if isinstance(s.own, PeersState) else s.own
+        own = (
+            replace(s.topology_state, total=None)
+            if isinstance(s.topology_state, PeersState)
+            else s.topology_state
+        )
         rows.scrub("uploads")
-        return replace(s, own=own)
+        return replace(s, topology_state=own)
 
     def charges_abort(self, s: Coordinator) -> bool:
         """The aggregator itself knows whether the coordinator may have sent its sum: before that
@@ -198,7 +204,9 @@ def recorded(s: Coordinator, total: Residues) -> Coordinator:
     made = AggregateTotal(
         s.params.survey, sha256(s.included.signed.payload).digest(), pack(total, s.params.q)
     )
-    return replace(s, own=replace(own, total=made), phase=advance(s.phase, Phase.AGGREGATED))
+    return replace(
+        s, topology_state=replace(own, total=made), phase=advance(s.phase, Phase.AGGREGATED)
+    )
 
 
 def forget_vectors(

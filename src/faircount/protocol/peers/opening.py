@@ -47,7 +47,7 @@ def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:
 
 def opened(s: Aggregator, j: int, info: bytes, encrypted_share: bytes) -> bytes:
     """What user j sealed to the aggregator; nothing if it does not open."""
-    secret = s.crypto.agree(s.box, entry(s, j)[1])
+    secret = s.crypto.agree(s.encryption_keys, entry(s, j)[1])
     return (s.crypto.decrypt(secret, s.digest, info, encrypted_share) or b"") if secret else b""
 
 
@@ -69,7 +69,7 @@ class PeersAggregator(AggregatorRules):
         Another sum later changes nothing.
         """
         if s.phase in FINAL:
-            return s, s.last_words
+            return s, s.newest_statements
         total = read_total(s, message)
         if isinstance(total, Rejection):
             return s, (total,)
@@ -90,7 +90,7 @@ def repeated(s: Aggregator, manifest: Any) -> aggregator.Change | None:
     """
     reservation, before = s.last(Reservation), s.manifest
     if s.phase in FINAL:
-        return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.last_words)
+        return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
     if before is None or reservation is None:
         return None
     if before == manifest:
@@ -98,7 +98,7 @@ def repeated(s: Aggregator, manifest: Any) -> aggregator.Change | None:
     if (
         manifest.attempt > getattr(before, "attempt", 0)
         # check: peers-manifest-when-ready - another manifest now leads to a second sum
-        and s.held is None
+        and s.partial_sum is None
     ):
         return None
     return s, (reject(Reason.CONFLICT, "another claim stands"), reservation.signed)
@@ -156,7 +156,7 @@ def say_included(
         s.params.survey, after.manifest_hash, set_digest, bitmap(places, roster_size(s)), root
     )
     said, more = aggregator.say(
-        replace(after, held=held, handed_over=s.handed_over or held is not None), stated
+        replace(after, partial_sum=held, handed_over=s.handed_over or held is not None), stated
     )
     return said, (*out, *more)
 
@@ -181,7 +181,7 @@ def read_total(s: Aggregator, message: AggregateTotal) -> Residues | Rejection:
     aggregator cannot use it.
     """
     stated = s.last(AcceptedMembers)
-    if stated is None or s.held is None:
+    if stated is None or s.partial_sum is None:
         return reject(Reason.EARLY, "The aggregator is not ready for the sum")
     # check: peers-share-of-set - the coordinator sends a sum over another set
     if message.accepted_hash != sha256(stated.signed.payload).digest():
@@ -189,7 +189,7 @@ def read_total(s: Aggregator, message: AggregateTotal) -> Residues | Rejection:
     try:
         return subtract(
             check_residues(unpack(message.total, s.params.q, s.params.N), s.params.q),
-            s.held,
+            s.partial_sum,
             s.params.q,
         )
     except ShareError:

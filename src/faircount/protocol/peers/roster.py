@@ -84,7 +84,7 @@ class RosterCoordinator(CoordinatorRules):
             s = replace(s, roster=tuple(lines))
         if s.n < s.params.minimum:
             return coordinator.give_up(s, too_few_enrolled(s.n, s.params.minimum))
-        return s, (coordinator.to_s2(s, coordinator.roster_proposal(s)),)
+        return s, (coordinator.to_aggregator(s, coordinator.roster_proposal(s)),)
 
     def on_bad_entries(
         self, s: Coordinator, rows: StepRows, message: RejectedEntries, _: Statement
@@ -111,11 +111,13 @@ class RosterCoordinator(CoordinatorRules):
         if s.phase is not Phase.ENROLLING:
             return s, ()
         if message.digest != s.digest:
-            return s, (coordinator.to_s2(s, SyncRequest(s.params.survey)),)
+            return s, (coordinator.to_aggregator(s, SyncRequest(s.params.survey)),)
         if not s.roster or (message.n, message.root) != (s.n, s.levels[-1][0]):
             return s, (reject(Reason.MALFORMED, "this is no seal of the roster with its digest"),)
         begins = s.params.topology.phases[1]
-        return replace(s, seal=statement, phase=advance(s.phase, Phase.CONFIRMED, begins)), ()
+        return replace(
+            s, confirmation=statement, phase=advance(s.phase, Phase.CONFIRMED, begins)
+        ), ()
 
     def show_roster(
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
@@ -147,9 +149,9 @@ class RosterCoordinator(CoordinatorRules):
 
 def roster_message(s: Coordinator) -> Message:
     """The roster with the aggregator's signature, or that there is none yet."""
-    if s.seal is None:
+    if s.confirmation is None:
         return NotReady(s.params.survey, s.phase.encode())
-    return Roster(s.seal.signed, _lines(s.roster))
+    return Roster(s.confirmation.signed, _lines(s.roster))
 
 
 @lru_cache(maxsize=4)

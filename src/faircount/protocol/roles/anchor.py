@@ -126,4 +126,4 @@ def anchor_coordinator_step(
     if sent in (UNSET, before.rules.sent_once(before)) or anchor.advance(name, UNSET, sent):
         return step
     reason = "it forgot the aggregate share that it had sent"
-    return Step(*coordinator.give_up(before, Ending(EndCode.S1_RESTORED, (), reason)))
+    return Step(*coordinator.give_up(before, Ending(EndCode.COORDINATOR_RESTORED, (), reason)))

@@ -27,12 +27,12 @@ Upload = tuple[int, int | bytes, int]
 in the roster.
 """
 
-COORDINATOR_TABLES = ("invited", "first_messages", "keys", "uploads", "withdrawn", "kept")
+COORDINATOR_TABLES = ("invited", "first_messages", "keys", "uploads", "withdrawn", "manifest_parts")
 """Access value by user, first message by user, user by public key, upload by `Upload`, hash of a
 withdrawal by user, and earlier parts of the manifest by number.
 """
 
-AGGREGATOR_TABLES = ("mac_keys", "kept", "notes")
+AGGREGATOR_TABLES = ("mac_keys", "manifest_parts", "part_verdicts")
 """Enrolment MAC key by user, earlier parts of the manifest, and verdicts about its parts."""
 
 ACKNOWLEDGED_TABLES = ("first_messages", "uploads")
@@ -212,9 +212,9 @@ class StepRows:
         self.keys = WriteOnce[bytes, bytes](self, "keys")
         self.uploads = Acknowledged[Upload](self, "uploads")
         self.withdrawn = WriteOnce[bytes, bytes](self, "withdrawn")
-        self.kept = WriteOnce[bytes, Message](self, "kept")
+        self.manifest_parts = WriteOnce[bytes, Message](self, "manifest_parts")
         self.mac_keys = WriteOnce[bytes, bytes](self, "mac_keys")
-        self.notes = WriteOnce[bytes, Message](self, "notes")
+        self.part_verdicts = WriteOnce[bytes, Message](self, "part_verdicts")
 
     def find(self, table: str, key: Any) -> StoredRow | None:
         """The row under a key, as this step has left it."""

@@ -118,9 +118,9 @@ TABLE_FORMS: Mapping[str, TableForm] = {
     "keys": TableForm(stored_codec(bytes), stored_codec(bytes)),
     "uploads": TableForm(stored_codec(Upload), stored_codec(Message)),
     "withdrawn": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "kept": TableForm(stored_codec(bytes), stored_codec(Message)),
+    "manifest_parts": TableForm(stored_codec(bytes), stored_codec(Message)),
     "mac_keys": TableForm(stored_codec(bytes), stored_codec(bytes)),
-    "notes": TableForm(stored_codec(bytes), stored_codec(Message)),
+    "part_verdicts": TableForm(stored_codec(bytes), stored_codec(Message)),
 }
 
 

@@ -7,7 +7,7 @@ The coordinator continues from this history only if all of it fits together:
     manifest     the one that the newest reservation names, with its earlier parts in order
 
 A dishonest aggregator can still leave out its newest statements, or show a manifest that the
-coordinator never made. What to do then depends on the topology (`CoordinatorRules.adopt_claim`).
+coordinator never made. What to do then depends on the topology (`CoordinatorRules.adopt_manifest`).
 """
 
 from collections.abc import Callable, Sequence

@@ -22,9 +22,9 @@ from faircount.protocol.wire.messages import Acknowledgement
 from faircount.protocol.wire.signing import SigningKey, verify
 
 
-def unsigned_acknowledgement(survey: bytes, body_hash: bytes) -> Acknowledgement:
+def unsigned_acknowledgement(survey: bytes, message_hash: bytes) -> Acknowledgement:
     """An acknowledgement that the coordinator has not signed yet."""
-    return Acknowledgement(survey, body_hash, 0, 1, (), bytes(64))
+    return Acknowledgement(survey, message_hash, 0, 1, (), bytes(64))
 
 
 def sign_together(
@@ -34,14 +34,14 @@ def sign_together(
     if not acknowledgements:
         return []
     size = len(acknowledgements)
-    levels = build_tree(_leaf(unsigned.body_hash) for unsigned in acknowledgements)
+    levels = build_tree(_leaf(unsigned.message_hash) for unsigned in acknowledgements)
     # One signature per group commit instead of one per message.
     signature = key.sign(_signed_bytes(acknowledgements[0].survey, size, levels[-1][0]))
     signed = []
     for index, unsigned in enumerate(acknowledgements):
         path = audit_path(levels, index)
         signed.append(
-            Acknowledgement(unsigned.survey, unsigned.body_hash, index, size, path, signature)
+            Acknowledgement(unsigned.survey, unsigned.message_hash, index, size, path, signature)
         )
     return signed
 
@@ -51,19 +51,19 @@ def verify_acknowledgement(
 ) -> bool:
     """Whether the coordinator has signed that it stored exactly this message."""
     # check: acknowledged-report - the coordinator confirms another report than was sent
-    if answer.survey != params.survey or answer.body_hash != sha256(encode(body)).digest():
+    if answer.survey != params.survey or answer.message_hash != sha256(encode(body)).digest():
         return False
     proof = MerkleProof(answer.index, answer.size, answer.path)
-    root = root_of_proof(proof, _leaf(answer.body_hash))
+    root = root_of_proof(proof, _leaf(answer.message_hash))
     if root is None:
         return False
     # check: acknowledgement-signed - an unsigned confirmation proves nothing
     return verify(params.keys.s1, answer.signature, _signed_bytes(answer.survey, answer.size, root))
 
 
-def _leaf(body_hash: bytes) -> bytes:
+def _leaf(message_hash: bytes) -> bytes:
     # Hashed with a label: the hash of a message must not pass for an inner node of the tree.
-    return tagged_hash(b"acknowledged", body_hash)
+    return tagged_hash(b"acknowledged", message_hash)
 
 
 def _signed_bytes(survey: bytes, size: int, root: bytes) -> bytes:

@@ -24,18 +24,18 @@ class EndCode(IntEnum):
     TOO_FEW_LEFT = 4  # after participants dropped out
     TOO_FEW_READABLE = 5  # too many reports cannot be decrypted or are invalid
     OVER_BUDGET = 6
-    S2_RESTORED = 7
-    S1_RESTORED = 8
+    AGGREGATOR_RESTORED = 7
+    COORDINATOR_RESTORED = 8
     REPORTS_LOST = 9
     ATTEMPTS_USED = 10
     KEY_LOST = 11
     NO_SUBSTITUTE = 12
     NOT_INVITED = 13
     CORRUPT_SUM = 14
-    S2_REFUSED = 15
-    S2_CONTRADICTION = 16
-    S1_CONTRADICTION = 17
-    S2_SECRET_LOST = 18
+    AGGREGATOR_REFUSED = 15
+    AGGREGATOR_CONTRADICTION = 16
+    COORDINATOR_CONTRADICTION = 17
+    AGGREGATOR_SECRET_LOST = 18
 
 
 NUMBERS: Mapping[EndCode, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ NUMBERS: Mapping[EndCode, tuple[str, ...]] = {
     EndCode.TOO_FEW_LEFT: ("left", "minimum"),
     EndCode.TOO_FEW_READABLE: ("readable", "minimum"),
     EndCode.ATTEMPTS_USED: ("attempts",),
-    EndCode.S2_REFUSED: ("reason",),
+    EndCode.AGGREGATOR_REFUSED: ("reason",),
 }
 """Names of the numbers that come with a code, in their order on the wire; other codes have none."""
 
@@ -57,8 +57,10 @@ ENGLISH: Mapping[EndCode, str] = {
         "{readable} responses can be decrypted and added up, {minimum} are needed"
     ),
     EndCode.OVER_BUDGET: "the privacy budget of this population is not enough",
-    EndCode.S2_RESTORED: "The aggregator (S2) was restored from a backup",
-    EndCode.S1_RESTORED: "The coordinator (S1) was restored from a backup and cannot go on",
+    EndCode.AGGREGATOR_RESTORED: "The aggregator (S2) was restored from a backup",
+    EndCode.COORDINATOR_RESTORED: (
+        "The coordinator (S1) was restored from a backup and cannot go on"
+    ),
     EndCode.REPORTS_LOST: "reports were damaged or lost after the batch was fixed",
     EndCode.ATTEMPTS_USED: "participants were missing in each of {attempts} attempts",
     EndCode.KEY_LOST: (
@@ -67,10 +69,12 @@ ENGLISH: Mapping[EndCode, str] = {
     EndCode.NO_SUBSTITUTE: "nobody is left who could take over a slot: elect phi + 1 helpers only",
     EndCode.NOT_INVITED: "no invitation vouches for anybody who enrolled",
     EndCode.CORRUPT_SUM: "the opened sum is outside the range that honest responses can reach",
-    EndCode.S2_REFUSED: "The aggregator (S2) refused the batch (reason {reason})",
-    EndCode.S2_CONTRADICTION: "The aggregator (S2) contradicted itself",
-    EndCode.S1_CONTRADICTION: "The coordinator (S1) contradicted itself",
-    EndCode.S2_SECRET_LOST: "The aggregator (S2) does not hold the value that it has committed to",
+    EndCode.AGGREGATOR_REFUSED: "The aggregator (S2) refused the batch (reason {reason})",
+    EndCode.AGGREGATOR_CONTRADICTION: "The aggregator (S2) contradicted itself",
+    EndCode.COORDINATOR_CONTRADICTION: "The coordinator (S1) contradicted itself",
+    EndCode.AGGREGATOR_SECRET_LOST: (
+        "The aggregator (S2) does not hold the value that it has committed to"
+    ),
 }
 
 
@@ -145,7 +149,7 @@ def attempts_used(attempts: int, detail: str = "") -> Ending:
 
 def aggregator_contradiction(detail: str) -> Ending:
     """The aggregator contradicted what it had signed, or asked for what must not be given."""
-    return Ending(EndCode.S2_CONTRADICTION, (), detail)
+    return Ending(EndCode.AGGREGATOR_CONTRADICTION, (), detail)
 
 
 # Details of contradictions that are found in more than one place.

@@ -34,7 +34,7 @@ class Keys:
 
     s1: bytes  # Ed25519, of the coordinator
     s2: bytes  # Ed25519, of the aggregator
-    box: bytes  # X25519, of the aggregator: clients encrypt shares for it
+    encryption_key: bytes  # X25519, of the aggregator: clients encrypt shares for it
     s1_commitment: bytes = NO_COMMITMENT
     s2_commitment: bytes = NO_COMMITMENT
 

@@ -85,7 +85,7 @@ class Acknowledgement(Message):
     """
 
     survey: Id
-    body_hash: Hash
+    message_hash: Hash
     index: U32
     size: U32
     path: Sequence[Hash]

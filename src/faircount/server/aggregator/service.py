@@ -80,13 +80,13 @@ class AggregatorService:
                 return False
             ledger = await ledger_of(tx, params.population, caller)
             offer = await survey_keys.use(tx, self.server.keys, caller, params, params.keys.s2)
-            if offer.public()["box_key"] != params.keys.box.hex():
+            if offer.public()["encryption_key"] != params.keys.encryption_key.hex():
                 raise conflict("these parameters name another box key than this server has offered")
             row = draft_row(self.server, caller, params)
             await states.insert(tx, row)
             noise = SystemEntropy().bytes(32) if params.proven else b""
             begun = Aggregator.begin(
-                params, offer.key, offer.box, ledger, offer.value, noise_secret=noise
+                params, offer.key, offer.encryption_keys, ledger, offer.value, noise_secret=noise
             )
             await self.server.use_value(params, Party.AGGREGATOR)
             await self.states.begin(tx, row, begun)

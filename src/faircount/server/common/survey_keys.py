@@ -32,7 +32,7 @@ class SurveyKeys:
 
     key: SigningKey
     value: bytes = field(repr=False)
-    box: KeyPair
+    encryption_keys: KeyPair
 
     @classmethod
     def from_secrets(cls, secrets: bytes) -> "SurveyKeys":
@@ -48,7 +48,7 @@ class SurveyKeys:
         return {
             "signing_key": self.key.public.hex(),
             "commitment": sha256(self.value).digest().hex(),
-            "box_key": self.box.public.hex(),
+            "encryption_key": self.encryption_keys.public.hex(),
         }
 
 

@@ -127,24 +127,24 @@ class CoordinatorService:
         """
         before = await self.states.load(tx, row)
         step = await asyncio.to_thread(change, before)
-        to_s2 = tuple(message for message in step.messages if isinstance(message, Signed))
-        await self._save(tx, before, step, to_s2)
-        return to_s2
+        to_aggregator = tuple(message for message in step.messages if isinstance(message, Signed))
+        await self._save(tx, before, step, to_aggregator)
+        return to_aggregator
 
     async def _save(
         self,
         tx: Transaction,
         before: Loaded[Coordinator],
         step: Step[Coordinator],
-        to_s2: Out = (),
+        to_aggregator: Out = (),
     ) -> None:
         after = step.state
         if after is before.state:
             await self.states.save(tx, before, step)
             return
         counting = after.phase is Phase.COUNTING and after.final is None
-        speaks = to_s2
-        if not (counting and to_s2):
+        speaks = to_aggregator
+        if not (counting and to_aggregator):
             # Asking may read every row, so it is done in another thread.
             speaks = await asyncio.to_thread(resume, after, RowsAfter(before.rows, step))
         row = await self.states.save(tx, before, step)
@@ -198,7 +198,7 @@ class CoordinatorService:
         async with self.server.database.write() as tx:
             row = await states.find(tx, survey, change=True)
             if row is not None and row.head_nonce is not None and row.state not in FINAL:
-                ending = Ending(EndCode.S2_RESTORED)
+                ending = Ending(EndCode.AGGREGATOR_RESTORED)
                 await self.change(
                     tx, row, lambda held: end_without_aggregator(held.state, ending, held.rows)
                 )

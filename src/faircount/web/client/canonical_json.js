@@ -72,9 +72,12 @@ export function parseInteger(text) {
   return BigInt(text);
 }
 
-/** The double nearest to a published real number. */
+/** The double that a published real number is; numbers between two doubles are refused. */
 export function unscaled(text) {
-  const value = Number(parseInteger(text)) / 2 ** 128;
-  insist(Number.isFinite(value), "malformed", "a real number is too large for floating point");
-  return value;
+  const units = parseInteger(text);
+  const nearest = Number(units);
+  insist(Number.isFinite(nearest), "malformed", "a real number is too large for floating point");
+  // Two texts for one double would be two hashes of the same parameters.
+  insist(BigInt(nearest) === units, "malformed", "a real number is not one that a double can be");
+  return nearest / 2 ** 128;
 }

@@ -80,7 +80,7 @@ const aborted = record({
 });
 const acknowledgement = record({
   survey: id,
-  body_hash: hash,
+  message_hash: hash,
   index: word,
   size: word,
   path,

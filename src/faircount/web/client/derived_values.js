@@ -13,7 +13,6 @@ export const OVERFLOW = 2 ** -60;
 
 const SMALLEST_EPSILON = 0.001; // a smaller one has a noise table too long to compute in a browser
 const LARGEST_EPSILON = 50;
-const MOST_COINS = 1e8;
 
 /** Refuse parameters whose derived values are not these. */
 export function checkDerived(params, values) {
@@ -43,15 +42,6 @@ export function checkEpsilon(epsilon) {
   const isInRange = epsilon >= SMALLEST_EPSILON && epsilon <= LARGEST_EPSILON;
   insist(isInRange, "malformed", "epsilon is out of range");
   return epsilon;
-}
-
-/** D, the number of fair coins per item: from the settings, or else the published one. */
-export function coinsOf(params) {
-  // A published D needs no recomputation: the promise is checked for whatever number it is.
-  const coins = params.settings.coins ?? params.derived.D;
-  const isInRange = Number.isSafeInteger(coins) && coins >= 1 && coins <= MOST_COINS;
-  insist(isInRange, "malformed", "the number of coins is out of range");
-  return coins;
 }
 
 /** The vector with 1 at the chosen item and 0 elsewhere. */

@@ -12,14 +12,15 @@
 
 import { parseInteger, unscaled } from "./canonical_json.js";
 import {
-  checkDerived, checkEpsilon, checkModulus, coinsOf, COMMON, NO_DIGEST, oneHot, OVERFLOW,
+  checkDerived, checkEpsilon, checkModulus, COMMON, NO_DIGEST, oneHot, OVERFLOW,
 } from "./derived_values.js";
 import {
-  binomial, decoysDelta, isWithin, laplaceBound, laplaceEpsilon, laplaceLaw, samplingDelta,
+  binomial, decoysDelta, isWithin, laplaceBounds, laplaceEpsilon, laplaceLaw, samplingDelta,
   samplingDeltaTwoItems,
 } from "./privacy.js";
 import { PROVEN } from "./proven_mechanisms.js";
 import { insist } from "./refusal.js";
+import { checkAttendance, checkFloor, coinsOf } from "./settings.js";
 import { coinTable, draw, laplaceTable, tableDigest } from "./tables.js";
 
 const TWO_ITEMS_LIMIT = 400;
@@ -30,15 +31,13 @@ const laplace = {
 
   async prepare(params) {
     const { settings, n_max: users } = params;
+    checkAttendance(params, { countInsiders: true });
     const epsilon = checkEpsilon(unscaled(settings.epsilon));
     const h = users - settings.insiders - settings.dropouts; // participants whose noise is secret
-    insist(h >= 1, "malformed", "no participant is left whose noise is secret");
     const table = laplaceTable(parseInteger(settings.epsilon), epsilon, h);
     checkDerived(params, { h, D: null, p: null, tables: await tableDigest(table) });
-    const bound = laplaceBound(epsilon, users / h, OVERFLOW / params.items.length);
-    // The bound is floating point: Python may round it to the next integer.
-    const bounds = [bound, bound - 1, bound + 1];
-    checkModulus(params, bounds.map((candidate) => users + 2 * candidate));
+    const bounds = laplaceBounds(epsilon, users / h, OVERFLOW / params.items.length);
+    checkModulus(params, bounds.map((bound) => users + 2 * bound));
     return { epsilon, h, table };
   },
 
@@ -62,9 +61,10 @@ const decoys = {
 
   async prepare(params) {
     const { settings, n_max: users } = params;
-    const coins = coinsOf(params);
-    insist(coins % users === 0, "derived", "participants would flip unequal numbers of coins");
+    checkAttendance(params, { countInsiders: true });
     const h = users - settings.insiders - settings.dropouts;
+    const coins = coinsOf(params, (needed) => allocatedCoins(needed, users, h));
+    insist(coins % users === 0, "derived", "participants would flip unequal numbers of coins");
     checkDerived(params, { h, D: coins, p: null, tables: NO_DIGEST });
     checkModulus(params, [users + coins]);
     return { coinsPerUser: coins / users };
@@ -82,6 +82,12 @@ const decoys = {
   counted: ({ coinsPerUser }, size) => ({ p: 1, noise: binomial(size * coinsPerUser, 0.5) }),
 };
 
+/** The fewest coins that leave `needed` of them secret when only h of the participants remain. */
+function allocatedCoins(needed, users, h) {
+  const extra = needed % h;
+  return Math.floor(needed / h) * users + (extra ? extra + users - h : 0);
+}
+
 /** Heads among this many fair coins. */
 function countHeads(coins, random) {
   const bytes = random(Math.ceil(coins / 8));
@@ -96,9 +102,7 @@ const dpds = {
   async prepare(params) {
     const { settings, n_max: users } = params;
     const heads = parseInteger(settings.p);
-    const isProbability = heads > 0n && heads <= 1n << 128n;
-    insist(isProbability, "malformed", "p is not a probability");
-    insist(Number.isSafeInteger(settings.floor), "malformed", "floor is not an integer");
+    checkFloor(params);
     checkDerived(params, { h: null, D: null, p: settings.p, tables: NO_DIGEST });
     checkModulus(params, [users]);
     return { coin: coinTable(heads), p: unscaled(settings.p) };

@@ -3,10 +3,10 @@
 
 import { same, unhex } from "./bytes.js";
 import { decode, parseInteger, unscaled } from "./canonical_json.js";
-import { COMMON } from "./derived_values.js";
 import { paramsDigest } from "./digests.js";
 import { MECHANISMS } from "./mechanisms.js";
 import { insist } from "./refusal.js";
+import { checkSettings } from "./settings.js";
 
 const VERSION = 2;
 const TEXTS = [
@@ -15,9 +15,11 @@ const TEXTS = [
 ];
 const NUMBERS = ["minimum", "k", "t", "attempts", "phi", "n_max", "version"];
 const NAMES = [...TEXTS, ...NUMBERS, "derived", "items", "keys", "phases", "settings"];
-const KEYS = ["box", "s1", "s1_commitment", "s2", "s2_commitment"];
+const KEYS = ["encryption_key", "s1", "s1_commitment", "s2", "s2_commitment"];
 const DERIVED = ["D", "allocation", "h", "p", "q", "scale", "tables"];
 const LARGEST_MODULUS = 1n << 62n;
+const MOST_ATTEMPTS = 1 << 16;
+const MOST_USERS = 2 ** 31;
 
 /** The parameters of an invitation; bytes with another hash than the invitation's are refused. */
 export async function parseInvited(published, digest) {
@@ -59,12 +61,15 @@ export const drawVector = (params, answer, random) =>
   MECHANISMS[params.mechanism].vector(params.drawn, params.items.length, answer, random);
 
 function checkKinds(plain) {
-  const { items, minimum, n_max: users, phases } = plain;
+  const { attempts, items, minimum, n_max: users, phases } = plain;
   insist(TEXTS.every((name) => typeof plain[name] === "string"), "malformed", "expected text");
   insist(NUMBERS.every((name) => isCount(plain[name])), "malformed", "expected integers");
   insist(plain.version === VERSION, "version", "these parameters are of another version");
   insist(/^[0-9a-f]{32}$/.test(plain.survey), "malformed", "a survey id has 16 bytes");
   insist(Array.isArray(phases) && phases.every(isCount), "malformed", "phases are seconds");
+  const areTries = attempts >= 1 && attempts <= MOST_ATTEMPTS;
+  insist(areTries, "malformed", "the number of attempts is out of range");
+  insist(users <= MOST_USERS, "malformed", "n_max is out of range");
   // A single accepted report would be published as it is, hidden by nobody else's.
   insist(minimum >= 2 && minimum <= users, "malformed", "the minimum lies between 2 and n_max");
   const areLabels = Array.isArray(items) && items.length >= 2 && items.every(isLabel);
@@ -78,6 +83,7 @@ function supportedMechanism(plain) {
   const { derived, settings } = plain;
   const isOneVisit = plain.topology === "servers";
   insist(isOneVisit, "topology", "surveys with several visits need the installed client");
+  insist(plain.phases.length <= 1, "malformed", "a survey with one visit has one phase");
   insist(plain.relation === "replace-one", "malformed", "the relation is unknown");
   const isKnown = Object.hasOwn(MECHANISMS, plain.mechanism);
   insist(isKnown, "mechanism", `this page does not support ${plain.mechanism}`);
@@ -85,7 +91,7 @@ function supportedMechanism(plain) {
   const names = mechanism.proven ? [...DERIVED, "proof"] : DERIVED;
   insist(hasExactly(settings, mechanism.settings), "malformed", "settings are missing or unknown");
   insist(hasExactly(derived, names), "malformed", "derived values are missing or unknown");
-  insist(COMMON.every((name) => isCount(settings[name])), "malformed", "settings are integers");
+  checkSettings(settings);
   const isPlain = derived.scale === 1 && derived.allocation === "alike";
   insist(isPlain, "derived", "scale or allocation does not follow from the other parameters");
   const q = parseInteger(derived.q);

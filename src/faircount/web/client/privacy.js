@@ -5,7 +5,9 @@
 // delta is the sum of max(0, P - e^epsilon Q) over all outcomes of the two distributions. Floating
 // point leaves about twelve digits; comparisons allow for one part in 10^9.
 
-const TAIL = 745; // e^-745 is the smallest double: less likely outcomes would be rounded to 0
+// Outcomes less likely than e^-650 count as impossible: their probabilities, and ratios of them,
+// would be too small for the full precision of a double.
+const TAIL = 650;
 const SLACK = 1e-9;
 
 /** Whether a computed value is at most the promised one, up to rounding. */
@@ -25,7 +27,7 @@ export function binomial(n, p) {
   const step = (x) => Math.log(((n - x) * (p / (1 - p))) / (x + 1));
   for (let at = mode; at < logs.length - 1; at += 1) logs[at + 1] = logs[at] + step(low + at);
   for (let at = mode; at > 0; at -= 1) logs[at - 1] = logs[at] - step(low + at - 1);
-  const law = logs.map(Math.exp);
+  const law = logs.map((log) => (log < -TAIL ? 0 : Math.exp(log)));
   const whole = law.reduce((total, weight) => total + weight, 0);
   return [low, law.map((weight) => weight / whole)];
 }
@@ -43,8 +45,11 @@ export function replaceOneDelta(up, down, epsilon) {
   for (let x = 0; x < up.p.length; x += 1) {
     if (up.p[x] === 0) continue;
     // Outcomes y of the second count with P = up.p[x] down.q[y] >= e^epsilon Q, where
-    // Q = up.q[x] down.p[y]. Both ratios are monotone, so that `at` never has to go back.
-    while (at < down.p.length && up.p[x] * down.q[at] >= factor * up.q[x] * down.p[at]) {
+    // Q = up.q[x] down.p[y]. Both ratios are monotone, so that `at` never has to go back. Ratios and
+    // not products are compared: products of small probabilities become 0, and 0 >= 0 would take
+    // outcomes in that lower the sum, and claim a delta far too small.
+    const limit = ratio(up.p[x], up.q[x]) / factor;
+    while (at < down.p.length && ratio(down.p[at], down.q[at]) <= limit) {
       belowP += down.p[at];
       belowQ += down.q[at];
       at += 1;
@@ -54,11 +59,14 @@ export function replaceOneDelta(up, down, epsilon) {
   return Math.min(1, delta);
 }
 
+/** p / q; an impossible outcome is not favoured by either distribution, so it counts as 0. */
+const ratio = (p, q) => (p === 0 ? 0 : p / q);
+
 /** Delta of counts to which this many fair coins each are added. */
 export function decoysDelta(coins, epsilon) {
   if (coins < 1) return 1;
   const [, law] = binomial(coins, 0.5);
-  const pair = { p: spread([1, law], law.length + 1), q: spread([0, law], law.length + 1) };
+  const pair = onCommonPoints([1, law], [0, law]);
   return replaceOneDelta(pair, pair, epsilon);
 }
 
@@ -82,16 +90,22 @@ export function samplingDeltaTwoItems(users, crowd, p, epsilon) {
   return Math.max(...deltas);
 }
 
-/** Distributions of a sampled count with one more holder, and with the others alone. */
+/**
+ * Distributions of a sampled count with one more holder, and with the others alone, on the points
+ * that doubles can tell from impossible ones.
+ */
 function samplingPair(others, p) {
-  const size = others + 2;
-  return { p: spread(binomial(others + 1, p), size), q: spread(binomial(others, p), size) };
+  return onCommonPoints(binomial(others + 1, p), binomial(others, p));
 }
 
-function spread([low, law], size) {
-  const out = new Float64Array(size);
-  out.set(law, low);
-  return out;
+/** Two distributions {p, q} on the smallest range of points that holds both. */
+function onCommonPoints([lowP, lawP], [lowQ, lawQ]) {
+  const low = Math.min(lowP, lowQ);
+  const size = Math.max(lowP + lawP.length, lowQ + lawQ.length) - low;
+  const [p, q] = [new Float64Array(size), new Float64Array(size)];
+  p.set(lawP, lowP - low);
+  q.set(lawQ, lowQ - low);
+  return { p, q };
 }
 
 /** The pure epsilon if the adversary does not know this share of the noise made for `epsilon`. */
@@ -122,15 +136,18 @@ function laplaceRatios(epsilon, share, reach) {
 
 /** [first point, probabilities] of a share of the Laplace noise made for `epsilon`. */
 export function laplaceLaw(epsilon, share) {
-  const reach = laplaceBound(epsilon, share, 1e-12);
+  const [reach] = laplaceBounds(epsilon, share, 1e-12);
   let weight = 1;
   const side = laplaceRatios(epsilon, share, reach).map((ratio) => (weight *= ratio));
   const whole = 1 + 2 * side.reduce((total, point) => total + point, 0);
   return [-reach, [...side.slice().reverse(), 1, ...side].map((point) => point / whole)];
 }
 
-/** A bound that the noise of all users in one entry exceeds with probability `tail`: Chernoff. */
-export function laplaceBound(epsilon, share, tail) {
+/**
+ * A bound that the noise of all users in one entry exceeds with probability `tail`: Chernoff. Two
+ * bounds where rounding decides which integer it is.
+ */
+export function laplaceBounds(epsilon, share, tail) {
   const a = Math.exp(-epsilon / 2);
   const top = 2 * Math.log(-Math.expm1(-epsilon / 2));
   const bounds = Array.from({ length: 399 }, (_, at) => {
@@ -138,5 +155,6 @@ export function laplaceBound(epsilon, share, tail) {
     const moment = share * (top - Math.log1p(-a * Math.exp(t)) - Math.log1p(-a * Math.exp(-t)));
     return (moment + Math.log(2 / tail)) / t;
   });
-  return Math.ceil(Math.min(...bounds));
+  const least = Math.min(...bounds);
+  return [...new Set([least * (1 - SLACK), least * (1 + SLACK)].map(Math.ceil))];
 }

@@ -6,14 +6,15 @@
 import { same } from "./bytes.js";
 import { encode, parseInteger, unscaled } from "./canonical_json.js";
 import {
-  checkDerived, checkEpsilon, checkModulus, coinsOf, COMMON, NO_DIGEST, oneHot, OVERFLOW,
+  checkDerived, checkEpsilon, checkModulus, COMMON, NO_DIGEST, oneHot, OVERFLOW,
 } from "./derived_values.js";
 import { uniformElements } from "./field.js";
 import {
-  binomial, decoysDelta, isWithin, laplaceBound, laplaceDelta, laplaceLaw,
+  binomial, decoysDelta, isWithin, laplaceBounds, laplaceDelta, laplaceLaw,
 } from "./privacy.js";
 import { prove, reportForm } from "./proof.js";
 import { insist } from "./refusal.js";
+import { checkAttendance, coinsOf } from "./settings.js";
 import { laplaceTable, tableDigest } from "./tables.js";
 
 /**
@@ -21,6 +22,7 @@ import { laplaceTable, tableDigest } from "./tables.js";
  */
 function checkForm(params, coins) {
   const { keys, items, n_max: users } = params;
+  checkAttendance(params, { countInsiders: false });
   const form = reportForm(parseInteger(params.derived.q), items.length, coins, users);
   const proofFollows = same(encode(params.derived.proof), encode(form.proof));
   insist(proofFollows, "derived", "the proof does not follow from the other parameters");
@@ -51,10 +53,8 @@ const serverLaplace = {
     const epsilon = checkEpsilon(unscaled(params.settings.epsilon));
     const table = laplaceTable(parseInteger(params.settings.epsilon), epsilon, 1);
     checkDerived(params, { h: null, D: null, p: null, tables: await tableDigest(table) });
-    const bound = laplaceBound(epsilon, 2, OVERFLOW / params.items.length);
-    // The bound is floating point: Python may round it to the next integer.
-    const ranges = [bound, bound - 1, bound + 1].map((candidate) => params.n_max + 2 * candidate);
-    checkModulus(params, ranges, params.items.length);
+    const bounds = laplaceBounds(epsilon, 2, OVERFLOW / params.items.length);
+    checkModulus(params, bounds.map((bound) => params.n_max + 2 * bound), params.items.length);
     return { epsilon, table, form: checkForm(params, 0) };
   },
 
@@ -73,7 +73,7 @@ const serverCoins = {
   proven: true,
 
   async prepare(params) {
-    const coins = coinsOf(params);
+    const coins = coinsOf(params, (needed) => needed);
     checkDerived(params, { h: null, D: coins, p: null, tables: NO_DIGEST });
     checkModulus(params, [params.n_max + 2 * coins], params.items.length);
     return { coins, form: checkForm(params, 0) };
@@ -91,7 +91,7 @@ const placedCoins = {
 
   async prepare(params) {
     const { settings, items, n_max: users } = params;
-    const coins = coinsOf(params);
+    const coins = coinsOf(params, (needed) => needed + settings.insiders);
     const fewest = users - settings.dropouts;
     // The coins of one item come from different participants: one of them knows only one coin.
     insist(fewest >= coins, "derived", "an item needs more coins than participants may be left");

@@ -29,7 +29,7 @@ export async function encodeReport(params, invitation, vector, seed, pair, rando
   const { user, token, access } = invitation;
   const aggregatorShare = await expandShare(params, user, pair.public, seed);
   const share = pack(subtract(vector, aggregatorShare, params.q), params.q);
-  const secret = await agreeSecret(pair.secret, params.keys.box);
+  const secret = await agreeSecret(pair.secret, params.keys.encryption_key);
   // The salt hides the share in its commitment: without it the aggregator could try all vectors.
   const salt = random(SALT_SIZE);
   const commitment = await taggedHash("commitment", salt, share);

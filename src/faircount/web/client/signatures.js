@@ -35,7 +35,7 @@ export async function verifyAcknowledgement(keys, survey, acknowledgement, messa
   const { index, size, path, signature } = acknowledgement;
   const messageHash = await sha256(message);
   const isForMessage =
-    same(acknowledgement.survey, survey) && same(acknowledgement.body_hash, messageHash);
+    same(acknowledgement.survey, survey) && same(acknowledgement.message_hash, messageHash);
   if (!isForMessage) return false;
   // One signature covers several messages: it is on the root of a tree over their hashes.
   const root = await rootOfPath(index, size, path, await taggedHash("acknowledged", messageHash));

@@ -161,8 +161,8 @@ const en = {
   ending_too_few_readable:
     "Too few answers could be decrypted and added up: {readable} could, and {minimum} are needed.",
   ending_over_budget: "These people have used up their privacy budget in earlier surveys.",
-  ending_s2_restored: "{s2} had to restore its server from a backup while the survey was running.",
-  ending_s1_restored:
+  ending_aggregator_restored: "{s2} had to restore its server from a backup while the survey was running.",
+  ending_coordinator_restored:
     "{s1} had to restore its server from a backup while the survey was running, and could not " +
     "continue.",
   ending_reports_lost:
@@ -172,10 +172,10 @@ const en = {
   ending_no_substitute: "Nobody was left to replace a participant who dropped out.",
   ending_not_invited: "None of the people who signed up had been invited.",
   ending_corrupt_sum: "The sum was outside the range that honest answers can give.",
-  ending_s2_refused: "{s2} refused the list of answers (reason {reason}).",
-  ending_s2_contradiction: "{s1} reports that {s2} contradicted itself.",
-  ending_s1_contradiction: "{s2} found that {s1} contradicted itself.",
-  ending_s2_secret_lost: "{s2} has lost a secret value to which it had committed.",
+  ending_aggregator_refused: "{s2} refused the list of answers (reason {reason}).",
+  ending_aggregator_contradiction: "{s1} reports that {s2} contradicted itself.",
+  ending_coordinator_contradiction: "{s2} found that {s1} contradicted itself.",
+  ending_aggregator_secret_lost: "{s2} has lost a secret value to which it had committed.",
   ending_unknown: "The servers gave a reason that this page does not know.",
   unverified:
     "The server sent something that it could not prove (number of times: {times}). This page " +
@@ -427,9 +427,9 @@ const de = {
     "sind nötig.",
   ending_over_budget:
     "Das Privatheitsbudget dieser Personen ist durch frühere Umfragen aufgebraucht.",
-  ending_s2_restored:
+  ending_aggregator_restored:
     "{s2} musste den eigenen Server während der Umfrage aus einer Sicherung wiederherstellen.",
-  ending_s1_restored:
+  ending_coordinator_restored:
     "{s1} musste den eigenen Server während der Umfrage aus einer Sicherung wiederherstellen und " +
     "konnte nicht fortfahren.",
   ending_reports_lost:
@@ -439,10 +439,10 @@ const de = {
   ending_no_substitute: "Niemand war übrig, um für eine ausgeschiedene Person einzuspringen.",
   ending_not_invited: "Von den Angemeldeten war niemand eingeladen.",
   ending_corrupt_sum: "Die Summe lag außerhalb dessen, was ehrliche Antworten ergeben können.",
-  ending_s2_refused: "{s2} hat die Liste der Antworten abgelehnt (Grund {reason}).",
-  ending_s2_contradiction: "{s1} meldet einen Widerspruch in den Angaben von {s2}.",
-  ending_s1_contradiction: "{s2} hat einen Widerspruch in den Angaben von {s1} gefunden.",
-  ending_s2_secret_lost: "{s2} hat einen geheimen Wert verloren, auf den es sich festgelegt hatte.",
+  ending_aggregator_refused: "{s2} hat die Liste der Antworten abgelehnt (Grund {reason}).",
+  ending_aggregator_contradiction: "{s1} meldet einen Widerspruch in den Angaben von {s2}.",
+  ending_coordinator_contradiction: "{s2} hat einen Widerspruch in den Angaben von {s1} gefunden.",
+  ending_aggregator_secret_lost: "{s2} hat einen geheimen Wert verloren, auf den es sich festgelegt hatte.",
   ending_unknown: "Die Server haben einen Grund genannt, den diese Seite nicht kennt.",
   unverified:
     "Der Server hat etwas gesendet, das er nicht beweisen konnte (so oft: {times}). Diese Seite " +

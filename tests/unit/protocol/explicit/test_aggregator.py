@@ -31,7 +31,7 @@ def test_seeds_that_do_not_open_lead_to_a_further_attempt_without_them(stage) ->
     play.share_all()
     play.spoil(4)
     play.settle(play.sum_all(skip=(4,)))
-    assert play.s2.held is None  # not ready: no sum may come
+    assert play.s2.partial_sum is None  # not ready: no sum may come
     assert (play.s1.attempt, play.s1.members) == (2, (0, 1, 2, 3, 5))
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 1, 1, 0, 1]
@@ -90,7 +90,7 @@ def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
     reservation, included = play.tell_s2(manifest)
     play.tell_s1(reservation)
     (total,) = play.tell_s1(included)
-    wrong = replace(play.s1.own.total, **change)
+    wrong = replace(play.s1.topology_state.total, **change)
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
     play.settle((total,))
     assert play.counts() == [1] * 6
@@ -135,7 +135,10 @@ def test_claims_that_s2_refuses(stage, change, reason) -> None:
 def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> None:
     play, _ = claimed(stage)
     wanted = explicit_coordinator.current_set(
-        play.s1.changed(attempt=attempt, own=replace(play.s1.own, removed=frozenset(removed)))
+        play.s1.changed(
+            attempt=attempt,
+            topology_state=replace(play.s1.topology_state, removed=frozenset(removed)),
+        )
     )
     manifest = replace(
         play.s1.manifest,

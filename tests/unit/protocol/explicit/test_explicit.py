@@ -201,7 +201,10 @@ def test_shares_that_do_not_open_separate_the_pair_only(stage) -> None:
     play.people[2] = replace(play.people[2], bundle=_spoiled(play.people[2].bundle, 3))
     play.share_all()
     assert play.sum_all() == ()  # the receiver complains instead of sending a sum
-    assert (play.s1.members, play.s1.own.removed) == ((0, 1, 2, 3, 4, 5), frozenset({(2, 4)}))
+    assert (play.s1.members, play.s1.topology_state.removed) == (
+        (0, 1, 2, 3, 4, 5),
+        frozenset({(2, 4)}),
+    )
     play.settle(play.sum_all())
     assert play.counts() == [1] * 6
 
@@ -289,7 +292,7 @@ def test_a_complaint_in_a_later_attempt_counts_as_absence(stage) -> None:
     late = Complaint(member.params.survey, 0, member.credential, 2, (1, 2, 3, 4))
     assert play.tell_s1(late)[0].why is Reason.LATE
     assert play.sum_all(skip=(0,)) == ()
-    assert (play.s1.members, play.s1.own.removed) == ((1, 2, 3, 4), frozenset())
+    assert (play.s1.members, play.s1.topology_state.removed) == ((1, 2, 3, 4), frozenset())
     play.settle(play.sum_all())
     assert play.counts() == [0, 1, 1, 1, 1, 0]
 

@@ -77,7 +77,10 @@ def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
 def plain_sum(play, i):
     wanted = PeerSet(play.s1.digest, play.s1.attempt, play.s1.n, play.s1.members)
     now = AttemptContext(play.setup.params, play.s1.digest, play.s1.attempt, wanted.set_digest)
-    body, params = play.s1.view.uploads[MaskedSum.tag, play.s1.own.set_digest, i], play.setup.params
+    body, params = (
+        play.s1.view.uploads[MaskedSum.tag, play.s1.topology_state.set_digest, i],
+        play.setup.params,
+    )
     seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
     return subtract(
         unpack(body.vector, params.q, 20), now.self_mask(play.s2.crypto, i, seed, 20), params.q
@@ -121,12 +124,12 @@ def test_whoever_vanishes_the_sum_is_that_of_the_claimed_set_or_there_is_none(
             play.settle(play.recover(skip={i for i, phase in enumerate(ways) if phase == "h"}))
     assert play.s1.phase is play.s2.phase
     if play.s1.phase is Phase.PUBLISHED:
-        claimed = set(play.s1.own.included)
+        claimed = set(play.s1.topology_state.included)
         assert play.counts() == [int(i in claimed) for i in range(20)]
         assert not {i for i, phase in enumerate(ways) if phase in "sr"} & claimed
     else:
         assert play.s1.phase is Phase.ABORTED
-        assert play.s2.held is None
+        assert play.s2.partial_sum is None
 
 
 def test_too_few_left_end_the_survey(masked) -> None:
@@ -161,7 +164,7 @@ def test_a_late_sum_is_refused_and_never_reaches_s2(masked) -> None:
     play.settle(manifest)
     assert play.s1.phase is Phase.UNMASKING
     assert play.tell_s1(late)[0].why is Reason.LATE
-    assert (MaskedSum.tag, play.s1.own.set_digest, 3) not in play.s1.view.uploads
+    assert (MaskedSum.tag, play.s1.topology_state.set_digest, 3) not in play.s1.view.uploads
     play.settle(play.recover())
     assert play.tell_s1(late)[0].why is Reason.LATE
     assert play.counts() == without(20, 3)
@@ -220,7 +223,11 @@ def test_help_that_does_not_open_counts_for_nothing(masked) -> None:
     near = list(play.people[3].placed.neighbours)
     member = play.people[near[0]].member
     garbage = UnmaskShares(
-        member.params.survey, near[0], member.credential, play.s1.own.set_digest, bytes(60)
+        member.params.survey,
+        near[0],
+        member.credential,
+        play.s1.topology_state.set_digest,
+        bytes(60),
     )
     assert isinstance(play.tell_s1(garbage)[0], Acknowledgement)
     play.settle(play.recover())
@@ -230,7 +237,7 @@ def test_help_that_does_not_open_counts_for_nothing(masked) -> None:
 def test_s2_gets_message_keys_of_what_dropped_users_dealt_and_of_nothing_else(masked) -> None:
     play = masked("recovering")
     play.recover()
-    digest = play.s1.own.set_digest
+    digest = play.s1.topology_state.set_digest
     for i in range(20):
         help_ = play.s1.view.uploads.get((UnmaskShares.tag, digest, i))
         gone = [j for j in (3, 7) if j in play.people[i].placed.neighbours]
@@ -251,7 +258,7 @@ def test_s2_gets_message_keys_of_what_dropped_users_dealt_and_of_nothing_else(ma
 
 
 def opened_help(play, i, help_):
-    secret = play.s2.crypto.agree(play.s2.box, play.people[i].member.keys.public)
+    secret = play.s2.crypto.agree(play.s2.encryption_keys, play.people[i].member.keys.public)
     info = unmask_info(play.setup.params, i, play.s2.manifest_hash)
     plain = play.s2.crypto.decrypt(secret, play.s1.digest, info, help_.encrypted_share)
     return [plain[at : at + 32] for at in range(0, len(plain), 32)]
@@ -262,7 +269,11 @@ def test_help_comes_after_the_set_is_named(masked) -> None:
     early = play.by_s1(UnmaskBatch(play.setup.params.survey, bytes(32), bytes(3), (), ()))
     assert play.said_by_s2(play.tell_s2(early)[0]).reason == Reason.EARLY
     help_ = UnmaskShares(
-        play.setup.params.survey, 0, play.people[0].member.credential, play.s1.own.set_digest, b""
+        play.setup.params.survey,
+        0,
+        play.people[0].member.credential,
+        play.s1.topology_state.set_digest,
+        b"",
     )
     assert play.tell_s1(help_)[0].why is Reason.LATE
 
@@ -273,7 +284,7 @@ def test_too_few_helpers_cost_an_attempt_and_no_budget(masked, attempts, ends) -
     near = list(play.people[3].placed.neighbours)
     play.settle(play.recover(skip=near[2:]))  # two of three shares
     assert [type(each.message) for each in play.s2.statements][3] is Unrecoverable
-    assert play.s2.held is None
+    assert play.s2.partial_sum is None
     if attempts == 2:
         assert (play.s1.attempt, set(play.s1.members)) == (2, set(range(20)) - {3})
         play.settle(play.sum_all())

@@ -38,7 +38,7 @@ def test_who_sends_a_seed_that_does_not_open_is_dropped(masked) -> None:
     kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
     assert kinds == ["RosterConfirmation", "Reservation", "AcceptedMembers"]
     assert not play.s1.view.uploads.get(
-        (MaskedSum.tag, play.s1.own.set_digest, 4)
+        (MaskedSum.tag, play.s1.topology_state.set_digest, 4)
     )  # its vector is deleted
     play.settle(play.recover())
     assert play.counts() == without(20, 4, 9)
@@ -54,7 +54,7 @@ def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None
     play.settle(resume(play.s1.state, play.s1.rows))
     play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert play.s2.held is None
+    assert play.s2.partial_sum is None
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.RELEASED
 
 
@@ -128,16 +128,16 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     _, body = masked_user.answer_sum_request(play.people[0], shown, play.entropy)
     assert play.tell_s1(body)[0].why is Reason.LATE  # The coordinator itself would not take it
     body = replace(body, keys_digest=masked_rules._keys_around(play.s1.state, play.s1.view, 0))
-    put(play.s1, "uploads", (MaskedSum.tag, play.s1.own.set_digest, 0), body)
+    put(play.s1, "uploads", (MaskedSum.tag, play.s1.topology_state.set_digest, 0), body)
     play.settle(play.sum_all(skip=(0,)))
-    assert 0 not in play.s1.own.included
+    assert 0 not in play.s1.topology_state.included
     play.settle(play.recover())
     assert play.counts() == without(20, 0)
 
 
 def cut_off(play):
     """Two users on the ring, and the eight around them without whom they are alone."""
-    order = play.s1.own.graph.order.tolist()
+    order = play.s1.topology_state.graph.order.tolist()
     return set(order[8:10]), set(order[4:8]) | set(order[10:14])
 
 

@@ -185,7 +185,7 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
     assert isinstance(play.come(3), Acknowledgement)
     play.settle(play.deadline())
     assert play.s1.phase is Phase.UNMASKING
-    assert 3 not in play.s1.own.included
+    assert 3 not in play.s1.topology_state.included
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 
@@ -257,12 +257,12 @@ def test_s1_restored_to_before_a_further_attempt_comes_to_the_same_set(masked) -
     play = masked("recovering", gone=(3,))
     before = play.s1.copy()
     play.settle(play.recover(skip=range(20)))
-    wanted = play.s1.own.set_digest
+    wanted = play.s1.topology_state.set_digest
     assert play.s1.attempt == 2
     play.come(0)
     play.s1 = before
     asks_what_stands(play)
-    assert (play.s1.attempt, play.s1.own.set_digest) == (2, wanted)
+    assert (play.s1.attempt, play.s1.topology_state.set_digest) == (2, wanted)
     play.settle(play.sum_all())
     assert play.counts() == without(20, 3)
 

@@ -82,7 +82,7 @@ def lossy(masked, n, seed):
 def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(masked, seed) -> None:
     """It fails if fewer than half are left or t of k neighbours, both below 1e-9 (Chernoff): no run may fail."""
     play = lossy(masked, 100, seed)
-    included = set(play.s1.own.included)
+    included = set(play.s1.topology_state.included)
     assert play.counts() == [int(i in included) for i in range(100)]
     assert 70 <= len(included) < 100
 

@@ -186,14 +186,14 @@ def test_a_result_over_another_set_is_refused(claimed) -> None:
 def test_what_users_sent_is_deleted_after_the_result(claimed) -> None:
     claimed.settle((claimed.true_set,))
     assert claimed.s1.rows.is_scrubbed("uploads")
-    assert claimed.s1.own.total is None
-    assert claimed.s2.box.secret == b""
+    assert claimed.s1.topology_state.total is None
+    assert claimed.s2.encryption_keys.secret == b""
 
 
 def test_s2_takes_one_sum_over_the_set_that_it_named(claimed) -> None:
     """A lying coordinator sends sums over nothing, over another set, and a second one."""
     (total,) = claimed.tell_s1(claimed.true_set)
-    own = claimed.s1.own.total
+    own = claimed.s1.topology_state.total
     other = claimed.by_s1(replace(own, accepted_hash=bytes(32)))
     assert claimed.said_by_s2(claimed.tell_s2(other)[0]).reason == Reason.WRONG_DIGEST
     (published,) = claimed.tell_s2(total)

@@ -129,7 +129,7 @@ def test_a_device_believes_no_acknowledgement_that_s1_did_not_sign(topology) -> 
     _, (answer,) = setup.s1.do(coordinate, client.next_message(device))
     for change in (
         {"signature": bytes(64)},
-        {"body_hash": bytes(32)},
+        {"message_hash": bytes(32)},
         {"survey": bytes(16)},
         {"path": (bytes(32),)},
     ):
@@ -316,7 +316,7 @@ def test_who_has_withdrawn_sends_nothing_more(stage) -> None:
     assert isinstance(made.tell_s1(Withdrawal(made.params.survey, access))[0], Acknowledgement)
     assert made.tell_s1(bundle)[0].why is Reason.CLOSED
     assert (
-        made.tell_s1(made.people[1].bundle)[0].body_hash
+        made.tell_s1(made.people[1].bundle)[0].message_hash
         == sha256(encode(made.people[1].bundle)).digest()
     )
 
@@ -342,7 +342,7 @@ def test_on_a_sealed_roster_it_is_a_dropout(masked, until) -> None:
         made.tell_s1(Withdrawal(made.params.survey, made.invitations[3].access))[0], Acknowledgement
     )
     assert (
-        made.s1.view.uploads.get((MaskedSum.tag, made.s1.own.set_digest, 3)) is not None
+        made.s1.view.uploads.get((MaskedSum.tag, made.s1.topology_state.set_digest, 3)) is not None
         or until == "shared"
     )
     made.settle(made.deadline())

@@ -24,7 +24,7 @@ from simulation.world import World
 
 def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> None:
     play = masked("recovering")
-    held = (MaskedSum.tag, play.s1.own.set_digest, 0)
+    held = (MaskedSum.tag, play.s1.topology_state.set_digest, 0)
     spoil(play.s1, "uploads", held, replace(play.s1.view.uploads[held], attempt=4_000_000_000))
     play.settle(play.recover())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED  # its vector cannot be added up any more

@@ -78,32 +78,32 @@ def test_what_was_rejected_is_taken_back() -> None:
 
 
 def test_a_scrubbed_table_keeps_hashes_and_nothing_else() -> None:
-    stored = MemoryRows([RowWrite("notes", part_key(0), FIRST)])
+    stored = MemoryRows([RowWrite("part_verdicts", part_key(0), FIRST)])
     rows = StepRows(stored)
     rows.uploads.put((1, 0, 2), FIRST)
     rows.scrub("uploads")
-    rows.scrub("notes")
+    rows.scrub("part_verdicts")
     step = rows.step(None)
-    assert step.scrubbed == ("uploads", "notes")
+    assert step.scrubbed == ("uploads", "part_verdicts")
     assert [write.value for write in step.rows] == [None]
     after = RowsAfter(stored, step)
-    assert after.find("notes", part_key(0)) is None
+    assert after.find("part_verdicts", part_key(0)) is None
     stored.apply(step)
     for reader in (after, stored):
         found = reader.find("uploads", (1, 0, 2))
         assert found == StoredRow(None, sha256(encode(FIRST)).digest())
     assert stored.is_scrubbed("uploads")
-    assert stored.count("notes") == 0
+    assert stored.count("part_verdicts") == 0
 
 
 def test_rows_are_handed_on_where_there_is_a_sink() -> None:
     taken = list[RowWrite]()
     rows = StepRows(MemoryRows(), taken.append)
-    rows.kept.hand_on(part_key(0), FIRST)
+    rows.manifest_parts.hand_on(part_key(0), FIRST)
     assert rows.step(None).rows == ()
-    assert taken == [RowWrite("kept", part_key(0), FIRST)]
+    assert taken == [RowWrite("manifest_parts", part_key(0), FIRST)]
     rows = StepRows(MemoryRows())
-    rows.kept.hand_on(part_key(0), FIRST)
+    rows.manifest_parts.hand_on(part_key(0), FIRST)
     assert rows.step(None).rows == tuple(taken)
 
 

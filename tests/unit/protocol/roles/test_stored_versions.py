@@ -36,21 +36,21 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LAYOUTS = {
-    "aggregator": "e8a7d5d2bfbdfc9c",
+    "aggregator": "844dbdb8252d344b",
     "client": "f6b2d7c5ebb2a3c9",
-    "coordinator": "2e90a268efe4172e",
+    "coordinator": "415fb50aaf551f9c",
     "enrolled-client": "8080453f55f90528",
     "explicit-client": "0ef147e50041acf9",
     "explicit-coordinator": "0e0761e2f02777c3",
     "masked-client": "b81d52f983064cfb",
     "masked-coordinator": "40c9a0e13fd50e52",
     "peers-coordinator": "b4727845d21efb9e",
-    "servers-aggregator": "135fb0cfcf015ce0",
-    "servers-claim-parts": "4e2fec47d6e10072",
+    "servers-aggregator": "d801462aba177dc4",
+    "servers-manifest-parts": "4e2fec47d6e10072",
     "servers-client": "8bb511cb841ff473",
     "servers-coordinator": "45761ecdc50bc5d5",
     "two-stage-client": "2d0d30da3c40ab63",
-    "two-stage-coordinator": "ffb2f014a3eb36c8",
+    "two-stage-coordinator": "0d2541c3a7eb96e8",
 }
 """Layout of every state by its tag, as version 1 writes them."""
 
@@ -108,7 +108,7 @@ def test_renaming_a_class_changes_no_bytes(monkeypatch: pytest.MonkeyPatch) -> N
     data = encode_state(s1)
     digest = layout_digest(Coordinator)
     monkeypatch.setattr(wire_stored, "_LAYOUTS", {})
-    kinds = Coordinator, type(s1.own)
+    kinds = Coordinator, type(s1.topology_state)
     names = [kind.__name__ for kind in kinds]
     try:
         for kind in kinds:

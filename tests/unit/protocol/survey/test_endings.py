@@ -26,11 +26,15 @@ def test_every_code_has_a_sentence_that_uses_its_numbers(code) -> None:
 
 
 def test_an_ending_comes_back_from_the_wire_as_it_was() -> None:
-    wanted = Ending(EndCode.S2_REFUSED, (9,), "zu früh")
+    wanted = Ending(EndCode.AGGREGATOR_REFUSED, (9,), "zu früh")
     message = decode(encode(make_aborted(SURVEY, wanted, Party.COORDINATOR, spent=True)))
     assert ending_of(message) == wanted
     assert (message.by, message.spent) == (Party.COORDINATOR, 1)
-    assert wanted.to_dict() == {"code": "s2_refused", "values": {"reason": 9}, "detail": "zu früh"}
+    assert wanted.to_dict() == {
+        "code": "aggregator_refused",
+        "values": {"reason": 9},
+        "detail": "zu früh",
+    }
 
 
 def test_what_s1_reports_is_told_as_its_claim_and_what_s2_found_is_not() -> None:

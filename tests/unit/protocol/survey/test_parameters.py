@@ -93,7 +93,7 @@ def test_everything_is_under_the_digest() -> None:
         replace(params, mechanism=replace(params.mechanism, items=6)),
         replace(params, minimum=params.minimum + 1),
         replace(params, delta=0.5),
-        replace(params, keys=replace(KEYS, box=bytes(32))),
+        replace(params, keys=replace(KEYS, encryption_key=bytes(32))),
         replace(params, keys=replace(KEYS, s2_commitment=bytes(32))),
         replace(params, k=4),
         replace(params, t=3),

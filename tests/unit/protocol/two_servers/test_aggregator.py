@@ -1,6 +1,7 @@
-"""`servers`: what the aggregator admits, refuses and opens."""
+"""`servers`: which manifests and shares the aggregator accepts, and which it refuses."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from faircount.sharing.packing import pack
 S = SERVERS
 
 
-def test_blobs_before_the_claim_are_refused(stage) -> None:
+def test_encrypted_shares_before_the_manifest_are_refused(stage) -> None:
     play = stage(S)
     play.answer_all()
     early = play.by_s1(ShareBatch(play.setup.params.survey, bytes(32), (b"x",)))
@@ -36,7 +37,7 @@ def test_blobs_before_the_claim_are_refused(stage) -> None:
     assert play.said_by_s2(answer).reason == Reason.EARLY
 
 
-def test_another_claim_gets_a_conflict_and_the_stored_receipt(stage) -> None:
+def test_another_manifest_gets_a_conflict_and_the_stored_reservation(stage) -> None:
     play = stage(S)
     play.answer_all()
     (manifest,) = play.deadline()
@@ -50,19 +51,20 @@ def test_another_claim_gets_a_conflict_and_the_stored_receipt(stage) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["order", "twice", "two keys", "params", "few"])
-def test_claims_that_s2_refuses(stage, spoil) -> None:
+def test_manifests_that_the_aggregator_refuses(stage, spoil) -> None:
     play = stage(S)
     play.answer_all()
     play.deadline()
-    lines = play.s1.manifest.entries
+    entries = play.s1.manifest.entries
     bad = {
-        "order": replace(play.s1.manifest, entries=lines[::-1]),
-        "twice": replace(play.s1.manifest, entries=(lines[0], *lines)),
+        "order": replace(play.s1.manifest, entries=entries[::-1]),
+        "twice": replace(play.s1.manifest, entries=(entries[0], *entries)),
         "two keys": replace(
-            play.s1.manifest, entries=(replace(lines[0], public_key=bytes(31) + b"\x09"), *lines)
+            play.s1.manifest,
+            entries=(replace(entries[0], public_key=bytes(31) + b"\x09"), *entries),
         ),
         "params": replace(play.s1.manifest, digest=bytes(32)),
-        "few": replace(play.s1.manifest, entries=lines[:2]),
+        "few": replace(play.s1.manifest, entries=entries[:2]),
     }[spoil]
     (answer,) = play.tell_s2(play.by_s1(bad))
     assert isinstance(play.said_by_s2(answer), Refusal)
@@ -70,7 +72,7 @@ def test_claims_that_s2_refuses(stage, spoil) -> None:
     assert play.s2.phase is Phase.ENROLLING
 
 
-def test_s2_reads_only_what_s1_signed(stage) -> None:
+def test_the_aggregator_reads_only_what_the_coordinator_signed(stage) -> None:
     play = stage(S)
     play.answer_all()
     (manifest,) = play.deadline()
@@ -89,7 +91,8 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     (manifest,) = play.deadline()
     (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
     encrypted_shares = [
-        play.s1.view.first_messages[line.user].encrypted_share for line in play.s1.manifest.entries
+        play.s1.view.first_messages[entry.user].encrypted_share
+        for entry in play.s1.manifest.entries
     ]
     wrong = ShareBatch(
         play.setup.params.survey,
@@ -101,7 +104,7 @@ def test_a_wrong_batch_is_refused_and_the_right_one_still_taken(stage) -> None:
     assert play.counts() == [1] * 6
 
 
-def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
+def test_a_report_that_cannot_be_decrypted_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
     spoiled = replace(play.people[3].report, encrypted_share=bytes(ENCRYPTED_SEED_BYTES))
@@ -110,17 +113,18 @@ def test_a_blob_that_does_not_open_leaves_its_user_out(stage) -> None:
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
 
-def test_a_share_swapped_under_its_blob_leaves_its_user_out(stage) -> None:
+def test_a_report_with_a_swapped_share_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    q, N = play.setup.params.q, play.setup.params.N
+    q = play.setup.params.q
+    N = play.setup.params.N
     swapped = replace(play.people[3].report, share=pack(np.zeros(N, dtype=np.uint8), q))
     play.tell_s1(swapped)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
 
-def test_an_entry_that_no_invitation_vouches_for_is_left_out(stage) -> None:
+def test_an_entry_without_a_valid_mac_is_left_out(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
     play.tell_s1(replace(play.people[3].report, mac=bytes(32)))
@@ -128,7 +132,7 @@ def test_an_entry_that_no_invitation_vouches_for_is_left_out(stage) -> None:
     assert play.counts() == [1, 1, 1, 0, 1, 1]
 
 
-def test_too_many_invented_entries_end_the_survey_without_a_charge(stage) -> None:
+def test_too_many_entries_without_a_valid_mac_abort_without_a_charge(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
@@ -138,7 +142,7 @@ def test_too_many_invented_entries_end_the_survey_without_a_charge(stage) -> Non
     assert play.s2.ledger.charges == ()
 
 
-def test_too_many_blobs_that_do_not_open_abort_and_charge(stage) -> None:
+def test_too_many_reports_that_cannot_be_decrypted_abort_and_charge(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(0, 1, 2, 3))
     for i in range(4):
@@ -157,11 +161,11 @@ def test_over_budget_aborts_without_a_charge(stage) -> None:
     assert play.s2.ledger.charges == ()
 
 
-def two_claims(stage, **terms):
-    """Two surveys of one population, each about to claim its batch, and a budget for one of them."""
+def two_manifests(stage, first=None, second=None):
+    """Two surveys of one population, both about to send their manifests, and a budget for one."""
     plays = [
-        stage(S, seed=seed, **each)
-        for seed, each in zip((1, 2), terms.get("each", ({}, {})), strict=True)
+        stage(S, seed=seed, **(own_terms or {}))
+        for seed, own_terms in zip((1, 2), (first, second), strict=True)
     ]
     for play in plays:
         play.answer_all()
@@ -175,31 +179,32 @@ def with_ledger(ledger, s2, message):
 
 
 def test_two_surveys_cannot_reserve_the_same_budget(stage) -> None:
-    """Each had a copy of the ledger in its state, and both reserved."""
-    ((first, one), (second, other)), ledger = two_claims(stage)
+    """In an earlier version both had a copy of the ledger in their states, and both reserved."""
+    ((first, one), (second, other)), ledger = two_manifests(stage)
     after, _ = with_ledger(ledger, first.s2, one)
     both, _ = with_ledger(ledger, second.s2, other)
     stored = compare_and_swap(ledger, ledger, after)
     with pytest.raises(StaleLedgerError):
         compare_and_swap(stored, ledger, both)
     again, step = with_ledger(stored, second.s2, other)
-    (said,) = step.messages
-    assert second.said_by_s2(said).code == EndCode.OVER_BUDGET
+    (answer,) = step.messages
+    assert second.said_by_s2(answer).code == EndCode.OVER_BUDGET
     assert step.state.phase is Phase.ABORTED
     assert again == stored
 
 
 def test_groups_add_up_as_long_as_nothing_proves_that_they_are_disjoint(stage) -> None:
-    """Fifty surveys of epsilon 1, each with a group of its own, fitted a budget of 1."""
-    groups = ({"purpose": "people in the north"}, {"purpose": "people in the south"})
-    ((first, one), (second, other)), ledger = two_claims(stage, each=groups)
+    """Otherwise fifty surveys of epsilon 1, one per group, would fit into a budget of 1."""
+    north = {"purpose": "people in the north"}
+    south = {"purpose": "people in the south"}
+    ((first, one), (second, other)), ledger = two_manifests(stage, north, south)
     after, _ = with_ledger(ledger, first.s2, one)
     _, step = with_ledger(after, second.s2, other)
     assert step.state.phase is Phase.ABORTED
 
 
-def test_the_receipt_of_a_survey_keeps_its_own_number(stage) -> None:
-    ((first, one), (second, other)), ledger = two_claims(stage)
+def test_the_reservation_of_a_survey_keeps_its_own_number(stage) -> None:
+    ((first, one), (second, other)), ledger = two_manifests(stage)
     ledger = replace(ledger, epsilon=9.0, delta=9.0)
     ledger, step = with_ledger(ledger, first.s2, one)
     (mine,) = step.messages
@@ -224,21 +229,18 @@ def test_a_sum_out_of_range_is_corrupt_and_charged(stage) -> None:
     out = play.deadline()
     for _ in range(2):
         out = play.tell_s1(play.tell_s2(out[0])[0])
-    everybody_everywhere = (
-        6 - play.s2.held.astype(np.int64)
-    ) % 7  # opens to six holders of each of six items
+    # The total would be six votes for each of six items.
+    everybody_everywhere = (6 - play.s2.partial_sum.astype(np.int64)) % 7
     packed = pack(everybody_everywhere.astype(np.uint8), 7)
-    wrong = AggregateShare(play.setup.params.survey, _included_hash(play), packed)
+    wrong = AggregateShare(play.setup.params.survey, _accepted_hash(play), packed)
     (answer,) = play.tell_s2(play.by_s1(wrong))
-    said = play.said_by_s2(answer)
-    assert isinstance(said, Aborted)
-    assert (said.code, said.spent) == (EndCode.CORRUPT_SUM, 1)
+    aborted = play.said_by_s2(answer)
+    assert isinstance(aborted, Aborted)
+    assert (aborted.code, aborted.spent) == (EndCode.CORRUPT_SUM, 1)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
-def _included_hash(play) -> bytes:
-    from hashlib import sha256
-
+def _accepted_hash(play) -> bytes:
     return sha256(play.s1.included.signed.payload).digest()
 
 

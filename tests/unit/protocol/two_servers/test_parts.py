@@ -1,7 +1,11 @@
-"""`servers`: claims and blobs in parts. The result is the one of a claim in one piece, whatever is lost on the way."""
+"""`servers`: manifests and encrypted shares in parts.
+
+The result is the same as that of a manifest in one piece, whatever is lost on the way.
+"""
 
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 
 import pytest
 from stored_rows import spoil
@@ -49,21 +53,21 @@ from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link
 
 
 @pytest.fixture(autouse=True)
-def lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "REPORTS_PER_PART", 2)
 
 
-@pytest.fixture(params=["as they come", "proven"])
+@pytest.fixture(params=["without proofs", "proven"])
 def stage(request, stage, proven):
-    return stage if request.param == "as they come" else lambda topology, **terms: proven(**terms)
+    return stage if request.param == "without proofs" else lambda topology, **terms: proven(**terms)
 
 
 def hash_of(what) -> bytes:
     return sha256(encode(what)).digest()
 
 
-def closed(stage, n: int = 6, **terms):
-    """Everybody has answered, and the coordinator has its claim."""
+def play_to_deadline(stage, n: int = 6, **terms):
+    """Play until the coordinator has fixed its manifest, with everybody's report."""
     play = stage(SERVERS, n=n, **terms)
     play.answer_all()
     play.deadline()
@@ -75,23 +79,23 @@ def parts(play) -> list[BatchManifest]:
 
 
 @pytest.mark.parametrize("n", [4, 5, 6, 7])
-def test_a_claim_is_a_chain_of_parts_and_everybody_is_counted_once(stage, n) -> None:
-    play = closed(stage, n)
+def test_a_manifest_is_a_chain_of_parts_and_everybody_is_counted_once(stage, n) -> None:
+    play = play_to_deadline(stage, n)
     found = parts(play)
-    assert [len(each.entries) for each in found] == [2] * (n // 2) + [1] * (n % 2)
-    assert [each.before for each in found] == [bytes(32), *map(hash_of, found[:-1])]
-    assert [(each.number, each.more) for each in found] == [
+    assert [len(part.entries) for part in found] == [2] * (n // 2) + [1] * (n % 2)
+    assert [part.before for part in found] == [bytes(32), *map(hash_of, found[:-1])]
+    assert [(part.number, part.more) for part in found] == [
         (k, int(k < len(found) - 1)) for k in range(len(found))
     ]
-    users = [each.user for each in iterate_entries(play.s1.state, play.s1.view)]
-    assert users == sorted(each.user for each in play.invitations)
+    users = [entry.user for entry in iterate_entries(play.s1.state, play.s1.view)]
+    assert users == sorted(invitation.user for invitation in play.invitations)
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * n
     assert play.s2.manifest_hash == hash_of(found[-1])
 
 
 def test_parts_are_handed_on_as_they_are_made(stage) -> None:
-    """A service writes them at once: a step over everybody holds one part."""
+    """A server writes them at once, so a step over all reports has one part in memory."""
     play = stage(SERVERS, n=7)
     play.answer_all()
     taken = []
@@ -108,39 +112,43 @@ def test_parts_are_handed_on_as_they_are_made(stage) -> None:
     assert play.counts() == [1] * 7
 
 
-def test_each_message_between_the_servers_has_the_lines_of_one_part(stage) -> None:
-    play = closed(stage, 7)
-    waiting, sent = list(resume(play.s1.state, play.s1.rows)), []
+def test_each_message_between_the_servers_has_the_entries_of_one_part(stage) -> None:
+    play = play_to_deadline(stage, 7)
+    waiting = list(resume(play.s1.state, play.s1.rows))
+    sent = []
     while waiting:
         message = waiting.pop(0)
-        said = parse(message.payload)
+        content = parse(message.payload)
         sent.append(
             (
-                type(said).__name__,
-                len(getattr(said, "entries", getattr(said, "encrypted_shares", ()))),
+                type(content).__name__,
+                len(getattr(content, "entries", getattr(content, "encrypted_shares", ()))),
             )
         )
         waiting += (
             play.tell_s2(message) if play.said_by_s2(message) is None else play.tell_s1(message)
         )
-    asked = [("NextPartRequest", 0)]
-    manifests, encrypted_shares = (
-        [pair for size in (2, 2, 2, 1) for pair in [(kind, size), *asked]][:-1]
-        for kind in ("BatchManifest", "ShareBatch")
-    )
+    next_request = [("NextPartRequest", 0)]
+    sizes = (2, 2, 2, 1)
+    manifests = list(
+        chain.from_iterable([("BatchManifest", size), *next_request] for size in sizes)
+    )[:-1]
+    batches = list(chain.from_iterable([("ShareBatch", size), *next_request] for size in sizes))[
+        :-1
+    ]
     assert sent == [
         *manifests,
         ("Reservation", 0),
-        *encrypted_shares,
+        *batches,
         ("AcceptedReports", 0),
         ("AggregateShare", 0),
         ("Published", 0),
     ]
 
 
-def test_the_set_is_the_one_of_a_claim_in_one_piece(stage, monkeypatch) -> None:
-    """Members, root and evidence are over the whole claim, whoever's blob does not open."""
-    stated = []
+def test_the_set_is_that_of_a_manifest_in_one_piece(stage, monkeypatch) -> None:
+    """Members, root and verifier shares are over the whole manifest, with rejected reports too."""
+    sets = []
     for size in (2, 4096):
         monkeypatch.setattr(messages, "REPORTS_PER_PART", size)
         play = stage(SERVERS, n=7, seed=5)
@@ -157,66 +165,72 @@ def test_the_set_is_the_one_of_a_claim_in_one_piece(stage, monkeypatch) -> None:
                 play.s1.view.first_messages[user]
             )
         play.settle(play.deadline())
-        stated.append(play.s1.included.message)
+        sets.append(play.s1.included.message)
         assert sorted(play.counts()) == [0, 0, 1, 1, 1, 1, 1]
-    assert [(each.members, each.root, each.opened) for each in stated[:1]] == [
-        (each.members, each.root, each.opened) for each in stated[1:]
+    assert [(accepted.members, accepted.root, accepted.opened) for accepted in sets[:1]] == [
+        (accepted.members, accepted.root, accepted.opened) for accepted in sets[1:]
     ]
-    assert stated[0].members == bitmap([0, 2, 3, 5, 6], 7)
+    assert sets[0].members == bitmap([0, 2, 3, 5, 6], 7)
 
 
 def test_every_message_may_be_lost_or_come_twice(stage) -> None:
-    play = closed(stage, 6)
+    play = play_to_deadline(stage, 6)
     for _ in range(40):
         for message in resume(play.s1.state, play.s1.rows) * 2:
             answers = play.tell_s2(message)
-        following = [each for answer in answers * 2 for each in play.tell_s1(answer)]
-        for message in following[:1] * 2:  # its answer is lost
+        following = []
+        for answer in answers * 2:
+            following += play.tell_s1(answer)
+        # The answer to this message is lost.
+        for message in following[:1] * 2:
             play.tell_s2(message)
     assert play.counts() == [1] * 6
-    assert [type(each.message) for each in play.s2.statements] == [
+    assert [type(statement.message) for statement in play.s2.statements] == [
         Reservation,
         AcceptedReports,
         Published,
     ]
 
 
-def come_back(server, ledger=None):
+def reload(server, ledger=None):
     state = decode_state(type(server.state), encode_state(server.state), server.crypto, ledger)
     return InMemory(state, MemoryRows(decode_rows(encode_rows(server.rows.rows()))))
 
 
-def test_both_servers_come_back_from_their_bytes_after_every_message(stage) -> None:
-    play = closed(stage, 7)
+def test_both_servers_continue_from_their_stored_bytes_after_every_message(stage) -> None:
+    play = play_to_deadline(stage, 7)
     waiting = list(resume(play.s1.state, play.s1.rows))
     while waiting:
         message = waiting.pop(0)
         to_s2 = play.said_by_s2(message) is None
         waiting += play.tell_s2(message) if to_s2 else play.tell_s1(message)
-        play.s1 = come_back(play.s1)
-        play.s2 = come_back(play.s2, play.s2.ledger)
+        play.s1 = reload(play.s1)
+        play.s2 = reload(play.s2, play.s2.ledger)
     assert play.counts() == [1] * 7
 
 
 def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
-    """What another process is given: a few people's keys, one part of the claim, and of others what was noted."""
-    play = closed(stage, 7)
-    waiting, given = list(resume(play.s1.state, play.s1.rows)), []
+    """Another process gets the MAC keys of one part, that part, and the verdicts on others."""
+    play = play_to_deadline(stage, 7)
+    waiting = list(resume(play.s1.state, play.s1.rows))
+    given = []
     while waiting:
         message = waiting.pop(0)
         if play.said_by_s2(message) is not None:
             waiting += play.tell_s1(message)
             continue
-        says = parse(message.payload)
-        small = SERVERS.aggregator.rows_for(play.s2.state, play.s2.view, says)
+        content = parse(message.payload)
+        small = SERVERS.aggregator.rows_for(play.s2.state, play.s2.view, content)
         if small is not None:
-            sizes = (small.count(table) for table in ("mac_keys", "kept", "notes"))
-            given.append((type(says).__name__, *sizes))
+            sizes = (
+                small.count(table) for table in ("mac_keys", "manifest_parts", "part_verdicts")
+            )
+            given.append((type(content).__name__, *sizes))
             step = aggregate(play.s2.state, message, small)
             play.s2 = play.s2.after(step)
             waiting += step.messages
         else:
-            given.append((type(says).__name__,))
+            given.append((type(content).__name__,))
             waiting += play.tell_s2(message)
     assert given == [
         *[("BatchManifest", 2, 0, 0)] * 3, ("BatchManifest",),
@@ -225,7 +239,7 @@ def test_a_step_about_a_part_needs_no_more_than_that_part(stage) -> None:
     assert play.counts() == [1] * 7
 
 
-# --- what the aggregator refuses
+# --- what the aggregator refuses ------------------------------------------------------------------
 
 
 def refusal(play, message) -> Reason:
@@ -234,31 +248,31 @@ def refusal(play, message) -> Reason:
 
 
 def test_parts_come_in_order_and_from_the_first(stage) -> None:
-    play = closed(stage)
+    play = play_to_deadline(stage)
     first, second, third = parts(play)
     assert refusal(play, second) is Reason.EARLY
     assert refusal(play, third) is Reason.EARLY
-    (asked,) = play.tell_s2(play.by_s1(first))
-    assert play.said_by_s2(asked) == NextPartRequest(play.params.survey, hash_of(first), 1)
+    (next_request,) = play.tell_s2(play.by_s1(first))
+    assert play.said_by_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
     assert refusal(play, third) is Reason.EARLY
     assert refusal(play, replace(second, before=bytes(32))) is Reason.EARLY
-    assert play.tell_s2(play.by_s1(first)) == (asked,)
+    assert play.tell_s2(play.by_s1(first)) == (next_request,)
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
 
 
-def test_a_claim_that_begins_anew_takes_the_place_of_one_that_is_not_whole(stage) -> None:
-    """A restored coordinator may claim others; what the aggregator had recorded of the first is of no effect."""
-    play = closed(stage)
+def test_a_first_part_replaces_a_manifest_that_is_not_complete(stage) -> None:
+    """A restored coordinator may fix other reports; the unfinished manifest has no effect."""
+    play = play_to_deadline(stage)
     first, *_ = parts(play)
     play.tell_s2(play.by_s1(first))
     everybody = list(iterate_entries(play.s1.state, play.s1.view))
     other = list(split_into_parts(play.params, everybody[1:]))
-    for each in other:
-        answers = play.tell_s2(play.by_s1(each))
+    for part in other:
+        answers = play.tell_s2(play.by_s1(part))
     assert play.said_by_s2(answers[0]).manifest_hash == hash_of(other[-1])
-    assert [each.user for each in iterate_entries(play.s2.state, play.s2.view)] == [
-        each.user for each in everybody[1:]
+    assert [entry.user for entry in iterate_entries(play.s2.state, play.s2.view)] == [
+        entry.user for entry in everybody[1:]
     ]
     assert refusal(play, first) is Reason.CONFLICT
 
@@ -276,60 +290,62 @@ def test_a_claim_that_begins_anew_takes_the_place_of_one_that_is_not_whole(stage
         "two keys",
     ],
 )
-def test_parts_that_s2_refuses(stage, spoil) -> None:
-    play = closed(stage)
-    lines = list(iterate_entries(play.s1.state, play.s1.view))
+def test_parts_that_the_aggregator_refuses(stage, spoil) -> None:
+    play = play_to_deadline(stage)
+    entries = list(iterate_entries(play.s1.state, play.s1.view))
     chains = {
-        "short": [replace(parts(play)[0], entries=lines[:1])],
-        "long": [replace(parts(play)[0], entries=lines[:3])],
-        "order inside": list(split_into_parts(play.params, [lines[1], lines[0], *lines[2:]])),
-        "order between": list(split_into_parts(play.params, [*lines[2:4], *lines[:2], *lines[4:]])),
-        "twice": list(split_into_parts(play.params, [*lines[:2], *lines[1:5]])),
+        "short": [replace(parts(play)[0], entries=entries[:1])],
+        "long": [replace(parts(play)[0], entries=entries[:3])],
+        "order inside": list(split_into_parts(play.params, [entries[1], entries[0], *entries[2:]])),
+        "order between": list(
+            split_into_parts(play.params, [*entries[2:4], *entries[:2], *entries[4:]])
+        ),
+        "twice": list(split_into_parts(play.params, [*entries[:2], *entries[1:5]])),
         "under two keys": list(
             split_into_parts(
-                play.params, [lines[0], replace(lines[0], public_key=bytes(32)), *lines[1:]]
+                play.params, [entries[0], replace(entries[0], public_key=bytes(32)), *entries[1:]]
             )
         ),
         "empty end": [parts(play)[0], replace(parts(play)[1], entries=(), more=0)],
         "two keys": list(
             split_into_parts(
-                play.params, [*lines[:5], replace(lines[5], public_key=lines[0].public_key)]
+                play.params, [*entries[:5], replace(entries[5], public_key=entries[0].public_key)]
             )
         ),
     }
     reasons = []
-    for each in chains[spoil]:
-        said = play.said_by_s2(play.tell_s2(play.by_s1(each))[0])
-        reasons.append(None if isinstance(said, NextPartRequest) else Reason(said.reason))
-    assert next(each for each in reasons if each is not None) is Reason.MALFORMED
+    for part in chains[spoil]:
+        content = play.said_by_s2(play.tell_s2(play.by_s1(part))[0])
+        reasons.append(None if isinstance(content, NextPartRequest) else Reason(content.reason))
+    assert next(reason for reason in reasons if reason is not None) is Reason.MALFORMED
     assert play.s2.manifest is None
     assert not play.s2.ledger.charges
 
 
-def test_keys_that_only_begin_alike_are_different(stage) -> None:
-    play = closed(stage)
-    lines = list(iterate_entries(play.s1.state, play.s1.view))
-    twin = replace(lines[5], public_key=lines[0].public_key[:8] + lines[5].public_key[8:])
-    for each in split_into_parts(play.params, [*lines[:5], twin]):
-        answers = play.tell_s2(play.by_s1(each))
+def test_keys_with_the_same_prefix_are_different(stage) -> None:
+    play = play_to_deadline(stage)
+    entries = list(iterate_entries(play.s1.state, play.s1.view))
+    twin = replace(entries[5], public_key=entries[0].public_key[:8] + entries[5].public_key[8:])
+    for part in split_into_parts(play.params, [*entries[:5], twin]):
+        answers = play.tell_s2(play.by_s1(part))
     assert isinstance(play.said_by_s2(answers[0]), Reservation)
 
 
-def test_more_lines_than_people_are_refused_before_they_all_came(stage) -> None:
-    play = closed(stage)
+def test_more_entries_than_people_are_refused_before_all_arrived(stage) -> None:
+    play = play_to_deadline(stage)
     more = [
         ManifestEntry(bytes([at]) * 16, bytes(31) + bytes([at]), *(bytes(32),) * 3)
         for at in range(1, 9)
     ]
     *fitting, over = list(split_into_parts(play.params, more))
-    for each in fitting:
-        assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(each))[0]), NextPartRequest)
+    for part in fitting:
+        assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(part))[0]), NextPartRequest)
     assert refusal(play, over) is Reason.FULL
 
 
-def test_s1_gives_up_when_a_part_is_refused_for_good(stage) -> None:
+def test_the_coordinator_aborts_when_a_part_is_refused_for_good(stage) -> None:
     for number in range(3):
-        play = closed(stage)
+        play = play_to_deadline(stage)
         refused = Refusal(
             play.params.survey, hash_of(parts(play)[number]), int(Reason.FULL), b"more than 1 users"
         )
@@ -339,54 +355,63 @@ def test_s1_gives_up_when_a_part_is_refused_for_good(stage) -> None:
         assert b"more than 1 users" in play.s1.final.message.detail
 
 
-def test_blobs_of_another_part_are_asked_for_in_order(stage) -> None:
-    play = closed(stage)
-    for each in parts(play):
-        answers = play.tell_s2(play.by_s1(each))
+def test_encrypted_shares_are_requested_in_order(stage) -> None:
+    play = play_to_deadline(stage)
+    for part in parts(play):
+        answers = play.tell_s2(play.by_s1(part))
     (first,) = play.tell_s1(answers[0])
     batch = parse(first.payload)
-    (asked,) = play.tell_s2(play.by_s1(replace(batch, number=2)))
-    assert play.said_by_s2(asked) == NextPartRequest(play.params.survey, play.s1.manifest_hash, 0)
-    (asked,) = play.tell_s2(first)
-    assert play.said_by_s2(asked) == NextPartRequest(play.params.survey, play.s1.manifest_hash, 1)
+    (next_request,) = play.tell_s2(play.by_s1(replace(batch, number=2)))
+    assert play.said_by_s2(next_request) == NextPartRequest(
+        play.params.survey, play.s1.manifest_hash, 0
+    )
+    (next_request,) = play.tell_s2(first)
+    assert play.said_by_s2(next_request) == NextPartRequest(
+        play.params.survey, play.s1.manifest_hash, 1
+    )
     assert play.s2.handed_over
     assert refusal(play, replace(batch, number=1)) is Reason.WRONG_SHARES
-    assert play.tell_s2(first) == (asked,)
+    assert play.tell_s2(first) == (next_request,)
 
 
 @pytest.mark.parametrize("end", ["two keys", "too few", "closed"])
-def test_after_a_refused_end_s2_stands_where_it_stood(stage, end) -> None:
-    """It forgot how far it had come, but not the parts: then somebody could be named again under a second key."""
-    play = closed(stage)
+def test_a_refused_last_part_changes_nothing(stage, end) -> None:
+    """Otherwise somebody could be named again, in a later part, under a second key."""
+    play = play_to_deadline(stage)
     first, second, third = parts(play)
-    lines, ledger = list(iterate_entries(play.s1.state, play.s1.view)), play.s2.ledger
-    for each in (first, second):
-        play.tell_s2(play.by_s1(each))
+    entries = list(iterate_entries(play.s1.state, play.s1.view))
+    ledger = play.s2.ledger
+    for part in (first, second):
+        play.tell_s2(play.by_s1(part))
     bad = {
         "two keys": replace(
-            third, entries=(lines[4], replace(lines[5], public_key=lines[0].public_key))
+            third, entries=(entries[4], replace(entries[5], public_key=entries[0].public_key))
         ),
         "too few": replace(
-            third, entries=tuple(replace(each, mac=bytes(32)) for each in lines[4:])
+            third, entries=tuple(replace(entry, mac=bytes(32)) for entry in entries[4:])
         ),
         "closed": third,
     }[end]
     if end == "too few":
-        play.s2 = play.s2.changed(own=replace(play.s2.own, vouched=0))
+        play.s2 = play.s2.changed(
+            topology_state=replace(play.s2.topology_state, authentic_entries=0)
+        )
     if end == "closed":
         play.s2 = play.s2.changed(ledger=ledger.close_after_restore(()))
     before = play.s2
     assert isinstance(play.said_by_s2(play.tell_s2(play.by_s1(bad))[0]), Refusal)
     assert play.s2 == before
-    again = [replace(lines[0], public_key=bytes(32)), lines[4]]
+    again = [replace(entries[0], public_key=bytes(32)), entries[4]]
     assert refusal(play, replace(third, entries=tuple(again))) is Reason.MALFORMED
-    play.s2 = play.s2.changed(ledger=ledger, own=replace(play.s2.own, vouched=4))
+    play.s2 = play.s2.changed(
+        ledger=ledger, topology_state=replace(play.s2.topology_state, authentic_entries=4)
+    )
     play.settle(resume(play.s1.state, play.s1.rows))
     assert play.counts() == [1] * 6
 
 
-def test_a_claim_in_one_part_that_is_refused_leaves_what_was_recorded(stage) -> None:
-    play = closed(stage)
+def test_a_refused_manifest_in_one_part_changes_nothing(stage) -> None:
+    play = play_to_deadline(stage)
     first, *_ = parts(play)
     play.tell_s2(play.by_s1(first))
     before = play.s2
@@ -399,13 +424,13 @@ def test_a_claim_in_one_part_that_is_refused_leaves_what_was_recorded(stage) -> 
     assert play.s2 == before
 
 
-# --- what the coordinator does not do
+# --- what the coordinator does not do -------------------------------------------------------------
 
 
-def receipted(stage, n: int = 6):
-    play = closed(stage, n)
-    for each in parts(play):
-        answers = play.tell_s2(play.by_s1(each))
+def play_to_reservation(stage, n: int = 6):
+    play = play_to_deadline(stage, n)
+    for part in parts(play):
+        answers = play.tell_s2(play.by_s1(part))
     (batch,) = play.tell_s1(answers[0])
     return play, batch
 
@@ -413,28 +438,30 @@ def receipted(stage, n: int = 6):
 @pytest.mark.parametrize(
     "change", [{"number": 0}, {"number": 3}, {"number": 99}, {"recorded": bytes(32)}]
 )
-def test_s1_does_not_answer_an_s2_that_has_other_parts(stage, change) -> None:
-    play = closed(stage)
-    asked = replace(NextPartRequest(play.params.survey, earlier_hashes(play.s1)[0], 1), **change)
-    assert play.tell_s1(play.by_s2(asked)) == ()
-    play, _ = receipted(stage)
-    asked = replace(NextPartRequest(play.params.survey, play.s1.manifest_hash, 1), **change)
-    assert play.tell_s1(play.by_s2(asked)) == ()
+def test_an_aggregator_with_other_parts_gets_no_answer(stage, change) -> None:
+    play = play_to_deadline(stage)
+    next_request = replace(
+        NextPartRequest(play.params.survey, earlier_hashes(play.s1)[0], 1), **change
+    )
+    assert play.tell_s1(play.by_s2(next_request)) == ()
+    play, _ = play_to_reservation(stage)
+    next_request = replace(NextPartRequest(play.params.survey, play.s1.manifest_hash, 1), **change)
+    assert play.tell_s1(play.by_s2(next_request)) == ()
 
 
-def test_no_blob_leaves_before_the_receipt(stage) -> None:
-    play = closed(stage)
+def test_no_encrypted_share_leaves_before_the_reservation(stage) -> None:
+    play = play_to_deadline(stage)
     for number in range(4):
         for recorded in (*earlier_hashes(play.s1), play.s1.manifest_hash):
             out = play.tell_s1(play.by_s2(NextPartRequest(play.params.survey, recorded, number)))
-            assert not any(isinstance(parse(each.payload), ShareBatch) for each in out)
+            assert not any(isinstance(parse(message.payload), ShareBatch) for message in out)
 
 
-def test_no_blob_leaves_after_s1_has_given_up(stage) -> None:
-    play = closed(stage)
+def test_no_encrypted_share_leaves_after_the_coordinator_aborted(stage) -> None:
+    play = play_to_deadline(stage)
     play.s1 = play.s1.after(Step(*coordinator.give_up(play.s1.state, Ending(EndCode.OWNER))))
-    for each in parts(play):
-        answers = play.tell_s2(play.by_s1(each))
+    for part in parts(play):
+        answers = play.tell_s2(play.by_s1(part))
     play.tell_s1(answers[0])
     for number in range(4):
         assert (
@@ -445,9 +472,9 @@ def test_no_blob_leaves_after_s1_has_given_up(stage) -> None:
         )
 
 
-def test_s1_gives_up_when_a_blob_of_a_later_part_is_lost(stage) -> None:
-    play, batch = receipted(stage)
-    (asked,) = play.tell_s2(batch)
+def test_the_coordinator_aborts_when_a_later_share_is_lost(stage) -> None:
+    play, batch = play_to_reservation(stage)
+    (next_request,) = play.tell_s2(batch)
     last = sorted(play.s1.view.first_messages)[3]
     spoil(
         play.s1,
@@ -458,25 +485,25 @@ def test_s1_gives_up_when_a_blob_of_a_later_part_is_lost(stage) -> None:
             encrypted_share=bytes(len(play.s1.view.first_messages[last].encrypted_share)),
         ),
     )
-    play.tell_s1(asked)
+    play.tell_s1(next_request)
     assert play.s1.final.message.code == EndCode.REPORTS_LOST
 
 
-def told(play, last: BatchManifest, earlier, *says):
-    """What a lying aggregator says that stands."""
-    chain = []
-    for each in says:
-        before = compute_link(chain[-1]) if chain else UNCHAINED
-        chain.append(play.by_s2(each, Link(before.number + 1, before.hash)))
+def sync_state(play, last: BatchManifest, earlier, *statements):
+    """A sync state of a dishonest aggregator, with this manifest and these statements."""
+    links = []
+    for message in statements:
+        before = compute_link(links[-1]) if links else UNCHAINED
+        links.append(play.by_s2(message, Link(before.number + 1, before.hash)))
     return play.by_s2(
-        SyncState(play.params.survey, b"", encode(last), tuple(chain), tuple(map(encode, earlier)))
+        SyncState(play.params.survey, b"", encode(last), tuple(links), tuple(map(encode, earlier)))
     )
 
 
-def named_set(manifest: BatchManifest, lines) -> AcceptedReports:
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in lines))
+def accept_all(manifest: BatchManifest, entries) -> AcceptedReports:
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     return AcceptedReports(
-        manifest.survey, hash_of(manifest), bitmap(range(len(lines)), len(lines)), root
+        manifest.survey, hash_of(manifest), bitmap(range(len(entries)), len(entries)), root
     )
 
 
@@ -484,26 +511,32 @@ def named_set(manifest: BatchManifest, lines) -> AcceptedReports:
 @pytest.mark.parametrize(
     "named", ["one person many times", "two people in turns", "everybody and one again"]
 )
-def test_a_claim_that_names_somebody_twice_is_never_added_up(
+def test_a_manifest_that_names_somebody_twice_is_never_added_up(
     stage, size, named, monkeypatch
 ) -> None:
-    """The aggregator made up a claim with one line six times, and was handed six times that person's share."""
+    """From a manifest with one entry six times it would get six times that person's share."""
     monkeypatch.setattr(messages, "REPORTS_PER_PART", size)
-    play = closed(stage)
-    lines = list(iterate_entries(play.s1.state, play.s1.view))
+    play = play_to_deadline(stage)
+    entries = list(iterate_entries(play.s1.state, play.s1.view))
     some = {
-        "one person many times": [lines[2]] * 6,
-        "two people in turns": [lines[0], lines[1]] * 3,
-        "everybody and one again": [*lines, lines[0]],
+        "one person many times": [entries[2]] * 6,
+        "two people in turns": [entries[0], entries[1]] * 3,
+        "everybody and one again": [*entries, entries[0]],
     }[named]
     reservation = Reservation(
         play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
     )
     *earlier, last = split_into_parts(play.params, some)
-    stated = named_set(last, some)
+    accepted = accept_all(last, some)
     before = play.s1.copy()
     (answer,) = play.tell_s1(
-        told(play, last, earlier, replace(reservation, manifest_hash=stated.manifest_hash), stated)
+        sync_state(
+            play,
+            last,
+            earlier,
+            replace(reservation, manifest_hash=accepted.manifest_hash),
+            accepted,
+        )
     )
     assert (answer.why, play.s1) == (Reason.MALFORMED, before)
     assert play.sums(resume(play.s1.state, play.s1.rows)) == []
@@ -512,11 +545,11 @@ def test_a_claim_that_names_somebody_twice_is_never_added_up(
 @pytest.mark.parametrize(
     "spoil", ["lost", "order", "order inside", "size", "more", "numbers", "another kind"]
 )
-def test_s1_takes_over_no_claim_that_is_not_whole(stage, spoil) -> None:
-    play = closed(stage)
+def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
+    play = play_to_deadline(stage)
     everybody = list(iterate_entries(play.s1.state, play.s1.view))
     *earlier, last = split_into_parts(play.params, everybody[1:])
-    play.s1.rows.table("kept").clear()
+    play.s1.rows.table("manifest_parts").clear()
     if spoil == "lost":
         earlier = earlier[1:]
     elif spoil == "order":
@@ -529,7 +562,8 @@ def test_s1_takes_over_no_claim_that_is_not_whole(stage, spoil) -> None:
         )
     elif spoil == "size":
         first = replace(earlier[0], entries=everybody[:1])
-        earlier, last = [first], replace(last, number=1, before=hash_of(first))
+        earlier = [first]
+        last = replace(last, number=1, before=hash_of(first))
     elif spoil == "more":
         (*earlier, last) = split_into_parts(play.params, everybody)
         last = replace(last, more=1)
@@ -539,21 +573,21 @@ def test_s1_takes_over_no_claim_that_is_not_whole(stage, spoil) -> None:
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
     )
     others = [OutcomeRequest(bytes(16), bytes(32))] if spoil == "another kind" else earlier
-    (answer,) = play.tell_s1(told(play, last, others, reservation))
+    (answer,) = play.tell_s1(sync_state(play, last, others, reservation))
     assert answer.why is Reason.MALFORMED
-    assert verify_parts(play.s1.view.kept, last) is None
+    assert verify_parts(play.s1.view.manifest_parts, last) is None
 
 
-# --- restores
+# --- restores -------------------------------------------------------------------------------------
 
 
-def test_a_restored_s1_takes_over_all_parts_from_s2(stage) -> None:
+def test_a_restored_coordinator_adopts_all_parts(stage) -> None:
     play = stage(SERVERS, n=7)
     play.answer_all()
     old = play.s1.copy()
     play.deadline()
-    for each in parts(play):
-        play.tell_s2(play.by_s1(each))
+    for part in parts(play):
+        play.tell_s2(play.by_s1(part))
     hashes = earlier_hashes(play.s1)
     play.s1, out = old.do(coordinator.restored)
     play.settle(out)
@@ -561,60 +595,58 @@ def test_a_restored_s1_takes_over_all_parts_from_s2(stage) -> None:
     assert play.counts() == [1] * 7
 
 
-def test_a_restored_s1_that_lost_answers_of_an_early_part_ends_the_survey(stage) -> None:
+def test_a_restored_coordinator_that_lost_early_reports_aborts(stage) -> None:
     play = stage(SERVERS, n=7)
     play.answer_all(skip=(0,))
     old = play.s1.copy()
     play.exchange(play.client.start(play.params, play.device(0), play.s2.crypto, play.entropy))
     play.deadline()
-    for each in parts(play):
-        play.tell_s2(play.by_s1(each))
+    for part in parts(play):
+        play.tell_s2(play.by_s1(part))
     play.s1, out = old.do(coordinator.restored)
     play.settle(out)
     assert play.s1.phase is Phase.ABORTED
     assert play.s1.final.message.spent == 1
 
 
-def test_s2_that_is_restored_in_the_middle_of_the_blobs_ends_the_survey_as_spent(stage) -> None:
-    play, batch = receipted(stage)
+def test_an_aggregator_restored_between_parts_aborts_as_spent(stage) -> None:
+    play, batch = play_to_reservation(stage)
     play.tell_s2(batch)
     play.s2, out = play.s2.do(restored)
     play.settle(out)
     assert (play.s1.phase, play.s1.final.message.spent) == (Phase.ABORTED, 1)
 
 
-def test_notes_about_blobs_go_and_parts_stay_when_it_is_over(stage) -> None:
-    """A restored coordinator can still be told whom the result counts."""
-    play = closed(stage, 7)
+def test_verdicts_are_deleted_and_parts_stay_when_it_is_over(stage) -> None:
+    """So a restored coordinator can still learn whom the result counts."""
+    play = play_to_deadline(stage, 7)
     play.settle(resume(play.s1.state, play.s1.rows))
-    assert (len(play.s2.view.notes), play.s2.held) == (0, None)
-    assert play.s2.own == ServersProgress(play.s2.own.earlier)
+    assert (len(play.s2.view.part_verdicts), play.s2.partial_sum) == (0, None)
+    assert play.s2.topology_state == ServersProgress(play.s2.topology_state.earlier)
     (answer,) = play.tell_s2(play.by_s1(SyncRequest(play.params.survey)))
-    stands = play.said_by_s2(answer)
-    assert len(stands.earlier) == 3
+    sync_state = play.said_by_s2(answer)
+    assert len(sync_state.earlier) == 3
     assert isinstance(
         play.tell_s2(play.by_s1(ShareBatch(play.params.survey, play.s1.manifest_hash, ())))[0],
         Signed,
     )
 
 
-# --- was I counted?
+# --- inclusion proofs -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", [1, 2, 64])
-def test_everybody_can_check_that_it_was_counted_in_whatever_part(
-    stage, block, monkeypatch
-) -> None:
+def test_everybody_can_check_inclusion_in_whatever_part(stage, block, monkeypatch) -> None:
     monkeypatch.setattr(inclusion, "BLOCK", block)
     inclusion._tree_above_blocks.cache_clear()
     play = stage(SERVERS, n=7)
     play.answer_all(skip=(3,))
     play.settle(play.deadline())
-    for at, each in enumerate(play.invitations):
-        (answer,) = play.tell_s1(OutcomeRequest(play.params.survey, each.access))
+    for at, invitation in enumerate(play.invitations):
+        (answer,) = play.tell_s1(OutcomeRequest(play.params.survey, invitation.access))
         key = None if at == 3 else play.people[at].report.public_key
         if at == 3:
             assert isinstance(answer, FinalStatement)
         else:
             assert isinstance(answer, InclusionProof)
-            assert inclusion.verify_inclusion(play.params, answer, each.user, key)
+            assert inclusion.verify_inclusion(play.params, answer, invitation.user, key)

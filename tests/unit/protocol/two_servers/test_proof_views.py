@@ -1,9 +1,10 @@
-"""What each server sees of one proven report, exactly, over F_2 with the question in F_4: honest, curious and lying.
+"""The exact view of each server of one proven report, over F_2 with the query in F_4.
 
-Every share (2^9), every blind (2^2) and the other server's noise are enumerated; the noise is one fair bit that turns
-both counts over, and so hides the answer in the sum. Then the law of a server's whole view must be the same for both
-answers. What the parties do is what the roles do: split, answer, decide, add up; `test_role_views.py` looks at the
-roles themselves.
+Servers are honest, curious or dishonest. Every share (2^9), every blind (2^2) and the other
+server's noise are enumerated. The noise is one fair bit that inverts both counts, and so hides the
+response in the sum. Then the distribution of a server's whole view must be the same for both
+responses. The parties do here what the roles do: split, compute verifier shares, decide, add up.
+`test_role_views.py` runs the roles themselves.
 """
 
 import itertools
@@ -30,7 +31,7 @@ SHIFTS = every(FORM.verifier_size)
 
 
 def runs(answer):
-    """The coordinator's share, the aggregator's share and the noise of the other server, for all outcomes of what is drawn."""
+    """Both servers' shares and the other server's noise, for every outcome of the draws."""
     bits = np.array([answer == 0, answer == 1], dtype=np.uint8)
     rows = np.array([prove(FORM, bits, blind) for blind in every(FORM.degree)])
     masks = every(FORM.width)
@@ -44,14 +45,17 @@ def law(*columns):
     return Counter(map(bytes, np.hstack(columns).astype(np.uint8)))
 
 
-def s1_view(r, answer, shift, change=NOBODY, *, noise=True):
-    """The coordinator may shift its answers, or change its share: what it holds, the aggregator's answers, the aggregator's set and the result."""
+def coordinator_view(r, answer, shift, change=NOBODY, *, noise=True):
+    """The view of a coordinator that may shift its verifier shares, or change its share.
+
+    It consists of its share, the aggregator's verifier shares, the set and the result.
+    """
     first, second, drawn = runs(answer)
-    asked = query_at(FORM, r)
-    held = add(first, np.broadcast_to(change, first.shape), 2)
-    mine = add(asked.verifier_shares(held), np.broadcast_to(shift, (len(first), 5)), 2)
-    theirs = asked.verifier_shares(second)
-    counted = asked.accepts(mine, theirs)[:, np.newaxis]
+    query = query_at(FORM, r)
+    changed = add(first, np.broadcast_to(change, first.shape), 2)
+    mine = add(query.verifier_shares(changed), np.broadcast_to(shift, (len(first), 5)), 2)
+    theirs = query.verifier_shares(second)
+    counted = query.accepts(mine, theirs)[:, np.newaxis]
     result = add(
         add(first[:, :2], second[:, :2], 2), np.broadcast_to(change[:2], (len(first), 2)), 2
     )
@@ -59,15 +63,17 @@ def s1_view(r, answer, shift, change=NOBODY, *, noise=True):
     return law(first, theirs, counted, published)
 
 
-def s2_view(r, answer, shift, *, called_invalid=False, noise=True):
-    """The aggregator may shift its answers, or call the report invalid: its share, the coordinator's answers, and the coordinator's sum if the coordinator agrees."""
+def aggregator_view(r, answer, shift, *, is_rejected=False, noise=True):
+    """The view of an aggregator that may shift its verifier shares, or reject a valid report.
+
+    It consists of its share, the coordinator's verifier shares, and the coordinator's aggregate
+    share if the coordinator confirms the set.
+    """
     first, second, drawn = runs(answer)
-    asked = query_at(FORM, r)
-    mine, theirs = (
-        asked.verifier_shares(first),
-        add(asked.verifier_shares(second), np.broadcast_to(shift, (len(second), 5)), 2),
-    )
-    agreed = asked.accepts(mine, theirs)[:, np.newaxis] & (not called_invalid)
+    query = query_at(FORM, r)
+    mine = query.verifier_shares(first)
+    theirs = add(query.verifier_shares(second), np.broadcast_to(shift, (len(second), 5)), 2)
+    agreed = query.accepts(mine, theirs)[:, np.newaxis] & (not is_rejected)
     summed = np.where(agreed, (first[:, :2] + drawn * noise) % 2, 2)
     return law(second, mine, agreed, summed)
 
@@ -75,33 +81,35 @@ def s2_view(r, answer, shift, *, called_invalid=False, noise=True):
 @pytest.mark.parametrize("r", POINTS)
 @pytest.mark.parametrize("shift", SHIFTS, ids=str)
 def test_a_curious_or_shifting_server_sees_the_same_whatever_the_answer(r, shift):
-    """All 32 shifts of its answers; the first is none."""
-    for view in (s1_view, s2_view):
+    """All 32 shifts of its verifier shares; the first one changes nothing."""
+    for view in (coordinator_view, aggregator_view):
         assert view(r, 0, shift) == view(r, 1, shift)
 
 
 @pytest.mark.parametrize("at", range(FORM.width))
-def test_s1_that_changes_an_element_of_a_share_sees_the_same(at):
+def test_a_coordinator_that_changes_an_element_of_a_share_sees_the_same(at):
     change = NOBODY.copy()
     change[at] = 1
     for r in POINTS:
-        assert s1_view(r, 0, SHIFTS[0], change) == s1_view(r, 1, SHIFTS[0], change)
+        assert coordinator_view(r, 0, SHIFTS[0], change) == coordinator_view(
+            r, 1, SHIFTS[0], change
+        )
 
 
-def test_s2_that_calls_a_valid_report_invalid_sees_the_same_and_gets_no_sum():
+def test_an_aggregator_that_rejects_a_valid_report_sees_the_same_and_gets_no_sum():
     for r in POINTS:
-        views = [s2_view(r, answer, SHIFTS[0], called_invalid=True) for answer in (0, 1)]
+        views = [aggregator_view(r, answer, SHIFTS[0], is_rejected=True) for answer in (0, 1)]
         assert views[0] == views[1]
 
 
 def test_honest_views_end_in_a_result():
-    """Not because nothing happens: every honest report is counted, and the result is the counts or both turned over."""
-    seen = s1_view(POINTS[0], 0, SHIFTS[0])
+    """Every honest report is counted, and the result is the counts or both inverted."""
+    seen = coordinator_view(POINTS[0], 0, SHIFTS[0])
     assert {view[-3] for view in seen} == {1}
     assert {tuple(view[-2:]) for view in seen} == {(1, 0), (0, 1)}
 
 
-@pytest.mark.parametrize("view", [s1_view, s2_view])
-def test_without_the_other_servers_noise_the_sum_tells(view):
-    """The planted error."""
+@pytest.mark.parametrize("view", [coordinator_view, aggregator_view])
+def test_without_the_other_servers_noise_the_sum_reveals_the_answer(view):
+    """A planted error, which the enumeration must notice."""
     assert view(POINTS[0], 0, SHIFTS[0], noise=False) != view(POINTS[0], 1, SHIFTS[0], noise=False)

@@ -1,4 +1,4 @@
-"""Whole surveys in `servers` whose reports are proven: liars are refused, everybody else is counted exactly."""
+"""Whole surveys with proven reports: invalid ones are rejected, all others counted exactly."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import user as servers_user
 from faircount.protocol.topologies.two_servers.messages import Report
 from faircount.protocol.topologies.two_servers.reports import form_of
-from faircount.protocol.wire.codec import Party, parse
-from faircount.protocol.wire.messages import Aborted, Acknowledgement, Published, Signed
+from faircount.protocol.wire.codec import Party
+from faircount.protocol.wire.messages import Aborted, Acknowledgement, Published
 
 MECHANISMS = [
     ServerLaplace(items=4, epsilon=1.0),
@@ -31,13 +31,10 @@ MECHANISMS = [
 ]
 
 
-def said(play, kind):
-    return next(each.message for each in play.s2.statements if isinstance(each.message, kind))
-
-
-def inside(out, kind):
-    found = [parse(each.payload) for each in out if isinstance(each, Signed)]
-    return next(each for each in found if isinstance(each, kind))
+def statement_of(play, kind):
+    return next(
+        statement.message for statement in play.s2.statements if isinstance(statement.message, kind)
+    )
 
 
 def test_everybody_is_counted_once(proven) -> None:
@@ -45,11 +42,11 @@ def test_everybody_is_counted_once(proven) -> None:
     play.answer_all()
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
-    assert said(play, Published).refused == 0
+    assert statement_of(play, Published).refused == 0
 
 
 def test_the_attack_on_the_survey_without_proofs(proven) -> None:
-    """One of 800 sent (+50, -49) and moved two frequencies by 6 points: now it is refused, and the others count."""
+    """Without proofs one of 800 could send (+50, -49) and move two frequencies by 6 points."""
     answers = [0] * 20 + [1] * 15 + [2] * 5
     play = proven(mechanism=ServerLaplace(items=3, users=40, epsilon=40.0))
     play.people = [None] * 40
@@ -68,14 +65,14 @@ def test_the_attack_on_the_survey_without_proofs(proven) -> None:
 
 @pytest.mark.parametrize("kind", INVALID)
 def test_an_invalid_report_with_coins_is_refused(proven, kind) -> None:
-    """Three coins an item, of the six who are left: counts are their votes and up to three heads."""
+    """Three coins per item, of the six others: a count is their votes and up to three heads."""
     play = proven(
         mechanism=PlacedCoins(items=4, users=7, coins=3, epsilon=5.0, dropouts=1), minimum=None
     )
     play.answer_all(skip=(2,))
     play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
     play.settle(play.deadline())
-    published = said(play, Published)
+    published = statement_of(play, Published)
     assert (published.included, published.refused) == (6, 1)
     assert all(
         votes <= count <= votes + 3
@@ -90,23 +87,21 @@ def test_an_invalid_report_is_refused_and_the_others_are_counted_exactly(proven,
     play.sends(2, INVALID[kind](form_of(play.params.mechanism), play.entropy))
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
-    assert (said(play, Published).included, said(play, Published).refused) == (6, 1)
+    assert (statement_of(play, Published).included, statement_of(play, Published).refused) == (6, 1)
 
 
-def test_many_liars_among_honest_users_change_nothing_of_their_sum(proven) -> None:
+def test_many_malicious_clients_change_nothing_of_the_honest_sum(proven) -> None:
     """Fourteen kinds at once; everybody else is counted exactly once."""
     play = proven(n=40)
-    form, kinds = (
-        form_of(play.params.mechanism),
-        list(invalid_kinds(form_of(play.params.mechanism)).values()),
-    )
-    liars = range(0, 3 * len(kinds), 3)
-    play.answer_all(skip=tuple(liars))
-    for i, made in zip(liars, kinds, strict=True):
+    form = form_of(play.params.mechanism)
+    kinds = list(invalid_kinds(form_of(play.params.mechanism)).values())
+    malicious = range(0, 3 * len(kinds), 3)
+    play.answer_all(skip=tuple(malicious))
+    for i, made in zip(malicious, kinds, strict=True):
         play.sends(i, made(form, play.entropy))
     play.settle(play.deadline())
-    assert play.counts() == [int(i not in liars) for i in range(40)]
-    assert said(play, Published).refused == len(kinds)
+    assert play.counts() == [int(i not in malicious) for i in range(40)]
+    assert statement_of(play, Published).refused == len(kinds)
 
 
 def test_too_many_invalid_reports_end_the_survey_spent(proven) -> None:
@@ -117,10 +112,10 @@ def test_too_many_invalid_reports_end_the_survey_spent(proven) -> None:
         play.sends(i, INVALID["two votes"](form, play.entropy))
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert said(play, Aborted).spent == 1
+    assert statement_of(play, Aborted).spent == 1
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.name)
 def test_each_mechanism_runs_from_answers_to_estimates(mechanism) -> None:
     answers = np.repeat(np.arange(4), [60, 40, 20, 0])
     result = play_survey(answers, mechanism, SERVERS, entropy=SeededStream(11))
@@ -132,7 +127,7 @@ def test_each_mechanism_runs_from_answers_to_estimates(mechanism) -> None:
     assert result.validity.coins == (mechanism.name == "placed-coins")
 
 
-def test_the_statement_says_what_a_liar_can_move() -> None:
+def test_the_result_states_what_a_malicious_client_can_change() -> None:
     result = play_survey(
         np.arange(8) % 4, ServerLaplace(items=4, epsilon=1.0), SERVERS, entropy=SeededStream(1)
     )
@@ -152,15 +147,19 @@ def test_the_statement_says_what_a_liar_can_move() -> None:
     assert without.validity.frequency_bound(1) == 1.0
 
 
-def test_a_report_of_another_person_cannot_be_sent_again(proven) -> None:
-    """Not even under another key with the same secret: X25519 does not tell a point u from 1/u, but the seal does."""
+def test_a_report_of_another_person_cannot_be_replayed(proven) -> None:
+    """Not even under a key with the same secret: the points u and 1/u agree in X25519.
+
+    The encryption is bound to the key itself.
+    """
     play = proven(n=7)
     play.answer_all(skip=(2,))
-    copied, thief = play.people[0].report, play.invitations[2]
+    copied = play.people[0].report
+    thief = play.invitations[2]
     prime = 2**255 - 19
     twin = pow(int.from_bytes(copied.public_key, "little"), -1, prime).to_bytes(32, "little")
-    assert play.s2.crypto.agree(play.s2.box, twin) == play.s2.crypto.agree(
-        play.s2.box, copied.public_key
+    assert play.s2.crypto.agree(play.s2.encryption_keys, twin) == play.s2.crypto.agree(
+        play.s2.encryption_keys, copied.public_key
     )
     (answer,) = play.tell_s1(
         replace(copied, access=thief.access, public_key=twin, mac=thief.authenticate_key(twin))
@@ -168,10 +167,10 @@ def test_a_report_of_another_person_cannot_be_sent_again(proven) -> None:
     assert isinstance(answer, Acknowledgement)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 0, 1, 1, 1, 1]
-    assert (said(play, Published).included, said(play, Published).refused) == (6, 1)
+    assert (statement_of(play, Published).included, statement_of(play, Published).refused) == (6, 1)
 
 
-# --- parameters ---------------------------------------------------------------------------------------------------
+# --- parameters -----------------------------------------------------------------------------------
 
 
 def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
@@ -194,7 +193,7 @@ def test_the_parameters_spell_out_the_proof_and_are_read_again(proven) -> None:
 )
 def test_parameters_without_a_commitment_of_each_server_are_refused(proven, commitments) -> None:
     params = proven().params
-    keys = Keys(params.keys.s1, params.keys.s2, params.keys.box, *commitments)
+    keys = Keys(params.keys.s1, params.keys.s2, params.keys.encryption_key, *commitments)
     with pytest.raises(ParameterError, match="commit"):
         replace(params, keys=keys)
 
@@ -215,7 +214,9 @@ def test_a_server_begins_only_with_its_own_value_and_a_secret(proven, server, ch
 
     def begin():
         if server is Party.AGGREGATOR:
-            return Aggregator.begin(state.params, state.key, state.box, state.ledger, **terms)
+            return Aggregator.begin(
+                state.params, state.key, state.encryption_keys, state.ledger, **terms
+            )
         return Coordinator.begin(state.params, state.key, **terms)
 
     with pytest.raises(ProtocolError, match=server.name.lower()):
@@ -228,7 +229,7 @@ def test_other_topologies_prove_nothing_and_say_so(topology) -> None:
         set_up(ServerLaplace(items=4, users=30, epsilon=1.0), topology, SeededStream(1))
 
 
-def test_more_bits_than_can_be_proven_are_refused_in_words() -> None:
+def test_more_bits_than_can_be_proven_are_refused_with_advice() -> None:
     with pytest.raises(ParameterError, match="fewer items"):
         set_up(ServerLaplace(items=2601, users=30, epsilon=1.0), SERVERS, SeededStream(1))
 

@@ -19,14 +19,14 @@ from faircount.protocol.wire.messages import (
 S = SERVERS
 
 
-@pytest.fixture(params=["as they come", "proven"])
+@pytest.fixture(params=["without proofs", "proven"])
 def stage(request, stage, proven):
-    """Every one of these with reports as they come, and with proven ones: the question, too, stays the same."""
-    return stage if request.param == "as they come" else lambda topology, **terms: proven(**terms)
+    """Run every test without proofs and with proofs, whose query must stay the same too."""
+    return stage if request.param == "without proofs" else lambda topology, **terms: proven(**terms)
 
 
 def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> None:
-    """After each step the coordinator says its last word again, three times over: the result is the same."""
+    """After every step the coordinator sends its messages again, three times."""
     play = stage(S)
     play.answer_all()
     play.deadline()
@@ -36,11 +36,11 @@ def test_every_message_between_the_servers_may_be_lost_or_come_twice(stage) -> N
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == [1] * 6
-    kinds = [type(play.said_by_s2(each)) for each in play.s2.statements]
+    kinds = [type(play.said_by_s2(statement)) for statement in play.s2.statements]
     assert kinds == [Reservation, AcceptedReports, Published]
 
 
-def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
+def test_the_aggregator_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
     plays = []
     for crash in range(4):
         play = stage(S)
@@ -49,7 +49,8 @@ def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
         for step in range(3):
             before = play.s2
             answers = play.tell_s2(out[0])
-            if step == crash:  # the answer is lost and the write with it
+            # The answer is lost, and the write with it.
+            if step == crash:
                 play.s2 = before
                 answers = play.tell_s2(resume(play.s1.state, play.s1.rows)[0])
             out = play.tell_s1(answers[0])
@@ -57,23 +58,30 @@ def test_s2_gives_the_same_result_after_a_crash_anywhere(stage) -> None:
     assert len({encode(play.s1.final.signed) for play in plays}) == 1
 
 
-def test_s1_restored_before_its_claim_adopts_the_one_that_s2_holds(stage) -> None:
+def test_a_coordinator_restored_before_its_manifest_adopts_the_recorded_one(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(5,))
     kept = play.s1.copy()
     (manifest,) = play.deadline()
     play.tell_s2(manifest)
     play.s1 = kept
-    play.tell_s1(play.people[5].report)  # the restored coordinator is open again and takes one more
+    # The restored coordinator accepts reports again, one more than before.
+    play.tell_s1(play.people[5].report)
     play.settle(play.deadline())
     assert play.counts() == [1, 1, 1, 1, 1, 0]
     assert (
-        len([each for each in play.s2.statements if isinstance(play.said_by_s2(each), Reservation)])
+        len(
+            [
+                statement
+                for statement in play.s2.statements
+                if isinstance(play.said_by_s2(statement), Reservation)
+            ]
+        )
         == 1
     )
 
 
-def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
+def test_a_coordinator_that_lost_reports_of_the_manifest_aborts(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
     kept = play.s1.copy()
@@ -86,7 +94,7 @@ def test_s1_restored_to_before_answers_of_the_claim_gives_up(stage) -> None:
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
-def test_s1_restored_after_the_result_learns_it(stage) -> None:
+def test_a_coordinator_restored_after_the_result_learns_it(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(4, 5))
     kept = play.s1.copy()
@@ -97,11 +105,10 @@ def test_s1_restored_after_the_result_learns_it(stage) -> None:
     assert play.counts() == [1, 1, 1, 1, 1, 0]
 
 
-def test_s1_restored_that_gives_up_too_early_learns_the_result(stage) -> None:
-    """The coordinator cannot end a survey alone: it asks the aggregator, which knows better."""
+def test_a_restored_coordinator_that_aborts_too_early_learns_the_result(stage) -> None:
+    """The coordinator asks the aggregator to abort, and the aggregator knows of the result."""
     play = stage(S)
-    kept = play.s1
-    kept = kept.copy()
+    kept = play.s1.copy()
     play.answer_all()
     play.settle(play.deadline())
     play.s1 = kept
@@ -113,7 +120,7 @@ def test_s1_restored_that_gives_up_too_early_learns_the_result(stage) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
-def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
+def test_a_restored_aggregator_aborts_and_charges_what_was_live(stage, steps) -> None:
     play = stage(S)
     play.answer_all()
     out = play.deadline()
@@ -128,22 +135,25 @@ def test_s2_restored_aborts_and_charges_what_was_live(stage, steps) -> None:
     assert play.s2.phase is Phase.ABORTED
 
 
-def test_an_s1_restored_to_before_its_claim_cannot_release_the_budget(stage) -> None:
-    """Blobs are on their way to the aggregator when the coordinator forgets everything and gives up: it must not say that none were sent."""
+def test_a_coordinator_restored_before_its_manifest_cannot_release_the_budget(stage) -> None:
+    """Encrypted shares are on their way when the coordinator is restored and aborts.
+
+    It must not state that none were sent.
+    """
     play = stage(S)
     empty = play.s1.copy()
     play.answer_all()
     (reservation,) = play.tell_s2(play.deadline()[0])
     (batch,) = play.tell_s1(reservation)
     play.s1 = empty
-    (wish,) = play.deadline()
-    play.tell_s2(wish)
+    (request,) = play.deadline()
+    play.tell_s2(request)
     assert play.s2.ledger.find(play.setup.params.survey).status is Status.SPENT
     play.tell_s2(batch)
     assert play.s2.phase is Phase.ABORTED
 
 
-def test_a_restored_s2_closes_its_population_even_if_the_survey_is_over(stage) -> None:
+def test_a_restored_aggregator_closes_its_population_even_if_the_survey_is_over(stage) -> None:
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
@@ -153,7 +163,7 @@ def test_a_restored_s2_closes_its_population_even_if_the_survey_is_over(stage) -
     assert after.ledger.find(play.setup.params.survey).status is Status.SPENT
 
 
-def test_a_closed_population_opens_with_the_receipts(stage) -> None:
+def test_a_closed_population_opens_with_the_reservations(stage) -> None:
     play = stage(S)
     play.answer_all()
     play.tell_s2(play.deadline()[0])
@@ -165,7 +175,7 @@ def test_a_closed_population_opens_with_the_receipts(stage) -> None:
     assert opened.find(play.setup.params.survey).status is Status.SPENT
 
 
-def test_a_survey_that_was_charged_before_a_restore_has_no_second_life(stage) -> None:
+def test_a_survey_that_was_charged_before_a_restore_cannot_run_again(stage) -> None:
     play = stage(SERVERS)
     play.answer_all()
     (manifest,) = play.deadline()

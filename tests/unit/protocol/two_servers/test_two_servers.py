@@ -1,6 +1,8 @@
-"""`servers`: one visit, claim before blobs, one included set, one sum."""
+"""`servers`: one visit, manifest before encrypted shares, one accepted set, one sum."""
 
 from dataclasses import replace
+from hashlib import sha256
+from itertools import product
 
 import numpy as np
 import pytest
@@ -103,7 +105,7 @@ def test_a_late_answer_is_never_forwarded(stage) -> None:
         ({"survey": bytes(16)}, Reason.MALFORMED),
     ],
 )
-def test_bad_bodies_are_rejected_at_the_door(stage, change, reason) -> None:
+def test_malformed_reports_are_rejected(stage, change, reason) -> None:
     play = stage(S)
     play.answer_all(skip=(0,))
     (answer,) = play.tell_s1(replace(play.people[0].report, **change))
@@ -118,11 +120,12 @@ def test_a_public_key_belongs_to_one_user(stage) -> None:
     assert play.tell_s1(stolen)[0].why is Reason.MALFORMED
 
 
-def test_blobs_leave_only_with_a_receipt_and_only_those_of_the_claim(stage) -> None:
+def test_encrypted_shares_leave_only_after_the_reservation(stage) -> None:
     play = stage(S)
     play.answer_all()
     (manifest,) = play.deadline()
-    assert play.said_by_s2(manifest) is None  # The coordinator signed it, not the aggregator
+    # The coordinator signed it, not the aggregator.
+    assert play.said_by_s2(manifest) is None
     assert resume(play.s1.state, play.s1.rows) == (manifest,)
     (reservation,) = play.tell_s2(manifest)
     assert isinstance(play.said_by_s2(reservation), Reservation)
@@ -130,24 +133,23 @@ def test_blobs_leave_only_with_a_receipt_and_only_those_of_the_claim(stage) -> N
     assert resume(play.s1.state, play.s1.rows) == (batch,)
 
 
-def test_the_claim_tells_s2_nothing_about_the_shares(stage) -> None:
+def test_the_manifest_reveals_nothing_about_the_shares(stage) -> None:
     """The aggregator knows the seed: a plain hash of share1 would let it try every response."""
     play = stage(S)
     play.answer_all()
     play.settle(play.deadline())
     manifest = play.s2.manifest
     assert isinstance(manifest, BatchManifest)
-    from hashlib import sha256
-
-    for body in (each.report for each in play.people):
-        assert sha256(body.share).digest() not in encode(manifest)
-        assert body.salt not in encode(manifest)
+    for person in play.people:
+        assert sha256(person.report.share).digest() not in encode(manifest)
+        assert person.report.salt not in encode(manifest)
 
 
 def test_a_user_can_check_that_it_was_counted(stage) -> None:
     play = stage(S)
     play.answer_all(skip=(3,))
-    survey, access = play.setup.params.survey, play.invitations[0].access
+    survey = play.setup.params.survey
+    access = play.invitations[0].access
     assert isinstance(play.tell_s1(OutcomeRequest(survey, access))[0], NotReady)
     play.settle(play.deadline())
     (proof,) = play.tell_s1(OutcomeRequest(survey, access))
@@ -155,15 +157,14 @@ def test_a_user_can_check_that_it_was_counted(stage) -> None:
     first, second = play.people[:2]
     assert verify_inclusion(play.params, proof, first.user, first.public_key)
     assert not verify_inclusion(play.params, proof, second.user, second.public_key)
-    for size in (
-        proof.size - 1,
-        proof.size + 1,
-    ):  # another size with the same path is another result
+    # Another size with the same path is another result.
+    for size in (proof.size - 1, proof.size + 1):
         assert not verify_inclusion(
             play.params, replace(proof, size=size), first.user, first.public_key
         )
     (answer,) = play.tell_s1(OutcomeRequest(survey, play.invitations[3].access))
-    assert isinstance(answer, FinalStatement)  # the result, for somebody who is not in it
+    # The result, for somebody whom it does not count.
+    assert isinstance(answer, FinalStatement)
     assert play.tell_s1(OutcomeRequest(survey, bytes(32)))[0].why is Reason.UNKNOWN
 
 
@@ -174,7 +175,7 @@ def test_an_invitation_to_other_parameters_is_not_answered(stage) -> None:
         servers_user.respond(play.setup.params, other.invitations[0], 0, play.entropy)
 
 
-def test_it_runs_on_ideal_sealing_too(stage) -> None:
+def test_it_runs_on_ideal_cryptography_too(stage) -> None:
     play = stage(S, crypto=IdealCrypto())
     play.answer_all(skip=(1,))
     play.settle(play.deadline())
@@ -182,10 +183,13 @@ def test_it_runs_on_ideal_sealing_too(stage) -> None:
 
 
 def test_a_guessed_seed_fits_one_user_of_one_survey(stage) -> None:
-    """A seed has 16 bytes: were its expansion the same for everybody, one guess could be tried on all users at once."""
-    params, other = stage(S).params, stage(S, seed=2).params
-    users, keys, seed = (bytes(16), b"u" * 16), (bytes(32), b"k" * 32), bytes(SEED_BYTES)
-    uses = [(survey, user, key) for survey in (params, other) for user in users for key in keys]
+    """If expansions were the same for everybody, a guessed seed could be tried on all at once."""
+    params = stage(S).params
+    other = stage(S, seed=2).params
+    users = (bytes(16), b"u" * 16)
+    keys = (bytes(32), b"k" * 32)
+    seed = bytes(SEED_BYTES)
+    uses = list(product((params, other), users, keys))
     long = [
         StandardCrypto().expand(seed, survey.digest, expansion_info(survey, *whose), 1009, 50)
         for survey, *whose in uses
@@ -221,7 +225,7 @@ def test_secrets_do_not_print(stage) -> None:
     play.answer_all()
     shown = repr(play.people[0]) + repr(play.s1) + repr(play.s2) + repr(play.setup)
     for secret in (
-        play.s2.box.secret,
+        play.s2.encryption_keys.secret,
         play.s2.key.secret,
         play.invitations[0].token,
         play.s1.key.secret,
@@ -230,23 +234,24 @@ def test_secrets_do_not_print(stage) -> None:
         assert repr(secret)[2:-1] not in shown
 
 
-def asks_what_stands(play) -> None:
+def synchronize(play) -> None:
     play.settle((sign(play.s1.key, Party.COORDINATOR, SyncRequest(play.s1.params.survey)),))
 
 
 def test_servers_know_no_enrolment(stage) -> None:
-    """A service must not be brought down by a message of another topology."""
+    """A message of another topology must not stop a server."""
     play = stage(SERVERS)
     guest = play.invitations[0]
-    body = Enrolment(
+    enrolment = Enrolment(
         play.setup.params.survey, guest.access, bytes(31) + b"\1", bytes(32), bytes(32)
     )
-    assert play.tell_s1(body)[0].why is Reason.MALFORMED
+    assert play.tell_s1(enrolment)[0].why is Reason.MALFORMED
     assert resume(play.s1.state, play.s1.rows) == ()
     unopened = play.s1.copy()
     play.answer_all()
     (reservation,) = play.tell_s2(play.deadline()[0])
     assert reservation is not None
     play.s1 = unopened
-    asks_what_stands(play)  # the answers were lost with the restore
+    # The reports were lost with the restore.
+    synchronize(play)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED

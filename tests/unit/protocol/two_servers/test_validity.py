@@ -1,4 +1,4 @@
-"""The proof itself: complete counting in tiny fields, and known answers in larger ones."""
+"""The proof itself: exhaustive counts in tiny fields, and known answers in larger ones."""
 
 import itertools
 import json
@@ -45,11 +45,11 @@ def every(q, count):
 
 
 def valid_bits(form):
-    coins = [list(each) for each in itertools.product((0, 1), repeat=form.coins)]
+    coins = [list(flips) for flips in itertools.product((0, 1), repeat=form.coins)]
+    responses = np.eye(form.items, dtype=int).tolist()
     return [
-        np.array([*hot, *some], np.uint8)
-        for hot in np.eye(form.items, dtype=int).tolist()
-        for some in coins
+        np.array([*response, *flips], np.uint8)
+        for response, flips in itertools.product(responses, coins)
     ]
 
 
@@ -61,10 +61,10 @@ def points(form):
     return [r for r in itertools.product(range(form.q), repeat=form.degree) if any(r[1:])]
 
 
-def judged(form, r, rows):
-    asked = query_at(form, r)
-    answers = asked.verifier_shares(rows)
-    return asked.accepts(answers, np.zeros_like(answers))
+def check_rows(form, r, rows):
+    query = query_at(form, r)
+    answers = query.verifier_shares(rows)
+    return query.accepts(answers, np.zeros_like(answers))
 
 
 @pytest.mark.parametrize("case", KNOWN, ids=lambda case: f"q{case['q']}")
@@ -74,67 +74,75 @@ def test_known_answers(case):
     rows = np.array(
         [prove(form, np.array(bits, np.uint64), np.array(s, np.uint64)) for bits, s in pairs]
     )
-    asked, k = query_at(form, tuple(case["r"])), form.degree
-    answers = asked.verifier_shares(rows)
+    query = query_at(form, tuple(case["r"]))
+    k = form.degree
+    answers = query.verifier_shares(rows)
     assert list(form.field.modulus) == case["modulus"]
     assert rows[:, form.bits + k :].tolist() == case["h"]
     assert answers[:, :k].tolist() == case["f_at_r"]
     assert answers[:, k : 2 * k].tolist() == case["h_at_r"]
     assert answers[:, -1].tolist() == case["answer_sum"]
-    assert asked.vanishing[0].tolist() == case["Z_at_r"]
-    assert judged(form, tuple(case["r"]), rows).all()
+    assert query.vanishing[0].tolist() == case["Z_at_r"]
+    assert check_rows(form, tuple(case["r"]), rows).all()
 
 
 @pytest.mark.parametrize("form", TINY, ids=str)
 def test_every_valid_report_is_accepted_at_every_point(form):
-    rows = np.array(
-        [prove(form, bits, s) for bits in valid_bits(form) for s in every(form.q, form.degree)]
-    )
-    assert all(judged(form, r, rows).all() for r in points(form))
+    pairs = itertools.product(valid_bits(form), every(form.q, form.degree))
+    rows = np.array([prove(form, bits, s) for bits, s in pairs])
+    assert all(check_rows(form, r, rows).all() for r in points(form))
 
 
-def test_shares_of_a_valid_report_are_accepted_and_each_alone_says_nothing_wrong():
+def test_shares_of_a_valid_report_are_accepted_and_shifted_ones_are_not():
     form = report_form(1153, 30, 5, 1000)
     bits = np.zeros(35, np.uint64)
     bits[[7, 31, 34]] = 1
     row = prove(form, bits, expand(b"\1" * 32, form.q, form.degree))
     first, second = split(row, 2, form.q, SystemEntropy())
-    asked = query_at(form, query_point(form, b"\2" * 32))
-    assert asked.accepts(
-        asked.verifier_shares(first[None]), asked.verifier_shares(second[None])
+    query = query_at(form, query_point(form, b"\2" * 32))
+    assert query.accepts(
+        query.verifier_shares(first[None]), query.verifier_shares(second[None])
     ).tolist() == [True]
-    other = asked.verifier_shares(second[None])
-    for at in range(form.verifier_size):  # any element of an answer that is shifted refuses it
+    other = query.verifier_shares(second[None])
+    # A shift of any element of a verifier share makes the report invalid.
+    for at in range(form.verifier_size):
         shifted = other.copy()
         shifted[0, at] = (int(other[0, at]) + 1) % form.q
-        assert not asked.accepts(asked.verifier_shares(first[None]), shifted).any()
+        assert not query.accepts(query.verifier_shares(first[None]), shifted).any()
 
 
-# soundness
+# --- soundness ------------------------------------------------------------------------------------
 
 
 def test_no_invalid_report_passes_at_more_points_than_the_bound():
     """Exhaustive: all 5^9 rows (w, s, h) at q = 5, N = 2, k = 2; at most 6 of the 20 points accept.
 
-    (w, s) and h are looked at apart, since answers are linear: a pair of them is accepted where both sides are equal.
+    (w, s) and h are enumerated separately, since verifier shares are linear: a pair is accepted
+    where both sides are equal.
     """
-    form, bound = ReportForm(5, 2, 0, 2), 6
-    left = np.array([[*w, *s, *[0] * 5] for w in every(5, 2) for s in every(5, 2)], np.uint8)
+    form = ReportForm(5, 2, 0, 2)
+    bound = 6
+    pairs = itertools.product(every(5, 2), every(5, 2))
+    left = np.array([[*w, *s, *[0] * 5] for w, s in pairs], np.uint8)
     right = np.array([[*[0] * 4, *h] for h in every(5, 5)], np.uint8)
-    counts, rng = np.zeros((len(left), len(right)), np.uint8), np.random.default_rng(1)
+    counts = np.zeros((len(left), len(right)), np.uint8)
+    rng = np.random.default_rng(1)
     for r in points(form):
-        asked, weights = query_at(form, r), np.array([1, 5], np.uint64)
-        first, second = asked.verifier_shares(left), asked.verifier_shares(right)
+        query = query_at(form, r)
+        weights = np.array([1, 5], np.uint64)
+        first = query.verifier_shares(left)
+        second = query.verifier_shares(right)
         f = first[:, :2].astype(np.uint64)
         product = form.field.multiply(f, (f + np.array([4, 0], np.uint64)) % np.uint64(5)) @ weights
-        wanted = matrix_product(second[:, 2:4], asked.vanishing, 5) @ weights
+        wanted = matrix_product(second[:, 2:4], query.vanishing, 5) @ weights
         accepted = (product[:, None] == wanted[None]) & (first[:, 4] == 1)[:, None]
         counts += accepted
         some = rng.integers(0, len(left), 3000), rng.integers(0, len(right), 3000)
-        assert (asked.accepts(first[some[0]], second[some[1]]) == accepted[some]).all()
+        assert (query.accepts(first[some[0]], second[some[1]]) == accepted[some]).all()
     valid = np.array([is_valid(form, row[:2]) for row in left])
     assert counts[~valid].max() == bound
-    assert (counts[valid] == 20).any(axis=1).all()  # with the right h, at every point
+    # With the right h it is accepted at every point.
+    assert (counts[valid] == 20).any(axis=1).all()
 
 
 def test_bits_with_another_sum_never_pass():
@@ -142,7 +150,7 @@ def test_bits_with_another_sum_never_pass():
     for bits in every(2, 4):
         if bits[:3].sum() != 1:
             rows = np.array([prove(form, bits, s) for s in every(5, 2)])
-            assert not any(judged(form, r, rows).any() for r in points(form))
+            assert not any(check_rows(form, r, rows).any() for r in points(form))
 
 
 def test_the_degree_is_chosen_for_the_whole_survey():
@@ -162,45 +170,45 @@ def test_the_degree_is_chosen_for_the_whole_survey():
     ],
 )
 def test_row_and_seed_are_a_small_part_of_prio3s_shares(users, items, size, prio3, part):
-    """`prio3` is what benchmarks/validity.py finds for Prio3Histogram of the VDAF reference code."""
+    """`prio3` is what benchmarks/validity.py measures for Prio3Histogram of the VDAF reference."""
     form = form_of(ServerLaplace(items=items, users=users, epsilon=1.0))
     assert packed_size(form.q, form.width) + SEED_BYTES == size <= prio3 / part
 
 
-# zero knowledge
+# --- zero knowledge -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", TINY, ids=str)
-def test_answers_have_the_same_law_for_every_valid_report(form):
-    """Exact: over all blinds, f(r) takes every value of F_{q^k} once, at every point, whatever the bits are."""
+def test_verifier_shares_have_one_distribution_for_all_valid_reports(form):
+    """Exact: over all blinds f(r) takes every value of F_{q^k} once, whatever the bits are."""
     rows = {
         tuple(bits): np.array([prove(form, bits, s) for s in every(form.q, form.degree)])
         for bits in valid_bits(form)
     }
     for r in points(form):
-        asked = query_at(form, r)
+        query = query_at(form, r)
         laws = {
-            bits: Counter(map(tuple, asked.verifier_shares(made).tolist()))
+            bits: Counter(map(tuple, query.verifier_shares(made).tolist()))
             for bits, made in rows.items()
         }
         first = next(iter(laws.values()))
         assert all(law == first for law in laws.values())
-        assert len({each[: form.degree] for each in first}) == form.q**form.degree
+        assert len({view[: form.degree] for view in first}) == form.q**form.degree
 
 
-def test_the_planted_error_is_seen():
-    """With a blind that the server knows (drawn from its seed) f(r) tells the bits."""
+def test_a_known_blind_is_noticed():
+    """With a blind that the server knows (drawn from its seed) f(r) reveals the bits."""
     form = ReportForm(5, 2, 0, 2)
-    asked = query_at(form, (0, 1))
+    query = query_at(form, (0, 1))
     known = {
-        tuple(asked.verifier_shares(prove(form, bits, np.zeros(2, np.uint8))[None])[0])
+        tuple(query.verifier_shares(prove(form, bits, np.zeros(2, np.uint8))[None])[0])
         for bits in valid_bits(form)
     }
     assert len(known) == len(valid_bits(form))
 
 
-def test_a_second_question_would_tell_the_answer():
-    """Why there is one question per report, ever: two points together have another law for another answer."""
+def test_a_second_query_would_reveal_the_answer():
+    """Two points together have another distribution for another response."""
     form = ReportForm(3, 2, 0, 2)
     laws = []
     for bits in valid_bits(form):
@@ -210,56 +218,59 @@ def test_a_second_question_would_tell_the_answer():
     assert laws[0] != laws[1]
 
 
-def test_a_server_that_shifts_its_answers_learns_nothing_from_what_is_accepted():
-    """Exhaustive: every shift of f(r), h(r) and the sum; the law of (f(r), accepted) is the same for every answer."""
+def test_a_server_that_shifts_verifier_shares_learns_nothing():
+    """Exhaustive over all shifts: (f(r), accepted) has one distribution for all responses."""
     form = ReportForm(3, 2, 0, 2)
     for r in points(form):
-        asked = query_at(form, r)
+        query = query_at(form, r)
         answers = [
-            asked.verifier_shares(np.array([prove(form, w, s) for s in every(3, 2)]))
+            query.verifier_shares(np.array([prove(form, w, s) for s in every(3, 2)]))
             for w in valid_bits(form)
         ]
         for shift in every(3, form.verifier_size):
             laws = []
             for mine in answers:
-                accepted = asked.accepts(mine, np.broadcast_to(shift, mine.shape))
+                accepted = query.accepts(mine, np.broadcast_to(shift, mine.shape))
                 laws.append(Counter(zip(map(tuple, mine.tolist()), accepted.tolist(), strict=True)))
             assert laws[0] == laws[1]
 
 
-# what is refused
+# --- what is refused ------------------------------------------------------------------------------
 
 
-def test_a_point_inside_the_field_of_shares_is_never_asked():
+def test_a_point_inside_the_field_of_shares_is_refused():
     form = ReportForm(3, 2, 0, 2)
     with pytest.raises(ParameterError, match="outside the field"):
         query_at(form, (2, 0))
 
 
 def test_the_point_is_the_first_outside_the_field_of_shares():
-    """A stream whose first k elements lie in F_q is followed further; found by trying keys."""
-    form, skipped = ReportForm(2, 1, 0, 2), 0
+    """If the first k elements lie in F_q, the next ones are tried; such keys are among the 64."""
+    form = ReportForm(2, 1, 0, 2)
+    skipped = 0
     for number in range(64):
         key = number.to_bytes(32, "big")
         stream = expand(key, 2, 40).reshape(-1, 2).tolist()
-        wanted = next(tuple(each) for each in stream if each[1])
+        wanted = next(tuple(point) for point in stream if point[1])
         skipped += stream[0] != list(wanted)
         assert query_point(form, key) == wanted
     assert skipped
 
 
 def test_points_are_uniform_outside_the_field_of_shares():
-    """Chi-square over the 6 points of F_9 outside F_3, 6000 keys; false alarm 1e-6 (5 degrees of freedom: 37.3)."""
+    """Chi-square over the 6 points of F_9 outside F_3, for 6,000 keys.
+
+    The false alarm rate is 1e-6 (5 degrees of freedom: 37.3).
+    """
     form = ReportForm(3, 2, 0, 2)
     drawn = Counter(query_point(form, number.to_bytes(32, "big")) for number in range(6000))
     assert set(drawn) == set(points(form))
-    assert sum((seen - 1000) ** 2 / 1000 for seen in drawn.values()) < 37.3
-    assert (
-        sum((seen - 1000) ** 2 / 1000 for seen in (2000, 800, 800, 800, 800, 800)) > 37.3
-    )  # a planted error
+    assert sum((count - 1000) ** 2 / 1000 for count in drawn.values()) < 37.3
+    planted = (2000, 800, 800, 800, 800, 800)
+    assert sum((count - 1000) ** 2 / 1000 for count in planted) > 37.3
 
 
-def test_too_many_bits_are_refused_in_words():
+def test_too_many_bits_are_refused_with_advice():
     with pytest.raises(ParameterError, match="fewer items"):
         report_form(100_003, 2601, 0, 1000)
     with pytest.raises(ParameterError, match="field of at least as many"):
@@ -271,6 +282,6 @@ def test_too_many_bits_are_refused_in_words():
 )
 def test_rows_come_in_blocks_of_bounded_size_and_each_once(count, width):
     rows = np.arange(count)
-    found = [rows[some] for some in row_blocks(count, width)]
-    assert [each for block in found for each in block] == rows.tolist()
+    found = [rows[block] for block in row_blocks(count, width)]
+    assert list(itertools.chain.from_iterable(found)) == rows.tolist()
     assert all(len(block) * width <= max(width, ELEMENTS_AT_ONCE) for block in found)

@@ -1,4 +1,4 @@
-"""The election: drawn by everybody alike, fair, independent of what is reported, and safe under replacement."""
+"""The election: the same for everybody, fair, independent of reports, safe under replacement."""
 
 import itertools
 import math
@@ -31,7 +31,9 @@ from faircount.protocol.wire.digests import bitmap, members_of
 from faircount.protocol.wire.messages import Reason, SyncRequest
 from faircount.protocol.wire.signing import SigningKey, sign
 
-DIGEST, VALUE, SURVEY = b"\1" * 32, b"\2" * 32, bytes(range(16))
+DIGEST = b"\1" * 32
+VALUE = b"\2" * 32
+SURVEY = bytes(range(16))
 
 KEY = SigningKey(b"\3" * 32)
 KEYS = Keys(b"\4" * 32, KEY.public, b"\5" * 32, bytes(32), sha256(VALUE).digest())
@@ -45,10 +47,8 @@ def params(mechanism=None, **terms) -> SurveyParameters:
 
 
 def election(eligible=tuple(range(12)), reporters=(5, 5, 5, 5, 4), **change) -> Election:
-    keys, lists = (
-        tuple(bytes([i]) * 32 for i in range(len(eligible))),
-        (bytes(32),) * len(reporters),
-    )
+    keys = tuple(bytes([i]) * 32 for i in range(len(eligible)))
+    lists = (bytes(32),) * len(reporters)
     return replace(
         Election(SURVEY, DIGEST, bitmap(eligible, 12), keys, reporters, lists, VALUE), **change
     )
@@ -62,7 +62,7 @@ def ballot(n=7, items=3, slots=(3, 2, 4)) -> Ballot:
 
 
 def test_orders_follow_their_definition() -> None:
-    """The same with nothing but AES and sorting: what another language would write."""
+    """Recomputed with nothing but AES and sorting, as in another language."""
     eligible = (0, 2, 3, 7, 11)
     for item, row in enumerate(draw_orders(VALUE, DIGEST, 4, eligible)):
         key = sha256(b"faircount/1/election\0" + VALUE + DIGEST + item.to_bytes(4, "big")).digest()
@@ -73,7 +73,7 @@ def test_orders_follow_their_definition() -> None:
 
 
 def test_a_known_answer() -> None:
-    """Made apart from this code, with single AES blocks of a counter."""
+    """Computed independently of this code, with single AES blocks of a counter."""
     assert draw_orders(VALUE, DIGEST, 3, tuple(range(6))).tolist() == [
         [2, 0, 1, 5, 3, 4],
         [5, 0, 2, 3, 4, 1],
@@ -84,7 +84,9 @@ def test_a_known_answer() -> None:
 @given(st.sets(st.integers(0, 40), min_size=2), st.data())
 def test_who_else_is_eligible_does_not_change_the_order(eligible, data) -> None:
     some = data.draw(st.sets(st.sampled_from(sorted(eligible)), min_size=1))
-    every, fewer = (draw_orders(VALUE, DIGEST, 2, tuple(sorted(each))) for each in (eligible, some))
+    every, fewer = (
+        draw_orders(VALUE, DIGEST, 2, tuple(sorted(places))) for places in (eligible, some)
+    )
     for row, part in zip(every, fewer, strict=True):
         assert sorted(row.tolist()) == sorted(eligible)
         assert [i for i in row.tolist() if i in some] == part.tolist()
@@ -93,10 +95,11 @@ def test_who_else_is_eligible_does_not_change_the_order(eligible, data) -> None:
 def test_value_roster_and_item_each_give_another_order() -> None:
     everybody = tuple(range(30))
     found = [
-        draw_orders(*each, 2, everybody)
-        for each in ((VALUE, DIGEST), (DIGEST, DIGEST), (VALUE, VALUE))
+        draw_orders(*inputs, 2, everybody)
+        for inputs in ((VALUE, DIGEST), (DIGEST, DIGEST), (VALUE, VALUE))
     ]
-    assert len({tuple(row.tolist()) for rows in found for row in rows}) == 6
+    rows = itertools.chain.from_iterable(found)
+    assert len({tuple(row.tolist()) for row in rows}) == 6
 
 
 def _p_value(counts) -> float:
@@ -105,7 +108,10 @@ def _p_value(counts) -> float:
 
 
 def test_every_order_is_equally_likely() -> None:
-    """24 orders of 4 users, 6,000 draws; one order taken in one draw of 30 more is noticed (power 0.999)."""
+    """24 orders of 4 users, 6,000 draws.
+
+    One order that is drawn in one of 30 further draws is noticed (power 0.999).
+    """
     ways = {way: i for i, way in enumerate(itertools.permutations(range(4)))}
     counts = np.zeros(24)
     for i in range(2000):
@@ -129,11 +135,8 @@ def test_at_least_phi_plus_one_helpers_and_at_most_everybody(reporters, eligible
 def test_algorithm_3_elects_as_many_as_report() -> None:
     plain = params(TSS(items=5, users=12, p=1.0, alpha=0.4))
     assert plain.phi == 0
-    assert helper_counts(plain, 12, [0, 1, 5]) == (
-        1,
-        1,
-        5,
-    )  # a helper of an item that nobody reports sends 0
+    # The helper of an item that nobody reports sends 0.
+    assert helper_counts(plain, 12, [0, 1, 5]) == (1, 1, 5)
 
 
 def test_parameters_of_a_two_stage_survey() -> None:
@@ -164,7 +167,8 @@ def test_the_first_of_each_order_hold_the_slots() -> None:
 
 def test_the_next_of_the_order_takes_over_that_slot_only() -> None:
     drawn = ballot()
-    before, leaving = drawn.after(()), int(drawn.orders[0, 1])
+    before = drawn.after(())
+    leaving = int(drawn.orders[0, 1])
     after = drawn.after((VanishedHelper(2, leaving),))
     for at in range(len(before)):
         if before.holder[at] != leaving:
@@ -179,31 +183,32 @@ def test_the_next_of_the_order_takes_over_that_slot_only() -> None:
 
 
 vanishing = st.lists(
-    st.tuples(st.integers(2, 5), st.integers(0, 11)), max_size=7, unique_by=lambda each: each[1]
+    st.tuples(st.integers(2, 5), st.integers(0, 11)), max_size=7, unique_by=lambda step: step[1]
 )
 
 
 @settings(max_examples=200)
 @given(vanishing, st.lists(st.integers(1, 6), min_size=3, max_size=3))
 def test_nobody_ever_holds_two_slots_of_one_item(steps, slots) -> None:
-    """So phi users never hold shares of more than phi slots of an item, whoever vanishes in whatever order."""
+    """So phi participants hold shares of at most phi slots of an item, whoever vanishes when."""
     drawn = ballot(12, 3, tuple(slots))
-    gone = tuple(VanishedHelper(*each) for each in sorted(steps))
+    gone = tuple(VanishedHelper(*step) for step in sorted(steps))
     if drawn.after(gone) is None:
         return
-    held: dict[tuple[int, int], set[int]] = {}
+    slots_by_holder: dict[tuple[int, int], set[int]] = {}
     for attempt in range(1, 6):
         now = drawn.upto(gone, attempt)
-        vanished = {each.index for each in gone if each.attempt <= attempt}
+        vanished = {helper.index for helper in gone if helper.attempt <= attempt}
         assert vanished.isdisjoint(now.holder.tolist())
         for item, slot, holder in zip(now.item, now.slot, now.holder, strict=True):
-            held.setdefault((int(item), int(holder)), set()).add(int(slot))
-    assert all(len(each) == 1 for each in held.values())
+            slots_by_holder.setdefault((int(item), int(holder)), set()).add(int(slot))
+    assert all(len(held_slots) == 1 for held_slots in slots_by_holder.values())
 
 
 def test_when_nobody_is_left_there_are_no_slots() -> None:
     drawn = ballot(4, 1, (3,))
-    first, second = drawn.orders[0, 0], drawn.orders[0, 1]
+    first = drawn.orders[0, 0]
+    second = drawn.orders[0, 1]
     assert drawn.after((VanishedHelper(2, int(first)),)) is not None
     assert (
         drawn.after(tuple(VanishedHelper(2, i) for i in sorted((int(first), int(second))))) is None
@@ -221,7 +226,7 @@ def test_when_nobody_is_left_there_are_no_slots() -> None:
         (VanishedHelper(2, 1), VanishedHelper(2, 1)),
     ],
 )
-def test_lists_of_vanished_users_have_one_form(gone) -> None:
+def test_lists_of_vanished_helpers_have_one_form(gone) -> None:
     assert ballot().after(gone) is None
 
 
@@ -236,9 +241,8 @@ def test_shares_and_sums_are_due_once() -> None:
         by_attempt = [set(after.due(holder, 1, attempt).tolist()) for attempt in (1, 2, 3)]
         assert set().union(*by_attempt) == mine
         assert not by_attempt[0] & by_attempt[1]
-        assert (
-            set(after.due(holder, 3, 3).tolist()) == mine
-        )  # a set formed later needs every sum again
+        # A set that is formed later needs every sum again.
+        assert set(after.due(holder, 3, 3).tolist()) == mine
 
 
 @pytest.mark.parametrize(
@@ -252,7 +256,7 @@ def test_shares_and_sums_are_due_once() -> None:
         (bitmap(range(5), 12), (2, 2, 2, 2, 2), Reason.TOO_FEW),
     ],
 )
-def test_tallies_that_cannot_be(bits, reporters, reason) -> None:
+def test_impossible_tallies(bits, reporters, reason) -> None:
     eligible = members_of(bits, 12) or range(12)
     assert (
         tally_problem(params(), 12, replace(election(eligible, reporters), eligible=bits)).why
@@ -260,7 +264,7 @@ def test_tallies_that_cannot_be(bits, reporters, reason) -> None:
     )
 
 
-def test_everybody_draws_what_s2_signed() -> None:
+def test_everybody_draws_what_the_aggregator_signed() -> None:
     signed = sign(KEY, Party.AGGREGATOR, election())
     drawn = verify_election(params(), 12, DIGEST, signed)
     assert drawn == draw_ballot(params(), 12, election())
@@ -280,31 +284,34 @@ def test_everybody_draws_what_s2_signed() -> None:
         ({"keys": tuple(bytes([i]) * 32 for i in range(11))}, Reason.MALFORMED),
     ],
 )
-def test_elections_that_nobody_believes(change, reason) -> None:
+def test_elections_that_clients_refuse(change, reason) -> None:
     assert (
         verify_election(params(), 12, DIGEST, sign(KEY, Party.AGGREGATOR, election(**change))).why
         is reason
     )
 
 
-def test_only_s2_holds_elections() -> None:
+def test_only_the_aggregator_holds_elections() -> None:
     by_s1 = sign(SigningKey(b"\4" * 32), Party.COORDINATOR, election())
     changed = replace(
         sign(KEY, Party.AGGREGATOR, election()),
         payload=sign(KEY, Party.AGGREGATOR, election(reporters=(4, 5, 5, 5, 5))).payload,
     )
-    for each in (by_s1, changed, sign(KEY, Party.AGGREGATOR, SyncRequest(SURVEY))):
-        assert verify_election(params(), 12, DIGEST, each).why is Reason.UNSIGNED
+    for message in (by_s1, changed, sign(KEY, Party.AGGREGATOR, SyncRequest(SURVEY))):
+        assert verify_election(params(), 12, DIGEST, message).why is Reason.UNSIGNED
 
 
-def _sets(mechanism: TSS, held: int) -> dict[frozenset[int], float]:
-    """The law of A, from the paper's definition: inactive uniform, active by gamma."""
-    N, M, gamma, p = mechanism.N, mechanism.reported_items, mechanism.gamma, mechanism.rate
+def _sets(mechanism: TSS, chosen: int) -> dict[frozenset[int], float]:
+    """The distribution of A by the paper's definition: inactive uniform, active by gamma."""
+    N = mechanism.N
+    M = mechanism.reported_items
+    gamma = mechanism.gamma
+    p = mechanism.rate
     scale = gamma * math.comb(N - 1, M - 1) + math.comb(N - 1, M)
-    ways = (frozenset(each) for each in itertools.combinations(range(N), M))
+    ways = (frozenset(items) for items in itertools.combinations(range(N), M))
     return {
-        each: (1 - p) / math.comb(N, M) + p * (gamma if held in each else 1) / scale
-        for each in ways
+        items: (1 - p) / math.comb(N, M) + p * (gamma if chosen in items else 1) / scale
+        for items in ways
     }
 
 
@@ -313,8 +320,9 @@ def _sets(mechanism: TSS, held: int) -> dict[frozenset[int], float]:
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.0])
 def test_the_delta_of_a_set_is_enumerated(gamma, reported, eps) -> None:
     mechanism = TSS(items=5, p=0.7, alpha=reported / 5, gamma=gamma)
-    one, other = _sets(mechanism, 0), _sets(mechanism, 1)
-    exact = sum(max(0.0, one[each] - math.exp(eps) * other[each]) for each in one)
+    one = _sets(mechanism, 0)
+    other = _sets(mechanism, 1)
+    exact = sum(max(0.0, one[items] - math.exp(eps) * other[items]) for items in one)
     found = sets_delta(5, reported, 0.7, gamma, eps)
     assert found == pytest.approx(exact, abs=1e-12)
     assert found <= coordinator_delta(5, reported, 0.7, gamma, 10, eps)

@@ -1,4 +1,4 @@
-"""TSS and TSS': what each party refuses, shares and sums that do not open, and who learns what."""
+"""TSS and TSS': what the parties refuse, and who learns what."""
 
 from collections import Counter
 from dataclasses import replace
@@ -21,11 +21,11 @@ from faircount.protocol.topologies.two_stage.messages import (
     VanishedHelper,
 )
 from faircount.protocol.topologies.two_stage.relay import (
+    assign_numbers,
     items_of,
-    reporters,
-    request_for,
-    rounds,
-    shuffled,
+    make_election_request,
+    present_reporters,
+    two_stage_state,
 )
 from faircount.protocol.wire.codec import Party, encode
 from faircount.protocol.wire.crypto import StandardCrypto
@@ -41,22 +41,22 @@ def ones(*without) -> list[int]:
     return [int(i not in without) for i in range(8)]
 
 
-def asked(play):
+def election_request(play):
     """The coordinator's request, as it was announced."""
-    known = rounds(play.s1)
-    return request_for(play.s1, known.lists, len(known.order))
+    known = two_stage_state(play.s1)
+    return make_election_request(play.s1, known.lists, len(known.order))
 
 
-def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
+def test_the_coordinator_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
     play = two_stage("elected")
-    request = asked(play)
+    request = election_request(play)
     other = replace(
         request,
         reporters=(request.reporters[0] + 1, request.reporters[1] - 1, *request.reporters[2:]),
     )
     answer, stored = play.tell_s2(play.by_s1(other))
     assert play.said_by_s2(answer).reason == Reason.CONFLICT
-    assert stored == rounds(play.s1).election.signed
+    assert stored == two_stage_state(play.s1).election.signed
     forged = replace(
         stored, payload=encode(replace(play.said_by_s2(stored), reporters=other.reporters))
     )
@@ -65,17 +65,17 @@ def test_s1_cannot_change_the_m_j_after_the_reveal(two_stage) -> None:
     assert play.tell_s2(play.by_s1(request)) == (stored,)
 
 
-def test_a_user_takes_part_in_one_election(two_stage) -> None:
+def test_a_client_takes_part_in_one_election(two_stage) -> None:
     play = two_stage("elected", sets=SAME_ITEMS)
     call = play.visit(0)
     play.people[0], _ = people.send_shares(play.people[0], call, play.entropy)
-    held = play.said_by_s2(call.election)
-    other = replace(held, reporters=(7, 8, 8, 1, 0, 0, 0, 0))
+    election = play.said_by_s2(call.election)
+    other = replace(election, reporters=(7, 8, 8, 1, 0, 0, 0, 0))
     second = replace(call, election=sign(play.s2.key, Party.AGGREGATOR, other))
     assert people.send_shares(play.people[0], second, play.entropy)[1].why is Reason.CONFLICT
 
 
-def test_s2_must_reveal_what_it_committed_to(two_stage) -> None:
+def test_the_aggregator_must_reveal_what_it_committed_to(two_stage) -> None:
     play = two_stage("drawn")
     play.s2 = play.s2.changed(committed=bytes(32))
     play.indicate()
@@ -87,7 +87,9 @@ def test_s2_must_reveal_what_it_committed_to(two_stage) -> None:
 
 def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
     play = two_stage("drawn")
-    assert all(play.s2.committed not in each.signed.payload for each in play.s2.statements)
+    assert all(
+        play.s2.committed not in statement.signed.payload for statement in play.s2.statements
+    )
     play.indicate()
     assert play.s2.committed in play.s2.statements[-1].signed.payload
 
@@ -100,13 +102,12 @@ def test_the_value_is_not_revealed_before_the_m_j_are_fixed(two_stage) -> None:
         ({"lists": (bytes(32),) * 7}, Reason.MALFORMED),
     ],
 )
-def test_requests_that_s2_refuses(two_stage, change, reason) -> None:
+def test_requests_that_the_aggregator_refuses(two_stage, change, reason) -> None:
     play = two_stage("drawn")
     (first,) = play.phase()
-    wrong = replace(asked(play), **change)
-    assert (
-        play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT
-    )  # not announced
+    wrong = replace(election_request(play), **change)
+    # It was not announced.
+    assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == Reason.CONFLICT
     announced = replace(decode(first.payload), request_hash=sha256(encode(wrong)).digest())
     play.tell_s2(play.by_s1(announced))
     assert play.said_by_s2(play.tell_s2(play.by_s1(wrong))[0]).reason == reason
@@ -122,19 +123,21 @@ def test_requests_that_s2_refuses(two_stage, change, reason) -> None:
         (lambda e: (*e[1:], replace(e[0], public_key=e[1].public_key)), Reason.MALFORMED),
     ],
 )
-def test_announcements_that_s2_refuses_end_the_survey(two_stage, change, reason) -> None:
+def test_announcements_that_the_aggregator_refuses_end_the_survey(
+    two_stage, change, reason
+) -> None:
     play = two_stage("drawn")
     (first,) = play.phase()
     own = decode(first.payload)
     wrong = replace(own, entries=change(own.entries))
-    play.s1 = play.s1.changed(own=replace(rounds(play.s1), announcement=wrong))
+    play.s1 = play.s1.changed(topology_state=replace(two_stage_state(play.s1), announcement=wrong))
     (answer,) = play.tell_s2(play.by_s1(wrong))
     assert play.said_by_s2(answer).reason == reason
     play.settle((answer,))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
-def test_a_key_of_the_roster_is_nobodys_to_report_under(two_stage) -> None:
+def test_a_key_of_the_roster_is_no_reporting_key(two_stage) -> None:
     play = two_stage("drawn")
     (first,) = play.phase()
     own = decode(first.payload)
@@ -143,8 +146,8 @@ def test_a_key_of_the_roster_is_nobodys_to_report_under(two_stage) -> None:
     assert play.said_by_s2(answer).reason == Reason.MALFORMED
 
 
-def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
-    """Two requests would differ by the items of one user."""
+def test_the_aggregator_reads_one_request_and_the_coordinator_sends_no_other(two_stage) -> None:
+    """Two requests would differ by the items of one participant."""
     play = two_stage("drawn")
     before = play.s1.copy()
     for person in play.people.values():
@@ -153,20 +156,21 @@ def test_s2_reads_one_request_and_s1_sends_no_other(two_stage) -> None:
     reservation, announced = play.tell_s2(first)
     assert play.tell_s2(first) == (reservation, announced)
     (request,) = play.tell_s1(announced)
-    play.s1 = before  # and nobody tells it
+    # The coordinator is rolled back, and does not know it.
+    play.s1 = before
     for i in range(7):
         play.tell_s1(play.people[i].indicator)
     (other,) = play.deadline()
     refused, *_, again = play.tell_s2(other)
     assert (play.said_by_s2(refused).reason, again) == (Reason.CONFLICT, announced)
-    (wish,) = play.tell_s1(again)
-    assert b"had announced another election" in decode(wish.payload).detail
-    play.tell_s2(request)  # the first one comes late
-    play.settle((wish,))
+    (abort_request,) = play.tell_s1(again)
+    assert b"had announced another election" in decode(abort_request.payload).detail
+    # The first request arrives late.
+    play.tell_s2(request)
+    play.settle((abort_request,))
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert (
-        play.s2.ledger.find(play.params.survey).status is Status.SPENT
-    )  # the request may have been read
+    # The request may have been read, so the budget is spent.
+    assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
 
 @pytest.mark.parametrize(
@@ -230,7 +234,7 @@ def test_a_reporter_has_one_list_of_who_is_gone(two_stage) -> None:
         (lambda call: {"gone": (VanishedHelper(2, 0),)}, Reason.MALFORMED),
     ],
 )
-def test_calls_that_an_elected_user_refuses(two_stage, change, reason) -> None:
+def test_sum_requests_that_a_helper_refuses(two_stage, change, reason) -> None:
     play = two_stage("shared")
     i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
@@ -245,8 +249,8 @@ def _twice(task):
     return replace(task, encrypted_shares=(task.encrypted_shares[0], *task.encrypted_shares))
 
 
-def test_nobody_adds_up_two_slots_of_one_item(two_stage) -> None:
-    """Not even if the coordinator says so: the slots follow from the election and from who is gone."""
+def test_nobody_sums_two_slots_of_one_item(two_stage) -> None:
+    """Not even on request: the slots follow from the election and the vanished helpers."""
     play = two_stage("shared", sets=SAME_ITEMS, k=2)
     i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
@@ -258,12 +262,12 @@ def test_nobody_adds_up_two_slots_of_one_item(two_stage) -> None:
     )
 
 
-def test_an_elected_user_adds_over_one_set_in_one_attempt_and_sets_only_shrink(two_stage) -> None:
+def test_a_helper_sums_over_one_set_per_attempt_and_sets_only_shrink(two_stage) -> None:
     play = two_stage("shared")
     i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
-    play.people[i], body = people.answer_sum_request(play.people[i], call, play.entropy)
-    assert isinstance(body, SlotSums)
+    play.people[i], sums = people.answer_sum_request(play.people[i], call, play.entropy)
+    assert isinstance(sums, SlotSums)
     other = replace(call, members=b"\x7f")
     assert people.answer_sum_request(play.people[i], other, play.entropy)[1].why is Reason.CONFLICT
     same_set = replace(call, attempt=2, formed=2)
@@ -275,56 +279,62 @@ def test_an_elected_user_adds_over_one_set_in_one_attempt_and_sets_only_shrink(t
 def test_complaints_name_reporters_of_the_set(two_stage) -> None:
     play = two_stage("shared", skip=(5,))
     i = play.waiting_for(SlotSumRequest)[0]
-    for numbers in ((), (rounds(play.s1).order.index(5),), (99,)):
+    for numbers in ((), (two_stage_state(play.s1).order.index(5),), (99,)):
         assert play.complain(i, numbers).why is Reason.MALFORMED
-    assert isinstance(play.complain(i, (reporters(play.s1)[0][0],)), Acknowledgement)
+    assert isinstance(play.complain(i, (present_reporters(play.s1)[0][0],)), Acknowledgement)
 
 
 def test_helpers_do_not_learn_who_reports(two_stage) -> None:
-    """Numbers and keys are all that comes with a share; neither is on the roster."""
+    """Only a number and a key come with a share, and neither is on the roster."""
     play = two_stage("shared", crypto=StandardCrypto())
     for i in play.waiting_for(SlotSumRequest):
         call = encode(play.visit(i))
         assert not any(
-            each.public_key in call or each.user in call for each in play.people[i].member.roster
+            entry.public_key in call or entry.user in call for entry in play.people[i].member.roster
         )
 
 
-def test_numbers_follow_an_order_that_only_s1_knows(two_stage) -> None:
-    """Who gets number 0, over 2,000 keys of the coordinator; planted: the first user one time in 20 more often."""
+def test_numbers_follow_an_order_that_only_the_coordinator_knows(two_stage) -> None:
+    """Who gets number 0, over 2,000 keys; planted error: user 0 gets it 100 times more."""
     play = two_stage("elected")
-    assert rounds(play.s1).order == shuffled(play.s1, range(8)) != tuple(range(8))
+    assert two_stage_state(play.s1).order == assign_numbers(play.s1, range(8)) != tuple(range(8))
     counts = np.zeros(8)
     for seed in range(2000):
         key = sha256(seed.to_bytes(4, "big")).digest()
-        counts[shuffled(play.s1.changed(own=replace(play.s1.own, order_key=key)), range(8))[0]] += 1
-    other = play.s1.changed(
-        key=SigningKey(bytes(32))
-    )  # a key has one purpose: signing says nothing of the order
-    assert shuffled(other, range(8)) == shuffled(play.s1, range(8))
+        counts[
+            assign_numbers(
+                play.s1.changed(topology_state=replace(play.s1.topology_state, order_key=key)),
+                range(8),
+            )[0]
+        ] += 1
+    # The signing key has no influence on the order.
+    other = play.s1.changed(key=SigningKey(bytes(32)))
+    assert assign_numbers(other, range(8)) == assign_numbers(play.s1, range(8))
     limit = chi2.isf(ALARM, 7)
     assert ((counts - 250) ** 2 / 250).sum() < limit
     planted = counts + np.where(np.arange(8) == 0, 100.0, -100 / 7)
     assert ((planted - 250) ** 2 / 250).sum() > limit
 
 
-def test_s2_hears_of_the_m_j_once(two_stage) -> None:
-    """A reporter lost after the election: nothing that the aggregator gets afterwards depends on which items it reports."""
-    sets, heard = {i: tuple(sorted({i, (i + 1) % 8, (i + 2) % 8})) for i in range(8)}, []
+def test_the_aggregator_learns_the_m_j_once(two_stage) -> None:
+    """What the aggregator gets after the election does not depend on a lost reporter's items."""
+    sets = {i: tuple(sorted({i, (i + 1) % 8, (i + 2) % 8})) for i in range(8)}
+    received = []
     for own in ((0, 1, 2), (5, 6, 7)):
         play = two_stage("shared", k=2, sets={**sets, 0: own}, skip=(0,))
         (manifest,) = play.phase()
-        said = decode(manifest.payload)
-        heard.append((said.members, said.gone, len(said.encrypted_shares), said.formed))
+        sent = decode(manifest.payload)
+        received.append((sent.members, sent.gone, len(sent.encrypted_shares), sent.formed))
         play.settle((manifest,))
         assert play.counts() == ones(0)
-    assert heard[0] == heard[1]
+    assert received[0] == received[1]
 
 
-def test_shares_of_all_but_one_slot_say_nothing(two_stage) -> None:
-    """Each slot's share of each bit is uniform: exact, over every value of the ones that are drawn."""
+def test_shares_of_all_but_one_slot_reveal_nothing(two_stage) -> None:
+    """Every share of every bit is uniform: exact, over all values that can be drawn."""
     play = two_stage("elected", k=2)
-    q, drawn = play.params.q, Counter()
+    q = play.params.q
+    drawn = Counter()
     for bit in (0, 1):
         for first in range(q):
             drawn[bit, (bit - first) % q] += 1
@@ -341,7 +351,7 @@ def counts(play, i, answer) -> bool:
     return verify_inclusion(play.params, answer, *play.client.entry(play.device(i)))
 
 
-def test_users_can_check_that_they_were_counted(two_stage) -> None:
+def test_participants_can_check_that_they_were_counted(two_stage) -> None:
     play = two_stage("shared", skip=(5,))
     play.finish()
     assert isinstance(play.visit(5), FinalStatement)

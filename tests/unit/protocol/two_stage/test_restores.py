@@ -15,7 +15,7 @@ from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_stage import user as people
 from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.topologies.two_stage.messages import Election, SlotBundle, SlotSumRequest
-from faircount.protocol.topologies.two_stage.relay import ballot_of, rounds
+from faircount.protocol.topologies.two_stage.relay import ballot_of, two_stage_state
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import (
@@ -30,21 +30,21 @@ from faircount.protocol.wire.messages import (
 ALL = [1] * 8
 
 
-def recall(play) -> None:
+def synchronize(play) -> None:
     play.settle((play.by_s1(SyncRequest(play.params.survey)),))
 
 
 def test_retries_are_the_same_bytes(two_stage) -> None:
     play = two_stage("elected", crypto=StandardCrypto())
     call = play.visit(0)
-    play.people[0], body = people.send_shares(play.people[0], call, play.entropy)
+    play.people[0], bundle = people.send_shares(play.people[0], call, play.entropy)
     play.people[0], again = people.send_shares(play.people[0], call, play.entropy)
-    assert encode(again) == encode(body)
+    assert encode(again) == encode(bundle)
     for _ in range(2):
-        assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+        assert isinstance(play.tell_s1(bundle)[0], Acknowledgement)
         assert isinstance(play.tell_s1(play.people[0].indicator)[0], Acknowledgement)
     play.phase()
-    assert isinstance(play.tell_s1(body)[0], Acknowledgement)
+    assert isinstance(play.tell_s1(bundle)[0], Acknowledgement)
     i = play.waiting_for(SlotSumRequest)[0]
     call = play.visit(i)
     play.people[i], sums = people.answer_sum_request(play.people[i], call, play.entropy)
@@ -71,7 +71,7 @@ def test_other_bytes_are_a_conflict(two_stage) -> None:
     assert play.tell_s1(sums)[0].why is Reason.CONFLICT
 
 
-def test_forms_are_checked_at_the_door(two_stage) -> None:
+def test_malformed_uploads_are_refused(two_stage) -> None:
     play = two_stage("elected", crypto=StandardCrypto())
     for items in (b"", b"\x03", b"\xff", b"\x07\x00"):
         assert (
@@ -97,7 +97,7 @@ def test_forms_are_checked_at_the_door(two_stage) -> None:
 
 
 @pytest.mark.parametrize("change", [{"credential": bytes(32)}, {"index": 99}])
-def test_everything_needs_the_users_credential(two_stage, change) -> None:
+def test_every_upload_needs_the_credential(two_stage, change) -> None:
     play = two_stage("elected")
     assert play.tell_s1(replace(play.people[0].indicator, **change))[0].why is Reason.UNKNOWN
     _, bundle = people.send_shares(play.people[0], play.visit(0), play.entropy)
@@ -108,14 +108,12 @@ def test_everything_needs_the_users_credential(two_stage, change) -> None:
     )
 
 
-def test_a_key_belongs_to_one_reporter_and_is_made_for_this(two_stage) -> None:
+def test_a_key_belongs_to_one_reporter_and_is_fresh(two_stage) -> None:
     play = two_stage("drawn", crypto=StandardCrypto())
     play.tell_s1(play.people[0].indicator)
-    low_order, of_another, on_the_roster = (
-        bytes(32),
-        play.people[0].reporting_key,
-        play.people[1].member.keys,
-    )
+    low_order = bytes(32)
+    of_another = play.people[0].reporting_key
+    on_the_roster = play.people[1].member.keys
     for key in (b"\xff" * 32, low_order, of_another.public, on_the_roster.public):
         wrong = replace(play.people[1].indicator, public_key=key)
         assert play.tell_s1(wrong)[0].why is Reason.MALFORMED
@@ -128,11 +126,9 @@ def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
         play.tell_s1(person.indicator)
     play.deadline()
     for _ in ("announcement", "request"):
-        answers = dict.fromkeys(
-            answer
-            for request in resume(play.s1.state, play.s1.rows) * 3
-            for answer in play.tell_s2(request)
-        )
+        answers = {}
+        for request in resume(play.s1.state, play.s1.rows) * 3:
+            answers.update(dict.fromkeys(play.tell_s2(request)))
         for answer in list(answers) * 2:
             play.tell_s1(answer)
     play.phase()
@@ -143,12 +139,9 @@ def test_every_message_between_the_servers_may_come_again(two_stage) -> None:
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == ALL
-    kinds = Counter(type(play.said_by_s2(each)) for each in play.s2.statements)
-    assert (kinds[Election], kinds[Reservation], kinds[Published]) == (
-        1,
-        2,
-        1,
-    )  # one receipt for the election
+    kinds = Counter(type(play.said_by_s2(statement)) for statement in play.s2.statements)
+    # One of the reservations is for the election.
+    assert (kinds[Election], kinds[Reservation], kinds[Published]) == (1, 2, 1)
 
 
 def test_two_workers_at_one_deadline(two_stage) -> None:
@@ -169,7 +162,8 @@ def test_indicators_are_closed_once_the_request_is_made(two_stage) -> None:
         play.tell_s1(play.people[i].indicator)
     first = play.deadline()
     assert play.tell_s1(play.people[7].indicator)[0].why is Reason.LATE
-    assert play.deadline() == first  # no answer came: the same again
+    # No answer arrived, so the coordinator sends the same again.
+    assert play.deadline() == first
     play.settle(first)
     play.finish()
     assert play.counts() == [*ALL[:7], 0]
@@ -185,18 +179,19 @@ def test_misuse_raises(two_stage) -> None:
         ballot_of(play.s1)
 
 
-def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
-    """The backup lacks an indicator: that user is in the election, and says again what it said."""
+def test_a_coordinator_restored_before_its_request_adopts_the_election(two_stage) -> None:
+    """The backup lacks an indicator: that client is in the election, and sends it again."""
     play = two_stage("drawn")
     for i in range(7):
         play.tell_s1(play.people[i].indicator)
     backup = copy.deepcopy(play.s1)
     play.indicate()
-    held = rounds(play.s1).election
-    play.s1, question = backup.do(coordinator.restored)
-    assert play.deadline() == question  # no phase ends before the coordinator knows what stands
-    play.settle(question)
-    assert rounds(play.s1).election == held
+    election = two_stage_state(play.s1).election
+    play.s1, sync_request = backup.do(coordinator.restored)
+    # No phase ends before the coordinator has synchronized.
+    assert play.deadline() == sync_request
+    play.settle(sync_request)
+    assert two_stage_state(play.s1).election == election
     assert 7 in ballot_of(play.s1).eligible
     assert isinstance(play.visit(7), Roster)
     early = SlotBundle(play.params.survey, 7, play.people[7].member.credential, 1, ())
@@ -206,15 +201,15 @@ def test_s1_restored_before_its_request_adopts_the_election(two_stage) -> None:
     assert play.counts() == ALL
 
 
-def test_s1_restored_before_the_seal_finds_its_way(two_stage) -> None:
+def test_a_coordinator_restored_before_the_roster_confirmation_goes_on(two_stage) -> None:
     play = two_stage("open")
-    enrolled = [play.exchange(each) for each in play.begun()]
+    enrolled = [play.exchange(client) for client in play.begun()]
     backup = copy.deepcopy(play.s1)
     play.settle(play.deadline())
-    play.people = {i: play.exchange(each).state for i, each in enumerate(enrolled)}
+    play.people = {i: play.exchange(client).state for i, client in enumerate(enrolled)}
     play.indicate()
     play.s1 = backup
-    recall(play)
+    synchronize(play)
     assert play.s1.phase is Phase.SHARING
     for person in play.people.values():
         play.tell_s1(person.indicator)
@@ -222,7 +217,7 @@ def test_s1_restored_before_the_seal_finds_its_way(two_stage) -> None:
     assert play.counts() == ALL
 
 
-def test_s1_restored_while_sharing_asks_again(two_stage) -> None:
+def test_a_coordinator_restored_while_sharing_asks_again(two_stage) -> None:
     play = two_stage("elected")
     backup = copy.deepcopy(play.s1)
     play.phase()
@@ -231,8 +226,8 @@ def test_s1_restored_while_sharing_asks_again(two_stage) -> None:
     assert play.counts() == ALL
 
 
-def test_s1_restored_to_another_set_does_not_get_sums_over_both(two_stage) -> None:
-    """After the restore a bundle is missing: who added over the first set refuses the second, and is replaced."""
+def test_a_coordinator_restored_to_another_set_does_not_get_sums_over_both(two_stage) -> None:
+    """A helper that summed over the first set refuses the second one, and is replaced."""
     play = two_stage("elected", k=2)
     backup = copy.deepcopy(play.s1)
     play.phase()
@@ -247,7 +242,7 @@ def test_s1_restored_to_another_set_does_not_get_sums_over_both(two_stage) -> No
     assert play.counts() == [*ALL[:6], 0, 1]
 
 
-def test_s1_restored_after_the_claim_goes_on(two_stage) -> None:
+def test_a_coordinator_restored_after_the_manifest_goes_on(two_stage) -> None:
     play = two_stage("shared", k=2)
     play.phase(skip=play.holders()[:1])
     play.phase()
@@ -257,49 +252,47 @@ def test_s1_restored_after_the_claim_goes_on(two_stage) -> None:
     (manifest,) = play.deadline()
     play.tell_s2(manifest)
     play.s1 = backup
-    recall(play)
+    synchronize(play)
     assert play.counts() == ALL
 
 
-def test_s1_restored_without_the_sums_gives_up(two_stage) -> None:
+def test_a_coordinator_restored_without_the_sums_aborts(two_stage) -> None:
     play = two_stage("shared")
     backup = copy.deepcopy(play.s1)
     (manifest,) = play.phase()
     play.tell_s2(manifest)
     play.s1 = backup
-    recall(play)
+    synchronize(play)
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
-def test_s1_restored_to_before_the_election_after_the_result_learns_it(two_stage) -> None:
+def test_a_coordinator_restored_before_the_election_learns_the_result(two_stage) -> None:
     play = two_stage("drawn")
     backup = copy.deepcopy(play.s1)
     play.indicate()
     play.finish()
     play.s1 = backup
-    recall(play)
+    synchronize(play)
     assert play.s1.phase is Phase.PUBLISHED
     assert play.counts() == ALL
 
 
-def test_s1_restored_after_bad_blobs_goes_on_over_the_same_set(two_stage) -> None:
+def test_a_coordinator_restored_after_unreadable_seeds_keeps_the_set(two_stage) -> None:
     play = two_stage("shared", k=2)
     backups = []
     tell = play.settle
-    play.settle = lambda out: (
-        backups.append(copy.deepcopy(play.s1)),
-        tell(out),
-    )  # what the coordinator is when it claims
+    # Back up the coordinator when it has just fixed a manifest.
+    play.settle = lambda out: (backups.append(copy.deepcopy(play.s1)), tell(out))
     play.bad_sums()
     play.settle = tell
     play.s1 = backups[-1]
-    recall(play)
+    synchronize(play)
     assert play.s1.phase is Phase.SHARING
     play.finish()
     assert play.counts() == ALL
 
 
-def test_s2_restored_aborts(two_stage) -> None:
+def test_a_restored_aggregator_aborts(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
     play.tell_s2(manifest)
@@ -308,13 +301,14 @@ def test_s2_restored_aborts(two_stage) -> None:
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
-def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
+def test_sums_over_a_forgotten_set_are_refused(two_stage) -> None:
     play = two_stage("elected", k=2)
     others = list(play.people)[1:]
     for i in others:
         play.act(i)
     before = play.s1.copy()
-    play.deadline()  # user 0 did not report
+    # User 0 has not reported.
+    play.deadline()
     helper = play.waiting_for(SlotSumRequest)[0]
     play.people[helper], sums = two_stage_user.answer_sum_request(
         play.people[helper], play.visit(helper), play.entropy
@@ -326,6 +320,11 @@ def test_slot_sums_for_a_forgotten_set_are_not_taken(two_stage) -> None:
     assert len(play.s1.members) == 8
     assert play.tell_s1(sums)[0].why is Reason.LATE
     play.finish()
-    named = [each for each in play.s2.statements if isinstance(each.message, AcceptedMembers)]
-    assert len(named) == 1  # all seeds opened at once
+    accepted = [
+        statement
+        for statement in play.s2.statements
+        if isinstance(statement.message, AcceptedMembers)
+    ]
+    # All seeds were decrypted in the first attempt.
+    assert len(accepted) == 1
     assert play.counts() == [1] * 8

@@ -55,7 +55,7 @@ def _receive(s: Aggregator, rows: StepRows, message: Message) -> Change:
         return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
     after, out = handler(s, rows, says)
     if after.phase in FINAL and all(isinstance(each, Rejection) for each in out):
-        out = (*out, *after.last_words)  # The coordinator may not have heard how it ended
+        out = (*out, *after.newest_statements)  # The coordinator may not have heard how it ended
     return after, tuple(
         _refused(s, message, each) if isinstance(each, Rejection) else each for each in out
     )

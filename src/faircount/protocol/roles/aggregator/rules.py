@@ -54,9 +54,9 @@ class AggregatorRules:
 
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
         """The state when the survey is over: nothing that depends on answers is left."""
-        rows.scrub("notes")
+        rows.scrub("part_verdicts")
         rows.scrub("mac_keys")
-        return replace(s, held=None, own=None)
+        return replace(s, partial_sum=None, topology_state=None)
 
     def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
         """The rows that a step about this message needs, to be sent to another process.
@@ -73,7 +73,7 @@ class AggregatorRules:
         sealed.
         """
         if s.phase in FINAL:
-            return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.last_words)
+            return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
         if s.roster is not None:
             stored = s.last(RosterConfirmation)
             again = (
@@ -99,12 +99,14 @@ class AggregatorRules:
         digest = roster_digest(s.params.digest, len(lines), root)
         revealed = s.committed if s.params.topology.reveals_with_roster else bytes(32)
         seal = RosterConfirmation(s.params.survey, digest, len(lines), root, revealed)
-        return say(s, seal, roster=request, sealed=digest, phase=advance(s.phase, Phase.CONFIRMED))
+        return say(
+            s, seal, roster=request, roster_digest=digest, phase=advance(s.phase, Phase.CONFIRMED)
+        )
 
     def give_up(self, s: Aggregator, rows: StepRows, message: Aborted) -> Change:
         """The coordinator cannot go on."""
         if s.phase in FINAL:
-            return s, s.last_words
+            return s, s.newest_statements
         spent = s.handed_over or (s.manifest is not None and message.spent != 0)
         # The aggregator signs that the coordinator has given this reason, not that it is true: it
         # may say that the aggregator lied.

@@ -1,6 +1,6 @@
 """The state of the aggregator (S2): all that it keeps of one survey.
 
-What only one topology needs is in `own`, which that topology defines.
+What only one topology needs is in `topology_state`, which that topology defines.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class Aggregator(ArrayValue, StoredState):
     stored_tag = "aggregator"
     params: SurveyParameters
     key: SigningKey
-    box: KeyPair
+    encryption_keys: KeyPair
     ledger: Ledger
     committed: bytes = field(
         default=bytes(32), repr=False
@@ -38,18 +38,18 @@ class Aggregator(ArrayValue, StoredState):
     crypto: CryptoSuite = field(default_factory=StandardCrypto)
     phase: Phase = Phase.ENROLLING
     roster: RosterProposal | None = None
-    sealed: bytes = b""  # the roster's digest
+    roster_digest: bytes = b""  # the roster's digest
     manifest: Message | None = None
     manifest_hash: bytes = bytes(32)
     handed_over: bool = (
         False  # whether the aggregator may have been sent something that depends on answers
     )
     statements: tuple[Statement, ...] = ()
-    held: Residues | None = field(default=None, repr=False)  # what was added so far
+    partial_sum: Residues | None = field(default=None, repr=False)  # what was added so far
     noise_secret: bytes = field(
         default=b"", repr=False
     )  # where the aggregator's own noise comes from
-    own: TopologyState | None = None  # what only this topology keeps
+    topology_state: TopologyState | None = None  # what only this topology keeps
 
     @classmethod
     def begin(cls, *given: Any, **named: Any) -> "Aggregator":
@@ -63,7 +63,7 @@ class Aggregator(ArrayValue, StoredState):
     @property
     def digest(self) -> bytes:
         """The sealed digest; without a roster (`servers`) that of the parameters."""
-        return self.sealed or self.params.digest
+        return self.roster_digest or self.params.digest
 
     def last(self, kind: type[Message]) -> Statement | None:
         """The newest statement of a kind."""
@@ -77,7 +77,7 @@ class Aggregator(ArrayValue, StoredState):
         return compute_link(self.statements[-1].signed) if self.statements else UNCHAINED
 
     @property
-    def last_words(self) -> tuple[Signed, ...]:
+    def newest_statements(self) -> tuple[Signed, ...]:
         """The newest statement, if there is one, as it is sent."""
         return tuple(each.signed for each in self.statements[-1:])
 

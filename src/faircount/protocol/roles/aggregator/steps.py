@@ -73,7 +73,7 @@ def admit(
         manifest=manifest,
         manifest_hash=sha256(encode(manifest)).digest(),
         phase=advance(s.phase, *path, Phase.COUNTING),
-        held=None,
+        partial_sum=None,
     )
     return say(after, reservation_for(after.ledger, s.params.survey, after.manifest_hash, revealed))
 
@@ -110,7 +110,7 @@ def repeated(s: Aggregator, manifest: Message) -> Change | None:
     """
     reservation = s.last(Reservation)
     if s.phase in FINAL:
-        return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.last_words)
+        return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
     if s.manifest is None or reservation is None:
         return None
     if s.manifest == manifest:
@@ -201,7 +201,7 @@ def _end(s: Aggregator, rows: StepRows, last: Message, ledger: Ledger, state: Ph
         left,
         ledger=ledger,
         # check: box-key-destroyed - whoever seizes the aggregator can open nothing
-        box=s.box.without_secret(),
+        encryption_keys=s.encryption_keys.without_secret(),
         noise_secret=b"",
     )
     return say(after, last, phase=advance(s.phase, state))
@@ -214,4 +214,4 @@ def end_restored(s: Aggregator, rows: StepRows) -> Change:
     if s.phase in FINAL:
         return replace(s, ledger=s.ledger.close_after_restore(())), ()
     after = replace(s, ledger=s.ledger.close_after_restore((charge_of(s.params),)))
-    return abort(after, rows, Ending(EndCode.S2_RESTORED), spent=True)
+    return abort(after, rows, Ending(EndCode.AGGREGATOR_RESTORED), spent=True)

@@ -24,7 +24,7 @@ from faircount.protocol.roles.coordinator.steps import (
     give_up,
     messages_now,
     request_hashes_now,
-    to_s2,
+    to_aggregator,
 )
 from faircount.protocol.roles.rows import RowReader, RowSink, Step, StepRows
 from faircount.protocol.roles.sync import AggregatorHistory, verify_sync
@@ -114,7 +114,7 @@ def restored(s: Coordinator, reader: RowReader) -> Step[Coordinator]:
     it knows.
     """
     after = replace(s, awaiting_sync=s.phase not in FINAL)
-    return StepRows(reader).step(after, (to_s2(after, SyncRequest(s.params.survey)),))
+    return StepRows(reader).step(after, (to_aggregator(after, SyncRequest(s.params.survey)),))
 
 
 def end_without_aggregator(s: Coordinator, ending: Ending, reader: RowReader) -> Step[Coordinator]:
@@ -174,7 +174,7 @@ def _handled(s: Coordinator, rows: StepRows, statement: Statement) -> Change:
     if isinstance(says, SyncState) and says.survey == s.params.survey:
         return adopt(s, rows, says)
     if isinstance(says, Refusal) and _out_of_step(s, rows, says):
-        return s, (to_s2(s, SyncRequest(s.params.survey)),)
+        return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
     handler = s.rules.aggregator_handlers().get(type(says))
     if handler is None or getattr(says, "survey", None) != s.params.survey:
         return s, (
@@ -245,7 +245,7 @@ def _adopted(
     after, out = _heard_all(s, rows, found.statements[:sealed])
     claimed = after
     if after is not None and found.manifest is not None:
-        claimed = s.rules.adopt_claim(after, rows, found.manifest, found.parts)
+        claimed = s.rules.adopt_manifest(after, rows, found.manifest, found.parts)
     if claimed is None or claimed.final != s.final:  # nothing of ours, or the claim ends the survey
         return claimed, ()
     after, later = _heard_all(claimed, rows, found.statements[sealed:])

@@ -20,7 +20,7 @@ from faircount.protocol.roles.coordinator.steps import (
     give_up,
     request_hashes_now,
     roster_proposal,
-    to_s2,
+    to_aggregator,
     withdraw,
 )
 from faircount.protocol.roles.rows import StepRows
@@ -92,7 +92,7 @@ class CoordinatorRules(ABC):
         """What the aggregator has not answered yet, to be sent (again)."""
 
     @abstractmethod
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
         """The state with the aggregator's claim instead of its own, after a restore; None if this
@@ -170,7 +170,7 @@ class CoordinatorRules(ABC):
         ):
             return s, ()
         if s.manifest is None or message.manifest_hash != s.manifest_hash:
-            return s, (to_s2(s, SyncRequest(s.params.survey)),)
+            return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
         return replace(s, reservation=statement), ()
 
     def on_refused(self, s: Coordinator, rows: StepRows, message: Refusal, _: Statement) -> Change:
@@ -189,7 +189,7 @@ class CoordinatorRules(ABC):
         if message.request_hash not in self.request_hashes(s):
             return s, ()
         detail = message.detail.decode(errors="replace")
-        return give_up(s, Ending(EndCode.S2_REFUSED, (message.reason,), detail))
+        return give_up(s, Ending(EndCode.AGGREGATOR_REFUSED, (message.reason,), detail))
 
     def on_aborted(
         self, s: Coordinator, rows: StepRows, _: Aborted, statement: Statement
@@ -214,7 +214,7 @@ class CoordinatorRules(ABC):
         if not _is_result(s, message):
             return s, (reject(Reason.MALFORMED, "this is no result of this survey"),)
         if s.manifest is None or message.manifest_hash != s.manifest_hash:
-            return s, (to_s2(s, SyncRequest(s.params.survey)),)
+            return s, (to_aggregator(s, SyncRequest(s.params.survey)),)
         path = (
             (Phase.PUBLISHED,)
             if s.phase is Phase.AGGREGATED

@@ -1,7 +1,7 @@
 """The state of the coordinator (S1): all that it keeps of one survey.
 
 It is a small value that never changes; what the coordinator keeps for every participant is in rows
-(`roles.rows`). What only one topology needs is in `own`, which that topology defines.
+(`roles.rows`). What only one topology needs is in `topology_state`, which that topology defines.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ class Coordinator(StoredState):
     members: tuple[int, ...] = ()
     manifest: Message | None = None
     manifest_hash: bytes = bytes(32)
-    seal: Statement | None = None
+    confirmation: Statement | None = None
     reservation: Statement | None = None
     included: Statement | None = None  # The aggregator's word on whose shares count
     final: Statement | None = (
@@ -64,7 +64,7 @@ class Coordinator(StoredState):
     # Of the statements of the aggregator that were heard: said to the aggregator with everything.
     newest: Link = UNCHAINED
     awaiting_sync: bool = False  # restored, and not yet told what stands
-    own: TopologyState | None = None  # what only this topology keeps
+    topology_state: TopologyState | None = None  # what only this topology keeps
     noise_secret: bytes = field(
         default=b"", repr=False
     )  # where the coordinator's own noise comes from
@@ -100,7 +100,7 @@ class Coordinator(StoredState):
             crypto or StandardCrypto(),
             state,
             committed,
-            own=params.topology.coordinator.initial_state(order_key),
+            topology_state=params.topology.coordinator.initial_state(order_key),
             noise_secret=noise_secret,
         )
 

@@ -41,9 +41,9 @@ def messages_now(s: Coordinator, rows: StepRows) -> Out:
     if s.final is not None:
         return (s.final.signed,) if s.final.signed.by == Party.COORDINATOR else ()
     if s.awaiting_sync:
-        return (to_s2(s, SyncRequest(s.params.survey)),)
+        return (to_aggregator(s, SyncRequest(s.params.survey)),)
     if s.phase is Phase.ENROLLING:
-        return (to_s2(s, roster_proposal(s)),) if s.roster else ()
+        return (to_aggregator(s, roster_proposal(s)),) if s.roster else ()
     if s.phase is Phase.COUNTING and s.reservation is not None and not s.rules.is_complete(s, rows):
         return give_up(s, Ending(EndCode.REPORTS_LOST))[1]
     return s.rules.pending(s, rows)
@@ -58,7 +58,7 @@ def request_hashes_now(s: Coordinator, rows: StepRows) -> list[bytes]:
     ]
 
 
-def to_s2(s: Coordinator, what: Message) -> Signed:
+def to_aggregator(s: Coordinator, what: Message) -> Signed:
     """A message under the coordinator's signature, with the newest statement of the aggregator
     that it has heard.
     """

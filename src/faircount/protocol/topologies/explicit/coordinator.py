@@ -43,7 +43,7 @@ class ExplicitState(PeersState):
 
 
 def _explicit(s: Coordinator) -> ExplicitState:
-    return s.own if isinstance(s.own, ExplicitState) else ExplicitState(None)
+    return s.topology_state if isinstance(s.topology_state, ExplicitState) else ExplicitState(None)
 
 
 def current_set(s: Coordinator) -> PeerSet:
@@ -194,7 +194,7 @@ class ExplicitCoordinator(PeersCoordinator):
             s, rows, places, [rows.uploads[PeerSum.tag, digest, j].vector for j in places]
         )
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
         """The aggregator's claim instead of ours, with nothing said about it yet; once the sum
@@ -218,7 +218,7 @@ class ExplicitCoordinator(PeersCoordinator):
             Phase.SUBMITTING: (Phase.COUNTING,),
         }.get(s.phase, ())
         own = replace(_explicit(s), removed=wanted.removed)
-        s = replace(s, attempt=wanted.attempt, members=wanted.members, own=own)
+        s = replace(s, attempt=wanted.attempt, members=wanted.members, topology_state=own)
         return coordinator.with_manifest(s, manifest, *path)
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
@@ -273,7 +273,7 @@ def _attempt(
         return coordinator.give_up(s, attempts_used(s.params.attempts, "try `masked`"))
     one_sum.forget_vectors(s, rows, PeerSum, current_set(s).set_digest, s.members)
     own = replace(_explicit(s), removed=pairs)
-    return replace(s, attempt=s.attempt + 1, members=members, own=own), ()
+    return replace(s, attempt=s.attempt + 1, members=members, topology_state=own), ()
 
 
 def make_claim(s: Coordinator, rows: StepRows) -> Coordinator:

@@ -115,11 +115,11 @@ class MaskedAggregator(PeersAggregator):
         """
         manifest, stated = s.manifest, s.last(AcceptedMembers)
         if s.phase in FINAL:
-            return s, s.last_words
+            return s, s.newest_statements
         if not isinstance(manifest, MaskedManifest) or stated is None:
             return s, (reject(Reason.EARLY, "send the claim first"),)
         said = s.statements[s.statements.index(stated) + 1 :]
-        if message.manifest_hash == s.manifest_hash and (said or s.held is not None):
+        if message.manifest_hash == s.manifest_hash and (said or s.partial_sum is not None):
             return s, tuple(each.signed for each in said)
         helpers = members_of(message.helpers, _graph(s).n)
         if (
@@ -225,7 +225,7 @@ def _recovered(
         opening.self_masks(s, now, seeds), sum_vectors(masks, s.params.q, s.params.N), s.params.q
     )
     return aggregator.say(
-        s, ReadyForTotal(s.params.survey, s.manifest_hash), held=held, handed_over=True
+        s, ReadyForTotal(s.params.survey, s.manifest_hash), partial_sum=held, handed_over=True
     )
 
 

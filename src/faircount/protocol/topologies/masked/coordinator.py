@@ -104,7 +104,7 @@ class MaskedCoordinator(PeersCoordinator):
         if after is s:
             return s, out
         graph = draw_graph(message.revealed, message.digest, message.n, s.params.k)
-        return replace(after, own=MaskedState(None, graph)), out
+        return replace(after, topology_state=MaskedState(None, graph)), out
 
     def show_place(
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
@@ -114,15 +114,15 @@ class MaskedCoordinator(PeersCoordinator):
         if user is None:
             return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
         place = bisect_left(s.roster, user, key=lambda line: line.user)
-        if s.seal is None:
+        if s.confirmation is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
         if place == s.n or s.roster[place].user != user:
             return s, (reject(Reason.UNKNOWN, "this person is not on the sealed roster"),)
-        return s, (neighbourhood(s, s.seal, place),)
+        return s, (neighbourhood(s, s.confirmation, place),)
 
     def take_keys(self, s: Coordinator, rows: StepRows, message: KeyBundle) -> coordinator.Change:
         """A user's mask key, shared with its neighbours."""
-        if s.seal is None:
+        if s.confirmation is None:
             return s, (reject(Reason.EARLY, "the roster is not sealed yet"),)
         degree, size = masked_state(s).graph.degree, SHARE_BYTES + OVERHEAD
         if len(message.encrypted_shares) != degree or any(
@@ -148,11 +148,11 @@ class MaskedCoordinator(PeersCoordinator):
 
     def next_task(self, s: Coordinator, rows: StepRows, index: int) -> Message | None:
         """Share its key, send its masked vector, or help to recover keys."""
-        if s.seal is None or s.final is not None:
+        if s.confirmation is None or s.final is not None:
             return None
         masked = masked_state(s)
         if s.phase is Phase.SHARING and not coordinator.has_upload(s, rows, KeyBundle, 0, index):
-            return neighbourhood(s, s.seal, index)
+            return neighbourhood(s, s.confirmation, index)
         if (
             s.phase is Phase.SUBMITTING
             and index in masked.members
@@ -183,7 +183,7 @@ class MaskedCoordinator(PeersCoordinator):
                     "the vector or the sealed seed does not have the form of this survey",
                 ),
             )
-        if s.seal is None:
+        if s.confirmation is None:
             return s, (reject(Reason.EARLY, "the roster is not sealed yet"),)
         masked = masked_state(s)
         here = (
@@ -224,12 +224,14 @@ class MaskedCoordinator(PeersCoordinator):
         )
         set_of = s.attempt, masked.bits, bitmap(places, s.n), masked.set_digest
         manifest = MaskedManifest(s.params.survey, s.digest, *set_of, keys, seeds)
-        after = coordinator.with_manifest(replace(s, own=masked), manifest, Phase.COUNTING)
+        after = coordinator.with_manifest(
+            replace(s, topology_state=masked), manifest, Phase.COUNTING
+        )
         return after, self.pending(after, rows)
 
     def claimed_places(self, s: Coordinator) -> Sequence[int]:
         """Those who had sent their vectors when the batch was fixed."""
-        return masked_state(s).included if s.seal is not None else ()
+        return masked_state(s).included if s.confirmation is not None else ()
 
     def go_on(self, s: Coordinator, rows: StepRows, places: tuple[int, ...]) -> coordinator.Change:
         """Nobody is dropped: the one sum is due.
@@ -249,7 +251,7 @@ class MaskedCoordinator(PeersCoordinator):
         one_sum.forget_vectors(
             s, rows, MaskedSum, masked.set_digest, sorted(masked.members - frozenset(places))
         )
-        s = replace(s, own=with_included(masked, masked.members, places))
+        s = replace(s, topology_state=with_included(masked, masked.members, places))
         if needed(graph, inside, counted).any():
             return replace(s, phase=advance(s.phase, Phase.UNMASKING)), ()
         return self._hand_over(s, rows)
@@ -279,7 +281,7 @@ class MaskedCoordinator(PeersCoordinator):
 
     def end_recovering(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
         """Hand over the help that came: the aggregator says whether it is enough."""
-        after = replace(s, own=replace(masked_state(s), helped=True))
+        after = replace(s, topology_state=replace(masked_state(s), helped=True))
         return after, self.pending(after, rows)
 
     def on_ready(
@@ -319,9 +321,13 @@ class MaskedCoordinator(PeersCoordinator):
         then the one sum.
         """
         waits = s.phase is Phase.UNMASKING and masked_state(s).helped
-        return (coordinator.to_s2(s, help_batch(s, rows)),) if waits else super().pending(s, rows)
+        return (
+            (coordinator.to_aggregator(s, help_batch(s, rows)),)
+            if waits
+            else super().pending(s, rows)
+        )
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
         """The aggregator's claim instead of ours, with nothing said about it yet; once the sum
@@ -330,7 +336,7 @@ class MaskedCoordinator(PeersCoordinator):
         if (
             not isinstance(manifest, MaskedManifest)
             or manifest.digest != s.digest
-            or s.seal is None
+            or s.confirmation is None
         ):
             return None
         if s.manifest == manifest:
@@ -350,7 +356,9 @@ class MaskedCoordinator(PeersCoordinator):
         masked = replace(masked_state(s), bits=manifest.members, set_digest=manifest.set_digest)
         masked = with_included(masked, frozenset(members), included)
         return coordinator.with_manifest(
-            replace(s, attempt=manifest.attempt, members=members, own=masked), manifest, *path
+            replace(s, attempt=manifest.attempt, members=members, topology_state=masked),
+            manifest,
+            *path,
         )
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
@@ -375,7 +383,7 @@ class MaskedCoordinator(PeersCoordinator):
 
     def included_places(self, s: Coordinator) -> tuple[int, ...]:
         """Those whose sums the result counts."""
-        return s.own.included if isinstance(s.own, MaskedState) else ()
+        return s.topology_state.included if isinstance(s.topology_state, MaskedState) else ()
 
 
 def _attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator.Change:
@@ -389,7 +397,7 @@ def _attempt(s: Coordinator, rows: StepRows, inside: Bools) -> coordinator.Chang
     wanted = PeerSet(s.digest, s.attempt + 1, s.n, members)
     masked = replace(masked_state(s), bits=wanted.bits, set_digest=wanted.set_digest)
     masked = with_included(masked, frozenset(members), ())
-    return replace(s, attempt=wanted.attempt, members=members, own=masked), ()
+    return replace(s, attempt=wanted.attempt, members=members, topology_state=masked), ()
 
 
 def _sent(s: Coordinator, rows: StepRows) -> Bools:

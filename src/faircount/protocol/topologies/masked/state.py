@@ -26,9 +26,9 @@ class MaskedState(PeersState):
 
 def masked_state(s: Coordinator) -> MaskedState:
     """The coordinator's own part of the state, once the roster is sealed."""
-    if not isinstance(s.own, MaskedState):
+    if not isinstance(s.topology_state, MaskedState):
         raise ProtocolError("the graph is drawn once the roster is sealed")
-    return s.own
+    return s.topology_state
 
 
 def with_included(

@@ -69,7 +69,8 @@ class TwoServers(Topology):
     def adapt_mechanism(self, mechanism: FieldMechanism) -> FieldMechanism:
         """A mechanism with proven reports, or one that sums vectors, with equal noise for all."""
         if mechanism.proven:
-            form_of(mechanism)  # raises ParameterError for what cannot be proven
+            # Raises ParameterError for a report that cannot be proven.
+            form_of(mechanism)
             return mechanism
         return vectors.check_sum_mechanism(mechanism).with_equal_noise()
 
@@ -80,11 +81,13 @@ class TwoServers(Topology):
             raise ParameterError(
                 "servers know no roster position: give every user equally many coins"
             )
+        # Without commitments a server could choose its value when it has seen the reports.
         if params.proven:
             check_commitments(params)
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Bytes of one report, as it is encoded."""
+        # Every field has a fixed size in a survey, so zeros stand for the real bytes.
         report = Report(
             survey=bytes(16),
             access=bytes(32),
@@ -104,8 +107,9 @@ class TwoServers(Topology):
 
     def completion_advice(self, who: Attendance, chance: float) -> str:
         """One visit is all that this topology needs."""
-        enough = chance >= TARGET_COMPLETION
-        return "one visit" if enough else "too few come: plan with a larger dropout"
+        if chance >= TARGET_COMPLETION:
+            return "one visit"
+        return "too few come: plan with a larger dropout"
 
     def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """Proven reports, or plain vectors in the odd variants.

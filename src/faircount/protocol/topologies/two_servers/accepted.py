@@ -1,7 +1,8 @@
-"""The accepted reports as the coordinator knows them: the entries of its claim that the aggregator
-has named, and who of its users is one.
+"""The accepted reports, as the coordinator reads them from its manifest.
 
-The claim is read a part at a time, however many users there are.
+The aggregator names the accepted reports by a bitmap over the manifest. The functions here find
+the manifest entries of that bitmap, and the position of one participant in it, for the inclusion
+proof. They read one part of the manifest at a time, however many reports there are.
 """
 
 from bisect import bisect_left, bisect_right
@@ -30,58 +31,62 @@ from faircount.protocol.wire.digests import marks_of
 from faircount.protocol.wire.messages import FinalStatement
 
 
-def entries_at(s: Coordinator, rows: StepRows, places: Ints) -> Iterator[ManifestEntry]:
-    """The lines of the claim at these places, ascending; a part of it is in memory at a time."""
-    numbers = places // messages.REPORTS_PER_PART
+def entries_at(s: Coordinator, rows: StepRows, positions: Ints) -> Iterator[ManifestEntry]:
+    """The manifest entries at these positions, which must be ascending."""
+    numbers = positions // messages.REPORTS_PER_PART
     for number in np.unique(numbers).tolist():
         entries = get_part(s, rows, number).entries
-        yield from (
-            entries[at] for at in (places[numbers == number] % messages.REPORTS_PER_PART).tolist()
-        )
+        within_part = positions[numbers == number] % messages.REPORTS_PER_PART
+        for position in within_part.tolist():
+            yield entries[position]
 
 
-def accepted_marks(s: Coordinator, stated: AcceptedReports) -> Bools | None:
-    """Who of the claim is in a set; None if it is none of the claim."""
-    return marks_of(stated.members, manifest_size(s))
+def accepted_marks(s: Coordinator, accepted: AcceptedReports) -> Bools | None:
+    """For each manifest entry, whether it is accepted; None if the bitmap has another size."""
+    return marks_of(accepted.members, manifest_size(s))
 
 
-def entries_in(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> Iterator[ManifestEntry]:
-    """The claim's entries in a set."""
-    members = accepted_marks(s, stated)
-    return iter(()) if members is None else entries_at(s, rows, np.flatnonzero(members))
+def accepted_entries(
+    s: Coordinator, rows: StepRows, accepted: AcceptedReports
+) -> Iterator[ManifestEntry]:
+    """The manifest entries of the accepted reports."""
+    marks = accepted_marks(s, accepted)
+    if marks is None:
+        return iter(())
+    return entries_at(s, rows, np.flatnonzero(marks))
 
 
-def place_of(s: Coordinator, rows: StepRows, user: bytes) -> int | None:
-    """A user's place in the claim, which is ascending by user id."""
+def find_position(s: Coordinator, rows: StepRows, user: bytes) -> int | None:
+    """A participant's position in the manifest, which is ascending by user id; None if absent."""
+    if not isinstance(s.manifest, BatchManifest):
+        return None
+    # Two binary searches: for the part by its first entry, then for the entry inside the part.
     number = bisect_right(
         range(len(earlier_hashes(s))),
         user,
-        key=lambda at: get_part(s, rows, at + 1).entries[0].user,
+        key=lambda part: get_part(s, rows, part + 1).entries[0].user,
     )
-    entries = get_part(s, rows, number).entries if isinstance(s.manifest, BatchManifest) else ()
-    at = bisect_left(entries, user, key=lambda line: line.user)
-    return (
-        number * messages.REPORTS_PER_PART + at
-        if at < len(entries) and entries[at].user == user
-        else None
-    )
+    entries = get_part(s, rows, number).entries
+    position = bisect_left(entries, user, key=lambda entry: entry.user)
+    if position == len(entries) or entries[position].user != user:
+        return None
+    return number * messages.REPORTS_PER_PART + position
 
 
-def inclusion_of(s: Coordinator, rows: StepRows, place: int) -> Message:
-    """The result for the user at this place of the claim, with proof that it counts it, if it
-    does.
-    """
-    if s.final is None or s.included is None or not isinstance(s.included.message, AcceptedReports):
+def result_for(s: Coordinator, rows: StepRows, position: int) -> Message:
+    """The result for the participant at a position, with an inclusion proof if it is counted."""
+    accepted = None if s.included is None else s.included.message
+    if s.final is None or not isinstance(accepted, AcceptedReports):
         raise ProtocolError("nobody is counted before there is a result")
-    final, members = s.final.signed, accepted_marks(s, s.included.message)
-    if members is None or not members[place]:
+    final = s.final.signed
+    marks = accepted_marks(s, accepted)
+    if marks is None or not marks[position]:
         return FinalStatement(final)
-    counted = np.flatnonzero(members)
+    counted = np.flatnonzero(marks)
 
-    def entries(some: range) -> Iterator[Entry]:
-        return (
-            (each.user, each.public_key)
-            for each in entries_at(s, rows, counted[some.start : some.stop])
-        )
+    def entries(block: range) -> Iterator[Entry]:
+        for entry in entries_at(s, rows, counted[block.start : block.stop]):
+            yield entry.user, entry.public_key
 
-    return prove_inclusion(final, entries, len(counted), int(members[:place].sum()))
+    # The leaf of a report is numbered among the accepted ones, not among all of the manifest.
+    return prove_inclusion(final, entries, len(counted), int(marks[:position].sum()))

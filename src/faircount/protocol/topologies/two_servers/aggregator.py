@@ -1,21 +1,27 @@
-"""The aggregator in the `servers` topology: it opens the seeds of one batch, fixes whom to count,
-and adds the coordinator's one sum.
+"""The aggregator in the `servers` topology: it fixes the accepted reports and publishes the sum.
 
-Claim and blobs come in parts, in order; the aggregator says which one it waits for, and a part
-is all that it has in memory. Where reports are proven it reveals its value with the receipt,
-asks the one question, and counts valid reports alone.
+    manifest           checks its parts one after the other; with the last one it reserves the
+                       budget and signs the reservation, which reveals its committed value where
+                       reports are proven
+    encrypted shares   part by part: decrypts the seeds, checks the proofs, adds up its shares of
+                       the accepted reports (`verdicts`)
+    last part          signs the set of accepted reports, once
+    aggregate share    adds the coordinator's sum to that of its shares and publishes
+
+Manifest and encrypted shares arrive in parts, in order, and the aggregator says which part it
+expects next. So it has one part in memory at a time. It draws no randomness: the same message leads
+to the same step, and after a crash to the same signed statements.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import zip_longest
 
 import numpy as np
 
 from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ShareError
-from faircount.mechanisms.verified import Tally, as_verified
+from faircount.mechanisms.verified import Tally
 from faircount.protocol.roles import aggregator
 from faircount.protocol.roles.aggregator import Aggregator, AggregatorRules
 from faircount.protocol.roles.rows import MemoryRows, RowWrite, StepRows, part_key
@@ -23,6 +29,7 @@ from faircount.protocol.survey.endings import OTHER_VALUE, EndCode, Ending, too_
 from faircount.protocol.survey.phases import FINAL, Phase, advance
 from faircount.protocol.topologies.two_servers import messages
 from faircount.protocol.topologies.two_servers.manifests import (
+    NO_PART_BEFORE,
     PartsState,
     earlier_hashes,
     get_part,
@@ -40,416 +47,405 @@ from faircount.protocol.topologies.two_servers.messages import (
 )
 from faircount.protocol.topologies.two_servers.reports import (
     Release,
-    derive_query,
     form_of,
     opens_commitment,
-    pack_verifier_shares,
-    row_blocks,
     unpack_verifier_shares,
-    vector_size,
 )
-from faircount.protocol.topologies.two_servers.user import expansion_info, seed_info
-from faircount.protocol.topologies.two_servers.validity import Query
+from faircount.protocol.topologies.two_servers.verdicts import judge_part
 from faircount.protocol.wire.codec import Message, Party, encode
 from faircount.protocol.wire.digests import (
     MerkleFrontier,
-    bitmap,
     bits_of,
     marks_of,
     members_of,
     roster_leaves,
 )
-from faircount.protocol.wire.messages import Reason, Reservation, ShareBatch, Signed, reject
-from faircount.protocol.wire.packed_rows import sum_batches
+from faircount.protocol.wire.messages import (
+    Reason,
+    Rejection,
+    Reservation,
+    ShareBatch,
+    Signed,
+    reject,
+)
 from faircount.protocol.wire.roster_messages import RosterProposal
 from faircount.protocol.wire.signing import sign
-from faircount.sharing.field import add, check_residues, dtype_for
-from faircount.sharing.keys import SEED_BYTES
-from faircount.sharing.packing import pack, unpack
-
-Holder = tuple[ManifestEntry, bytes]
-"""A line of the claim, and the seed that its user sealed to the aggregator."""
+from faircount.sharing.field import add, check_residues
+from faircount.sharing.packing import unpack
 
 
 @dataclass(frozen=True)
 class ServersProgress(PartsState):
-    """How far the aggregator has come with the parts of a claim, and later with those of its
-    blobs.
-    """
+    """How far the aggregator has come: first with a manifest, then with its encrypted shares."""
 
     stored_tag = "servers-aggregator"
-    vouched: int = 0  # lines for which invitations vouch
-    last_user: bytes = b""  # of the newest part of the claim
-    opened: int = 0  # parts of the blobs
-    counted: MerkleFrontier = field(
-        default_factory=MerkleFrontier
-    )  # the tree over those whom the aggregator counts
+    # Entries with a valid enrolment MAC, in the parts of an unfinished manifest.
+    authentic_entries: int = 0
+    # The user id of the last entry so far: the next part goes on above it.
+    last_user: bytes = b""
+    # Parts whose encrypted shares have been judged.
+    judged_parts: int = 0
+    # The Merkle tree over the accepted reports of those parts.
+    accepted: MerkleFrontier = field(default_factory=MerkleFrontier)
 
 
 def _progress(s: Aggregator) -> ServersProgress:
-    return s.own if isinstance(s.own, ServersProgress) else ServersProgress()
+    return s.topology_state if isinstance(s.topology_state, ServersProgress) else ServersProgress()
 
 
 class TwoServersAggregator(AggregatorRules):
-    """The aggregator of `servers`: a claim and its blobs in parts, then one sum."""
+    """The aggregator of `servers`: a manifest and its encrypted shares in parts, then one sum."""
 
     def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
-        """Claim, blobs and the sum; there is no roster."""
+        """Manifest, encrypted shares and aggregate share; there is no roster."""
         return {
             **super().handlers(),
-            BatchManifest: self.on_claim,
-            ShareBatch: self.on_batch,
-            AggregateShare: self.on_sum,
+            BatchManifest: self.on_manifest,
+            ShareBatch: self.on_share_batch,
+            AggregateShare: self.on_aggregate_share,
         }
 
-    # check: no-roster - a sealed roster would reveal the value too early
+    # check: no-roster - a roster confirmation would reveal the value too early
     def confirm_roster(self, s: Aggregator, rows: StepRows, _: RosterProposal) -> aggregator.Change:
-        """There is none here, and nothing to reveal for one: a value that is known before the claim
-        would forge votes.
+        """Refuse any roster: this topology has none.
+
+        A roster confirmation may reveal the committed value. Whoever knows it before the manifest
+        is fixed can forge proofs.
         """
         return s, (reject(Reason.MALFORMED, "no message for this survey in this topology"),)
 
-    def on_claim(self, s: Aggregator, rows: StepRows, manifest: BatchManifest) -> aggregator.Change:
-        """Check the frozen list and record it; entries that no invitation vouches for are left out
-        of the set later.
+    def on_manifest(
+        self, s: Aggregator, rows: StepRows, manifest: BatchManifest
+    ) -> aggregator.Change:
+        """Check one part of the manifest; with the last one, record it and reserve the budget.
+
+        Entries without a valid enrolment MAC do not stop it. They are left out of the accepted
+        reports later.
         """
-        name = sha256(encode(manifest)).digest()
-        reservation = s.last(Reservation)
-        if s.phase not in FINAL and name in earlier_hashes(
-            s
-        ):  # The coordinator begins again with what it said before
-            earlier = earlier_hashes(s)
-            return s, (
-                _next(s, earlier[-1], len(earlier)) if reservation is None else reservation.signed,
-            )
+        part_hash = sha256(encode(manifest)).digest()
+        earlier = earlier_hashes(s)
+        if s.phase not in FINAL and part_hash in earlier:
+            # After a crash the coordinator begins again with the first part.
+            reservation = s.last(Reservation)
+            if reservation is not None:
+                return s, (reservation.signed,)
+            return s, (_request_part(s, earlier[-1], len(earlier)),)
         known = aggregator.repeated(s, manifest)
         if known is not None:
             return known
-        if manifest.digest != s.params.digest:
-            return s, (reject(Reason.WRONG_DIGEST, "the claim was made for other parameters"),)
-        begun = s if manifest.number else replace(s, own=ServersProgress())
-        so_far = _progress(begun)
-        last = next(reversed(so_far.earlier), bytes(32))
-        # check: parts-in-order - the coordinator exchanges a part that was checked
-        if (manifest.number, manifest.before) != (len(so_far.earlier), last):
-            return s, (reject(Reason.EARLY, "send the parts of a claim in order, from the first"),)
-        if (
-            # check: part-size - parts of any size exhaust the aggregator's memory
-            not is_valid_part(manifest)
-            # check: order-across-parts - a user named in two parts would be counted twice
-            or any(each.user <= so_far.last_user for each in manifest.entries[:1])
-        ):
-            return s, (
-                reject(
-                    Reason.MALFORMED,
-                    "a claim is ascending by user id, each once, in parts of one size",
-                ),
-            )
-        # check: manifest-size - with more entries than people some are made up
-        if manifest.size > s.params.n_max:
-            return s, (reject(Reason.FULL, f"more than {s.params.n_max} users"),)
-        vouched = so_far.vouched + sum(
-            aggregator.believed(s, rows, each) for each in manifest.entries
-        )
+
+        # A first part replaces the parts of a manifest that was never finished.
+        begun = s if manifest.number else replace(s, topology_state=ServersProgress())
+        progress = _progress(begun)
+        problem = _part_problem(s, progress, manifest)
+        if problem is not None:
+            return s, (problem,)
+        authentic = progress.authentic_entries
+        for entry in manifest.entries:
+            authentic += aggregator.believed(s, rows, entry)
         if manifest.more:
-            earlier = (*so_far.earlier, name)
-            own = ServersProgress(earlier, vouched, manifest.entries[-1].user)
-            rows.kept.exchange(part_key(manifest.number), manifest)
-            return replace(begun, own=own), (_next(s, name, len(earlier)),)
-        after, out = _on_whole(begun, rows, manifest, vouched)
-        granted = after.manifest is not None or after.phase in FINAL
+            earlier = (*progress.earlier, part_hash)
+            state = ServersProgress(earlier, authentic, manifest.entries[-1].user)
+            rows.manifest_parts.exchange(part_key(manifest.number), manifest)
+            next_request = _request_part(s, part_hash, len(earlier))
+            return replace(begun, topology_state=state), (next_request,)
+
+        after, out = _admit_manifest(begun, rows, manifest, authentic)
+        is_settled = after.manifest is not None or after.phase in FINAL
         # check: refused-manifest-rolled-back - a refused manifest leaves nothing behind
-        if not granted:  # The aggregator stands where it stood
+        if not is_settled:
             return s, out
-        return replace(after, own=ServersProgress(so_far.earlier)), out
+        return replace(after, topology_state=ServersProgress(progress.earlier)), out
 
-    def on_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
-        """Open the blobs of a part and note whom they count; after the last part fix the set.
+    def on_share_batch(self, s: Aggregator, rows: StepRows, batch: ShareBatch) -> aggregator.Change:
+        """Judge the reports of one part; after the last part, fix the accepted reports.
 
-        Done again it is the same.
+        The same batch again gets the same answer.
         """
-        stored = s.last(AcceptedReports)
-        if s.phase in FINAL or (stored is not None and batch.manifest_hash == s.manifest_hash):
-            return s, (
-                (stored.signed,)
-                if stored is not None and s.phase is Phase.AGGREGATED
-                else s.last_words
-            )
+        accepted = s.last(AcceptedReports)
+        if s.phase in FINAL or (accepted is not None and batch.manifest_hash == s.manifest_hash):
+            if accepted is not None and s.phase is Phase.AGGREGATED:
+                return s, (accepted.signed,)
+            return s, s.newest_statements
         if s.manifest is None:
-            return s, (reject(Reason.EARLY, "claim a batch before sending it"),)
+            return s, (reject(Reason.EARLY, "send the manifest before its encrypted shares"),)
         if batch.manifest_hash != s.manifest_hash:
-            return s, (reject(Reason.CONFLICT, "these are blobs of another claim"),)
-        done = _progress(s)
+            why = "these are the encrypted shares of another manifest"
+            return s, (reject(Reason.CONFLICT, why),)
+        progress = _progress(s)
         # check: shares-of-this-part - the coordinator repeats a part in place of another one
-        if batch.number != done.opened:
-            return s, (_next(s, s.manifest_hash, done.opened),)
+        if batch.number != progress.judged_parts:
+            return s, (_request_part(s, s.manifest_hash, progress.judged_parts),)
         entries = get_part(s, rows, batch.number).entries
-        hashes = (each.encrypted_share_hash for each in entries)
-        if any(
-            encrypted_share is None or sha256(encrypted_share).digest() != wanted
-            for encrypted_share, wanted in zip_longest(batch.encrypted_shares, hashes)
-        ):
-            return s, (
-                reject(
-                    Reason.WRONG_SHARES,
-                    "these are not the blobs that were claimed: send them again",
-                ),
-            )
-        return _on_part(replace(s, handed_over=True), rows, entries, batch, done)
+        if not _are_shares_of(entries, batch.encrypted_shares):
+            why = "these are not the encrypted shares of the manifest: send them again"
+            return s, (reject(Reason.WRONG_SHARES, why),)
+        # From here on the aggregator has data that depend on answers, so an abort is charged.
+        return _judge_batch(replace(s, handed_over=True), rows, entries, batch, progress)
 
-    def on_sum(self, s: Aggregator, rows: StepRows, message: AggregateShare) -> aggregator.Change:
-        """The coordinator's one sum: the result, or an abort if it cannot be one.
+    def on_aggregate_share(
+        self, s: Aggregator, rows: StepRows, message: AggregateShare
+    ) -> aggregator.Change:
+        """Add the coordinator's aggregate share and publish, or abort if the sum is corrupt.
 
-        Another sum later changes nothing.
+        The survey is over then: a second aggregate share changes nothing.
         """
-        stated = s.last(AcceptedReports)
         if s.phase in FINAL:
-            return s, s.last_words
-        if stated is None or s.held is None or not isinstance(stated.message, AcceptedReports):
-            return s, (reject(Reason.EARLY, "send the blobs first"),)
-        if message.accepted_hash != sha256(stated.signed.payload).digest():
-            return s, (reject(Reason.WRONG_DIGEST, "the sum was made over another set"),)
+            return s, s.newest_statements
+        statement = s.last(AcceptedReports)
+        accepted = None if statement is None else statement.message
+        if statement is None or not isinstance(accepted, AcceptedReports) or s.partial_sum is None:
+            return s, (reject(Reason.EARLY, "send the encrypted shares first"),)
+        if message.accepted_hash != sha256(statement.signed.payload).digest():
+            return s, (reject(Reason.WRONG_DIGEST, "the aggregate share is over another set"),)
         try:
-            shares = unpack(message.total, s.params.q, s.params.N)
+            coordinator_sum = unpack(message.total, s.params.q, s.params.N)
         except ShareError:
-            return s, (reject(Reason.MALFORMED, "the sum is not a packed vector"),)
-        claimed = manifest_size(s)
-        included = len(members_of(stated.message.members, claimed) or ())
-        total = add(check_residues(shares, s.params.q), s.held, s.params.q)
+            return s, (reject(Reason.MALFORMED, "the aggregate share is not a packed vector"),)
+        total = add(check_residues(coordinator_sum, s.params.q), s.partial_sum, s.params.q)
+        reports = manifest_size(s)
+        counted = len(members_of(accepted.members, reports) or ())
         return aggregator.publish(
-            s, rows, total, included, None, stated.message.root, refused=claimed - included
+            s, rows, total, counted, None, accepted.root, refused=reports - counted
         )
 
     def claim_parts(self, s: Aggregator, rows: StepRows) -> tuple[Message, ...]:
-        """The parts of the claim before the last one; none before it is whole."""
+        """The parts of the manifest before the last one; none before the manifest is complete."""
         if s.manifest is None:
             return ()
-        return tuple(rows.kept[part_key(number)] for number in range(len(earlier_hashes(s))))
+        numbers = range(len(earlier_hashes(s)))
+        return tuple(rows.manifest_parts[part_key(number)] for number in numbers)
 
     def scrub(self, s: Aggregator, rows: StepRows) -> Aggregator:
-        """The names of the parts stay: a restored coordinator asks for them."""
-        return replace(super().scrub(s, rows), own=ServersProgress(earlier_hashes(s)))
+        """The state when the survey is over.
+
+        The hashes of the manifest's parts stay, because a restored coordinator asks for the parts.
+        """
+        return replace(super().scrub(s, rows), topology_state=ServersProgress(earlier_hashes(s)))
 
     def rows_for(self, s: Aggregator, rows: StepRows, message: Message) -> MemoryRows | None:
-        """What a step about one part of a manifest reads; None for a step that may read all."""
-        entries: Sequence[ManifestEntry] = ()
-        parts, notes = range(0), range(0)
-        if isinstance(message, BatchManifest) and (message.more or not message.number):
-            entries = message.entries
-        elif (
-            isinstance(message, ShareBatch)
-            and s.phase is Phase.COUNTING
-            and message.number <= len(earlier_hashes(s))
-        ):
-            entries, last = get_part(s, rows, message.number).entries, len(earlier_hashes(s))
-            parts = range(message.number, min(message.number + 1, last))
-            notes = range(last if message.number == last else 0)
-        elif not isinstance(message, ShareBatch | AggregateShare):
+        """The rows that a step about one part reads; None for a step that may read all."""
+        places = _places_read(s, rows, message)
+        if places is None:
             return None
-        wanted: list[tuple[str, bytes]] = [("mac_keys", entry.user) for entry in entries]
-        wanted += [("kept", part_key(number)) for number in parts]
-        wanted += [("notes", part_key(number)) for number in notes]
-        found = ((table, key, rows.find(table, key)) for table, key in wanted)
-        return MemoryRows(RowWrite(table, key, row.value) for table, key, row in found if row)
+        found = MemoryRows()
+        for table, key in places:
+            row = rows.find(table, key)
+            if row:
+                found.write([RowWrite(table, key, row.value)])
+        return found
 
 
-def _on_whole(
-    s: Aggregator, rows: StepRows, manifest: BatchManifest, vouched: int
-) -> aggregator.Change:
-    """The last part has come: the claim is admitted, or refused."""
-    # check: distinct-keys - one key in two parts would stand for two people
-    if not _different_keys(s, rows, manifest):
-        return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
-    if s.params.proven and not opens_commitment(s.params, Party.AGGREGATOR, s.committed):
-        return aggregator.abort(s, rows, Ending(EndCode.S2_SECRET_LOST), spent=False)
-    revealed = s.committed if s.params.proven else bytes(32)
-    return aggregator.admit(
-        s, rows, manifest, vouched, None, (Phase.CONFIRMED, Phase.SUBMITTING), revealed
-    )
+# --- the manifest ---------------------------------------------------------------------------------
 
 
-def _different_keys(s: Aggregator, rows: StepRows, manifest: BatchManifest) -> bool:
-    """Whether no two lines of a claim have the same key.
-
-    Whole keys are held only where their first 8 bytes agree.
-    """
-
-    def keys() -> Iterator[bytes]:
-        return (line.public_key for line in iterate_entries(replace(s, manifest=manifest), rows))
-
-    beginnings = np.fromiter((int.from_bytes(each[:8], "big") for each in keys()), np.uint64)
-    found, times = np.unique(beginnings, return_counts=True)
-    doubtful = {int(each).to_bytes(8, "big") for each in found[times > 1]}
-    whole = [each for each in keys() if each[:8] in doubtful] if doubtful else []
-    return len(set(whole)) == len(whole)
-
-
-def _next(s: Aggregator, recorded: bytes, number: int) -> Signed:
-    """What the aggregator waits for."""
+def _request_part(s: Aggregator, recorded: bytes, number: int) -> Signed:
+    """Ask for a part of the manifest, or of its encrypted shares."""
     return sign(s.key, Party.AGGREGATOR, NextPartRequest(s.params.survey, recorded, number))
 
 
-def _on_part(
+def _part_problem(
+    s: Aggregator, progress: ServersProgress, manifest: BatchManifest
+) -> Rejection | None:
+    """Why a part does not continue the manifest; None if it does."""
+    if manifest.digest != s.params.digest:
+        return reject(Reason.WRONG_DIGEST, "the manifest was made for other parameters")
+    before = progress.earlier[-1] if progress.earlier else NO_PART_BEFORE
+    # check: parts-in-order - the coordinator exchanges a part that was checked
+    if (manifest.number, manifest.before) != (len(progress.earlier), before):
+        return reject(Reason.EARLY, "send the parts of a manifest in order, from the first")
+    if (
+        # check: part-size - parts of any size exhaust the aggregator's memory
+        not is_valid_part(manifest)
+        # check: order-across-parts - a user named in two parts would be counted twice
+        or any(entry.user <= progress.last_user for entry in manifest.entries[:1])
+    ):
+        why = "a manifest names every user once, ascending by user id, in parts of one size"
+        return reject(Reason.MALFORMED, why)
+    # check: manifest-size - with more entries than people some are made up
+    if manifest.size > s.params.n_max:
+        return reject(Reason.FULL, f"more than {s.params.n_max} users")
+    return None
+
+
+def _admit_manifest(
+    s: Aggregator, rows: StepRows, manifest: BatchManifest, authentic: int
+) -> aggregator.Change:
+    """The last part has arrived: record the whole manifest and reserve the budget, or refuse."""
+    # check: distinct-keys - one key in two parts would stand for two people
+    if not _has_distinct_keys(s, rows, manifest):
+        return s, (reject(Reason.MALFORMED, "two users have the same public key"),)
+    revealed = bytes(32)
+    if s.params.proven:
+        if not opens_commitment(s.params, Party.AGGREGATOR, s.committed):
+            return aggregator.abort(s, rows, Ending(EndCode.AGGREGATOR_SECRET_LOST), spent=False)
+        revealed = s.committed
+    path = (Phase.CONFIRMED, Phase.SUBMITTING)
+    return aggregator.admit(s, rows, manifest, authentic, None, path, revealed)
+
+
+def _has_distinct_keys(s: Aggregator, rows: StepRows, manifest: BatchManifest) -> bool:
+    """Whether no two entries have the same key.
+
+    Only 8 bytes of each key are in memory, and whole keys where those 8 bytes are equal.
+    """
+    whole = replace(s, manifest=manifest)
+    prefixes = np.fromiter(
+        (int.from_bytes(entry.public_key[:8], "big") for entry in iterate_entries(whole, rows)),
+        np.uint64,
+    )
+    values, counts = np.unique(prefixes, return_counts=True)
+    repeated = {int(value).to_bytes(8, "big") for value in values[counts > 1]}
+    if not repeated:
+        return True
+    found = set[bytes]()
+    for entry in iterate_entries(whole, rows):
+        key = entry.public_key
+        if key in found:
+            return False
+        if key[:8] in repeated:
+            found.add(key)
+    return True
+
+
+# --- the encrypted shares -------------------------------------------------------------------------
+
+
+def _are_shares_of(entries: Sequence[ManifestEntry], encrypted_shares: Sequence[bytes]) -> bool:
+    """Whether these are the encrypted shares whose hashes the manifest has, in its order."""
+    if len(entries) != len(encrypted_shares):
+        return False
+    for entry, encrypted_share in zip(entries, encrypted_shares, strict=True):
+        if sha256(encrypted_share).digest() != entry.encrypted_share_hash:
+            return False
+    return True
+
+
+def _judge_batch(
     s: Aggregator,
     rows: StepRows,
     entries: Sequence[ManifestEntry],
     batch: ShareBatch,
-    done: ServersProgress,
+    progress: ServersProgress,
 ) -> aggregator.Change:
-    """The blobs of a part that stand in the claim."""
-    form, told = form_of(s.params.mechanism), None
+    """Decide which reports of a part are accepted, and add up the aggregator's shares of them."""
+    form = form_of(s.params.mechanism)
+    coordinator_shares = None
     if form is not None:
         # check: coordinator-value - a value chosen late lets invalid reports pass
         if not opens_commitment(s.params, Party.COORDINATOR, batch.revealed):
-            ending = Ending(EndCode.S1_CONTRADICTION, (), OTHER_VALUE)
+            ending = Ending(EndCode.COORDINATOR_CONTRADICTION, (), OTHER_VALUE)
             return aggregator.abort(s, rows, ending, spent=True)
-        told = unpack_verifier_shares(batch.verifier_shares, form, len(entries))
-        if told is None:
-            return s, (
-                reject(
-                    Reason.MALFORMED,
-                    "these are no answers about the claimed reports: send them again",
-                ),
-            )
-    note, votes = _noted(s, _opened(s, rows, entries, batch), len(entries), batch.revealed, told)
-    lines = (entries[at] for at in members_of(note.members, len(entries)) or ())
-    counted = done.counted.append(
-        roster_leaves(((each.user, each.public_key) for each in lines), done.counted.count)
-    )
-    held = votes if s.held is None else add(s.held, votes, s.params.q)
-    own = replace(done, opened=done.opened + 1, counted=counted)
-    rows.notes.exchange(part_key(done.opened), note)
-    after = replace(s, held=held, own=own)
-    if own.opened <= len(own.earlier):
-        return after, (_next(after, s.manifest_hash, own.opened),)
-    return _fix_set(after, rows, counted, batch.revealed)
+        coordinator_shares = unpack_verifier_shares(batch.verifier_shares, form, len(entries))
+        if coordinator_shares is None:
+            why = "these are not the verifier shares of the manifest's reports: send them again"
+            return s, (reject(Reason.MALFORMED, why),)
+    verdicts, part_sum = judge_part(s, rows, entries, batch, coordinator_shares)
+    rows.part_verdicts.exchange(part_key(progress.judged_parts), verdicts)
+
+    positions = members_of(verdicts.members, len(entries)) or ()
+    accepted_entries = ((entries[at].user, entries[at].public_key) for at in positions)
+    leaves = roster_leaves(accepted_entries, progress.accepted.count)
+    accepted = progress.accepted.append(leaves)
+    state = replace(progress, judged_parts=progress.judged_parts + 1, accepted=accepted)
+    if s.partial_sum is not None:
+        part_sum = add(s.partial_sum, part_sum, s.params.q)
+    after = replace(s, partial_sum=part_sum, topology_state=state)
+    if state.judged_parts <= len(state.earlier):
+        return after, (_request_part(after, s.manifest_hash, state.judged_parts),)
+    return _fix_accepted(after, rows, accepted, batch.revealed)
 
 
-def _noted(
-    s: Aggregator, opened: Mapping[int, Holder], n: int, revealed: bytes, told: Residues | None
-) -> tuple[PartVerdicts, Residues]:
-    """What is noted of a part of n lines, and the sum over those who count: all that opened, or the
-    valid if proven.
-    """
-    form, places, holders = form_of(s.params.mechanism), list(opened), list(opened.values())
-    if form is None or told is None:
-        return PartVerdicts(b"", bitmap(places, n), b"", b""), _sum_expanded(s, holders)
-    asked = derive_query(s.params, form, (revealed, s.committed))
-    mine, valid, tally = _answered(s, asked, holders, told[places])
-    counted = (at for at, fine in zip(places, valid, strict=True) if fine)
-    coins = pack(tally.coins.reshape(-1), s.params.q)
-    return PartVerdicts(
-        bitmap(places, n), bitmap(counted, n), pack_verifier_shares(mine, form), coins
-    ), tally.votes
-
-
-def _fix_set(
-    s: Aggregator, rows: StepRows, counted: MerkleFrontier, revealed: bytes
+def _fix_accepted(
+    s: Aggregator, rows: StepRows, accepted: MerkleFrontier, revealed: bytes
 ) -> aggregator.Change:
-    """Every blob was looked at: sign the set for good, with the aggregator's part of the sum
-    kept.
-    """
-    if not aggregator.still_private(s, counted.count):
-        ending = too_few_readable(counted.count, s.params.minimum)
+    """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
+    if not aggregator.still_private(s, accepted.count):
+        ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
-    found = (rows.notes[part_key(number)] for number in range(len(earlier_hashes(s)) + 1))
-    notes = [each for each in found if isinstance(each, PartVerdicts)]
-    stated = AcceptedReports(
-        s.params.survey, s.manifest_hash, _joined(s, (each.members for each in notes)), counted.root
-    )
-    held = s.held
-    if s.params.proven and held is not None:
-        answers = b"".join(each.verifier_shares for each in notes)
-        stated = replace(
-            stated, opened=_joined(s, (each.opened for each in notes)), verifier_shares=answers
+    verdicts = _all_verdicts(s, rows)
+    members = _join_bitmaps(s, [part.members for part in verdicts])
+    message = AcceptedReports(s.params.survey, s.manifest_hash, members, accepted.root)
+    partial_sum = s.partial_sum
+    if s.params.proven and partial_sum is not None:
+        # With these the coordinator checks every proof again before it adds anything up.
+        message = replace(
+            message,
+            opened=_join_bitmaps(s, [part.opened for part in verdicts]),
+            verifier_shares=b"".join(part.verifier_shares for part in verdicts),
         )
-        held = _released(
-            s,
-            held,
-            notes,
-            Release.of(s.params, (revealed, s.committed), s.manifest_hash, stated.members),
-        )
-    own = ServersProgress(earlier_hashes(s))
-    return aggregator.say(s, stated, held=held, own=own, phase=advance(s.phase, Phase.AGGREGATED))
-
-
-def _joined(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
-    """Bitmaps over the parts of the claim as one over the whole."""
-    n = manifest_size(s)
-    sizes = (
-        min(messages.REPORTS_PER_PART, n - first)
-        for first in range(0, n, messages.REPORTS_PER_PART)
+        release = Release.of(s.params, (revealed, s.committed), s.manifest_hash, members)
+        partial_sum = _sum_proven(s, partial_sum, verdicts, release)
+    return aggregator.say(
+        s,
+        message,
+        partial_sum=partial_sum,
+        topology_state=ServersProgress(earlier_hashes(s)),
+        phase=advance(s.phase, Phase.AGGREGATED),
     )
-    marks = (marks_of(bits, size) for bits, size in zip(bitmaps, sizes, strict=True))
-    return bits_of(np.concatenate([each for each in marks if each is not None]))
 
 
-def _released(
-    s: Aggregator, votes: Residues, notes: Iterable[PartVerdicts], release: Release
+def _all_verdicts(s: Aggregator, rows: StepRows) -> list[PartVerdicts]:
+    """What was stored about the parts of the manifest, in order."""
+    verdicts = list[PartVerdicts]()
+    for number in range(len(earlier_hashes(s)) + 1):
+        stored = rows.part_verdicts[part_key(number)]
+        if isinstance(stored, PartVerdicts):
+            verdicts.append(stored)
+    return verdicts
+
+
+def _join_bitmaps(s: Aggregator, bitmaps: Iterable[bytes]) -> bytes:
+    """One bitmap over the manifest from those over its parts, whose sizes need not fill bytes."""
+    joined = list[Bools]()
+    remaining = manifest_size(s)
+    for bits in bitmaps:
+        size = min(messages.REPORTS_PER_PART, remaining)
+        marks = marks_of(bits, size)
+        if marks is not None:
+            joined.append(marks)
+        remaining -= size
+    return bits_of(np.concatenate(joined))
+
+
+def _sum_proven(
+    s: Aggregator, votes: Residues, verdicts: Iterable[PartVerdicts], release: Release
 ) -> Residues:
-    """The aggregator's part of the one sum of proven reports."""
-    m, q = release.mechanism.coins_per_user, s.params.q
-    members = ((each.coins, int.from_bytes(each.members, "big").bit_count()) for each in notes)
-    coins = [unpack(data, q, count * m).reshape(count, m) for data, count in members]
-    return release.aggregate_share(
-        Party.AGGREGATOR, s.noise_secret, Tally(votes, np.concatenate(coins))
-    )
+    """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
+    coins_per_user = release.mechanism.coins_per_user
+    coins = list[Residues]()
+    for part in verdicts:
+        count = int.from_bytes(part.members, "big").bit_count()
+        elements = unpack(part.coins, s.params.q, count * coins_per_user)
+        coins.append(elements.reshape(count, coins_per_user))
+    tally = Tally(votes, np.concatenate(coins))
+    return release.aggregate_share(Party.AGGREGATOR, s.noise_secret, tally)
 
 
-def _opened(
-    s: Aggregator, rows: StepRows, entries: Sequence[ManifestEntry], batch: ShareBatch
-) -> dict[int, Holder]:
-    """Those of a part whose blob opens, by place, each with its seed."""
-    pairs = enumerate(zip(entries, batch.encrypted_shares, strict=True))
-    found = (
-        (at, each, _open(s, rows, each, encrypted_share)) for at, (each, encrypted_share) in pairs
-    )
-    return {at: (each, seed) for at, each, seed in found if seed is not None}
+# --- rows for a step in another process -----------------------------------------------------------
 
 
-def _open(
-    s: Aggregator, rows: StepRows, each: ManifestEntry, encrypted_share: bytes
-) -> bytes | None:
-    if not aggregator.believed(s, rows, each):
+def _places_read(s: Aggregator, rows: StepRows, message: Message) -> list[tuple[str, bytes]] | None:
+    """Table and key of every row that the step reads; None if it may be any."""
+    if isinstance(message, BatchManifest):
+        # With the last of several parts the keys of all parts are compared.
+        is_last_of_many = not message.more and message.number > 0
+        return None if is_last_of_many else _mac_key_places(message.entries)
+    if isinstance(message, AggregateShare):
+        return []
+    if not isinstance(message, ShareBatch):
         return None
-    secret = s.crypto.agree(s.box, each.public_key)
-    info = seed_info(s.params, each.user, each.public_key, each.commitment)
-    seed = (
-        None if secret is None else s.crypto.decrypt(secret, s.params.digest, info, encrypted_share)
-    )
-    return seed if seed is not None and len(seed) == SEED_BYTES else None
+    last = len(earlier_hashes(s))
+    if s.phase is not Phase.COUNTING or message.number > last:
+        return []
+    places = _mac_key_places(get_part(s, rows, message.number).entries)
+    if message.number < last:
+        places.append(("manifest_parts", part_key(message.number)))
+    else:
+        # After the last part the verdicts on all parts become one set.
+        places += [("part_verdicts", part_key(number)) for number in range(last)]
+    return places
 
 
-def _expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
-    """The aggregator's shares of these users' vectors, one row each."""
-    seeds = [seed for _, seed in holders]
-    infos = [expansion_info(s.params, each.user, each.public_key) for each, _ in holders]
-    return s.crypto.expand_rows(
-        seeds, s.params.digest, infos, s.params.q, vector_size(s.params.mechanism)
-    )
-
-
-def _sum_expanded(s: Aggregator, holders: Sequence[Holder]) -> Residues:
-    parts = (_expanded(s, holders[some]) for some in row_blocks(len(holders), s.params.N))
-    return sum_batches(parts, s.params.q, s.params.N)
-
-
-def _answered(
-    s: Aggregator, asked: Query, holders: Sequence[Holder], told: Residues
-) -> tuple[Residues, Bools, Tally]:
-    """The aggregator's answers about its shares, which reports are valid, and the tally of
-    those; whole rows are soon forgotten.
-    """
-    answers = np.empty((len(holders), asked.form.verifier_size), dtype=dtype_for(s.params.q))
-    valid = np.empty(len(holders), dtype=np.bool_)
-
-    def valid_rows() -> Iterator[Residues]:
-        for some in row_blocks(len(holders), asked.form.width):
-            rows = _expanded(s, holders[some])
-            answers[some] = asked.verifier_shares(rows)
-            # check: invalid-reports - a malicious client would skew the result
-            valid[some] = asked.accepts(told[some], answers[some])
-            yield rows[valid[some]]
-
-    tally = as_verified(s.params.mechanism).tally(valid_rows())
-    return answers, valid, tally
+def _mac_key_places(entries: Iterable[ManifestEntry]) -> list[tuple[str, bytes]]:
+    return [("mac_keys", entry.user) for entry in entries]

@@ -1,10 +1,16 @@
-"""The coordinator in the `servers` topology: it keeps one share of everybody, claims once, and
-sends the aggregator one sum.
+"""The coordinator in the `servers` topology: one share of every report, one aggregate share.
 
-Claim and blobs go to the aggregator in parts, each when the aggregator asks for it, so that a
-few thousand users are in memory at a time. Where reports are proven, the coordinator answers one
-question about each, once the aggregator's receipt has fixed them all, and judges the
-aggregator's set.
+    submitting    stores the first report of each participant and acknowledges it
+    deadline      fixes the batch manifest and sends its parts, each when the aggregator asks for it
+    reservation   the aggregator has recorded the manifest: the coordinator computes its verifier
+                  shares of proven reports, and sends the encrypted shares, again part by part
+    accepted      checks the aggregator's set of accepted reports, and stores the aggregate share
+                  over it, once; `pending` sends it
+    result        checks that it is over that set, and deletes all shares
+
+Whatever the aggregator asks for, only one aggregate share leaves, over one set of at least the
+minimum number of reports: from the sums over two sets somebody could compute one person's vector.
+A few thousand reports are in memory at a time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +36,10 @@ from faircount.protocol.survey.invitations import user_id
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.survey.remaining_privacy import keeps_promise
 from faircount.protocol.topologies.two_servers.accepted import (
+    accepted_entries,
     accepted_marks,
-    entries_in,
-    inclusion_of,
-    place_of,
+    find_position,
+    result_for,
 )
 from faircount.protocol.topologies.two_servers.manifests import (
     earlier_hashes,
@@ -59,9 +65,9 @@ from faircount.protocol.topologies.two_servers.reports import (
 )
 from faircount.protocol.topologies.two_servers.verifier_shares import (
     ServersState,
-    agrees,
+    is_confirmed_by_proofs,
+    revealed_values,
     servers_state,
-    values_of,
     with_verifier_shares,
 )
 from faircount.protocol.wire.codec import Message, Party, encode
@@ -85,137 +91,139 @@ from faircount.sharing.packing import pack
 
 
 class TwoServersCoordinator(CoordinatorRules):
-    """The coordinator of `servers`: one submission of each user, one claim, one sum."""
+    """The coordinator of `servers`: one report each, one manifest, one aggregate share."""
 
     reads_in_order = True
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
-        """Submissions, and how it ended."""
+        """Reports, and requests for the outcome."""
         return {
             **super().user_handlers(),
-            Report: self.take,
-            OutcomeRequest: self.inquire,
+            Report: self.on_report,
+            OutcomeRequest: self.on_outcome_request,
         }
 
     def aggregator_handlers(self) -> Mapping[type[Message], coordinator.AggregatorHandler]:
-        """Which part the aggregator waits for, and whom it counts."""
+        """Requests for a part, and the set of accepted reports."""
         return {
             **super().aggregator_handlers(),
-            NextPartRequest: self.on_next,
-            AcceptedReports: self.on_included,
+            NextPartRequest: self.on_next_part_request,
+            AcceptedReports: self.on_accepted,
         }
 
     def deadline_handlers(self) -> Mapping[Phase, coordinator.DeadlineHandler]:
-        """There is one phase."""
-        return {Phase.SUBMITTING: self.close}
+        """Participants act in one phase only."""
+        return {Phase.SUBMITTING: self.fix_manifest}
 
-    def take(self, s: Coordinator, rows: StepRows, message: Report) -> coordinator.Change:
-        """A user's one body, checked at the door: a share that is no vector would spoil everybody's
-        sum.
+    def on_report(self, s: Coordinator, rows: StepRows, message: Report) -> coordinator.Change:
+        """Store a participant's one report.
+
+        Its form is checked before it is acknowledged: a share that is no vector of field elements
+        would spoil the sum of all others.
         """
         user = coordinator.admit_person(s, rows, message.access, message.public_key)
         if isinstance(user, Rejection):
             return s, (user,)
         size = vector_size(s.params.mechanism)
-        if len(message.encrypted_share) != ENCRYPTED_SEED_BYTES or not is_vector(
-            message.share, s.params.q, size
-        ):
-            return s, (
-                reject(
-                    Reason.MALFORMED, "the share or the blob does not have the form of this survey"
-                ),
-            )
+        is_encrypted_seed = len(message.encrypted_share) == ENCRYPTED_SEED_BYTES
+        if not is_encrypted_seed or not is_vector(message.share, s.params.q, size):
+            why = "the share or the encrypted share does not have the form of this survey"
+            return s, (reject(Reason.MALFORMED, why),)
         return coordinator.write_body(s, rows, user, message, open_=s.phase is Phase.SUBMITTING)
 
-    def close(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
-        """Close writes and fix the batch: sorted users with the hashes of what they sent.
+    def fix_manifest(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
+        """Accept no more reports and fix the batch: all intact reports, ascending by user id.
 
-        Blobs stay here.
+        The encrypted shares stay here until the aggregator has recorded the manifest.
         """
-        held = ((user, rows.first_messages.intact(user)) for user in rows.first_messages)
-        lines = (_line(s, user, body) for user, body in held if body is not None)
         earlier = list[bytes]()
-        for part in split_into_parts(s.params, lines):
+        for part in split_into_parts(s.params, _intact_entries(s, rows)):
             if part.number:
                 earlier.append(part.before)
             if part.more:
                 # There is no manifest yet, so nothing is lost if this step is not written.
-                rows.kept.hand_on(part_key(part.number), part)
+                rows.manifest_parts.hand_on(part_key(part.number), part)
         if part.size < s.params.minimum:
             return coordinator.give_up(s, too_few_responses(part.size, s.params.minimum))
-        after = coordinator.with_manifest(_of_parts(s, earlier), part, Phase.COUNTING)
+        after = coordinator.with_manifest(_with_parts(s, earlier), part, Phase.COUNTING)
         return after, self.pending(after, rows)
 
     def on_reservation(
         self, s: Coordinator, rows: StepRows, message: Reservation, statement: Statement
     ) -> coordinator.Change:
-        """All reports are fixed: the coordinator answers the question about them.
+        """All reports are fixed: compute the verifier shares.
 
         A value that the aggregator did not commit to ends the survey.
         """
-        is_first = s.phase not in FINAL and s.reservation is None
-        is_first_receipt = (
-            is_first and s.manifest is not None and message.manifest_hash == s.manifest_hash
-        )
+        is_for_manifest = s.manifest is not None and message.manifest_hash == s.manifest_hash
+        is_first = s.phase not in FINAL and s.reservation is None and is_for_manifest
         # check: aggregator-value - a value chosen late lets invalid reports pass
         if (
-            is_first_receipt
+            is_first
             and s.params.proven
             and not opens_commitment(s.params, Party.AGGREGATOR, message.revealed)
         ):
             return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_VALUE))
         after, out = super().on_reservation(s, rows, message, statement)
-        return (with_verifier_shares(after, rows) if is_first_receipt else after), out
+        if is_first:
+            after = with_verifier_shares(after, rows)
+        return after, out
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
-        """The claim until there is a receipt, then the blobs until the included set is known, then
-        the one sum.
+        """The manifest, from the reservation on the encrypted shares, then the aggregate share.
 
-        Claim and blobs begin with the first part, and the aggregator says which one comes next
-        (`on_next`).
+        Manifest and encrypted shares begin with the first part. The aggregator asks for the others
+        (`on_next_part_request`).
         """
         if s.manifest is None:
             return ()
         if s.reservation is None:
-            return (coordinator.to_s2(s, get_part(s, rows, 0)),)
-        return (coordinator.to_s2(s, servers_state(s).total or _batch(s, rows, 0)),)
+            return (coordinator.to_aggregator(s, get_part(s, rows, 0)),)
+        aggregate_share = servers_state(s).total
+        if aggregate_share is not None:
+            return (coordinator.to_aggregator(s, aggregate_share),)
+        return (coordinator.to_aggregator(s, _share_batch(s, rows, 0)),)
 
     def request_hashes(self, s: Coordinator) -> tuple[bytes, ...]:
-        """The aggregator may refuse any part of the claim."""
+        """The aggregator may refuse any part of the manifest."""
         return (*super().request_hashes(s), *earlier_hashes(s))
 
-    def on_next(
+    def on_next_part_request(
         self, s: Coordinator, rows: StepRows, message: NextPartRequest, _: Statement
     ) -> coordinator.Change:
-        """The part of the claim, or of its blobs, that the aggregator waits for; nothing for an
-        aggregator that has other parts than the coordinator.
+        """Send the part of the manifest, or of the encrypted shares, that the aggregator asks for.
+
+        An aggregator that has recorded other parts than the coordinator sent gets nothing.
         """
         number = message.number
-        over = (
+        is_over = (
             s.phase is not Phase.COUNTING
             or s.included is not None
             # check: shares-after-end - no encrypted share leaves a survey that was given up
             or s.final is not None
         )
-        if over or not 0 < number <= len(earlier_hashes(s)):
+        if is_over or not 0 < number <= len(earlier_hashes(s)):
             return s, ()
+        part = get_part(s, rows, number)
         # check: shares-before-receipt - encrypted shares leave once the budget is charged
         if s.reservation is None:
-            known = message.recorded == earlier_hashes(s)[number - 1]
-            return s, ((coordinator.to_s2(s, get_part(s, rows, number)),) if known else ())
+            if message.recorded != earlier_hashes(s)[number - 1]:
+                return s, ()
+            return s, (coordinator.to_aggregator(s, part),)
         if message.recorded != s.manifest_hash:
             return s, ()
         # check: later-share-lost - the aggregator would wait for a share that is lost
-        if not _intact(s, rows, get_part(s, rows, number).entries):
+        if not _are_intact(s, rows, part.entries):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
-        return s, (coordinator.to_s2(s, _batch(s, rows, number)),)
+        return s, (coordinator.to_aggregator(s, _share_batch(s, rows, number)),)
 
-    def on_included(
+    def on_accepted(
         self, s: Coordinator, rows: StepRows, message: AcceptedReports, statement: Statement
     ) -> coordinator.Change:
-        """The set is fixed: the one sum is due.
+        """The aggregator has fixed the set: compute the aggregate share over it.
 
-        A set that is none, or a second one, ends the survey without a sum.
+        A set that is not of this manifest, or a second one, ends the survey, and nothing is added
+        up.
         """
         if (
             s.phase is not Phase.COUNTING
@@ -233,47 +241,49 @@ class TwoServersCoordinator(CoordinatorRules):
         if problem is not None:
             return coordinator.end_alone(s, rows, aggregator_contradiction(problem))
         after = replace(s, included=statement)
-        return (_with_sum(after, rows, statement) if self.is_complete(s, rows) else after), ()
+        if self.is_complete(s, rows):
+            after = _with_aggregate_share(after, rows, message, statement)
+        # `coordinate` adds what is pending to this step, which is stored before it is sent.
+        return after, ()
 
     def sent_once(self, s: Coordinator) -> bytes:
-        """The hash of the one sum; zeros before there is one."""
-        total = servers_state(s).total
-        return bytes(32) if total is None else sha256(encode(total)).digest()
+        """The hash of the one aggregate share; zeros before there is one."""
+        aggregate_share = servers_state(s).total
+        if aggregate_share is None:
+            return bytes(32)
+        return sha256(encode(aggregate_share)).digest()
 
     def on_published(
         self, s: Coordinator, rows: StepRows, message: Published, statement: Statement
     ) -> coordinator.Change:
-        """The aggregator's result, if it is one over the set that the coordinator added up."""
-        stated = None if s.included is None else s.included.message
-        marks = accepted_marks(s, stated) if isinstance(stated, AcceptedReports) else None
-        counted = 0 if marks is None else int(marks.sum())
-        if message.manifest_hash == s.manifest_hash and isinstance(stated, AcceptedReports):
-            wanted = (counted, stated.root, manifest_size(s) - counted)
+        """Keep the aggregator's result, if it is over the set that the coordinator added up."""
+        accepted = _accepted_reports(s)
+        if message.manifest_hash == s.manifest_hash and accepted is not None:
+            marks = accepted_marks(s, accepted)
+            counted = 0 if marks is None else int(marks.sum())
+            wanted = (counted, accepted.root, manifest_size(s) - counted)
             # check: result-of-set - a result over another set, or with refused reports hidden
             if wanted != (message.included, message.root, message.refused):
                 why = "this result is over another set than the coordinator added up"
                 return s, (reject(Reason.WRONG_DIGEST, why),)
         return super().on_published(s, rows, message, statement)
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
-        """The aggregator's claim instead of ours, with nothing said about it yet; after a receipt,
-        another one ends the survey.
+        """Replace the coordinator's manifest by the one that the aggregator has recorded.
 
-        The coordinator answers one claim. Were another one adopted after the sum was sent, the
-        aggregator could ask for a second sum, and the difference of the two may be one person's
-        vector.
+        A restored coordinator may have fixed another one. It answers for one manifest only: were
+        another one adopted after a reservation, the aggregator could ask for a second aggregate
+        share, and the difference of the two may be one person's vector. So then the survey ends.
         """
         for number, part in enumerate(parts):
-            rows.kept.exchange(part_key(number), part)
+            rows.manifest_parts.exchange(part_key(number), part)
+        if not isinstance(manifest, BatchManifest) or manifest.digest != s.params.digest:
+            return None
         # check: restored-manifest-chain - the aggregator names one person many times
-        earlier = verify_parts(rows.kept, manifest) if isinstance(manifest, BatchManifest) else None
-        if (
-            not isinstance(manifest, BatchManifest)
-            or manifest.digest != s.params.digest
-            or earlier is None
-        ):
+        earlier = verify_parts(rows.manifest_parts, manifest)
+        if earlier is None:
             return None
         if s.manifest == manifest:
             return s
@@ -281,93 +291,126 @@ class TwoServersCoordinator(CoordinatorRules):
         if s.reservation is not None:
             return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_RESERVATION))[0]
         path = (Phase.COUNTING,) if s.phase is Phase.SUBMITTING else ()
-        return coordinator.with_manifest(_of_parts(s, earlier), manifest, *path)
+        return coordinator.with_manifest(_with_parts(s, earlier), manifest, *path)
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
-        """Whether the sum is made, or every answer of the claim is here with the very bytes that
-        were claimed.
-        """
-        return servers_state(s).total is not None or _intact(s, rows, iterate_entries(s, rows))
+        """Whether the aggregate share is stored, or every report of the manifest is, unchanged."""
+        if servers_state(s).total is not None:
+            return True
+        return _are_intact(s, rows, iterate_entries(s, rows))
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
-        """The coordinator when the survey is over: shares, blobs and the secret of its noise go,
-        hashes of what users sent stay.
+        """The state when the survey is over, without shares and without the secret of its noise.
+
+        Hashes of the reports stay, so that a repeated report is recognized.
         """
         # check: shares-deleted - whoever seizes the coordinator later finds no shares to join
         rows.scrub("first_messages")
         return replace(
             s,
-            own=ServersState(earlier_hashes(s)),
+            topology_state=ServersState(earlier_hashes(s)),
             # check: noise-secret-deleted - whoever learns the secret later can subtract the noise
             noise_secret=b"",
         )
 
-    def inquire(
+    def on_outcome_request(
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
     ) -> coordinator.Change:
-        """How the survey ended, and whether it counts this person, with proof."""
+        """How the survey ended, and whether it counts this participant, with an inclusion proof."""
         # check: inquiry-invited - anybody could ask whether a person took part
         user = coordinator.invited_user(rows, message.access)
         if user is None:
             return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
         if s.phase not in FINAL or s.final is None or s.final.signed.by != Party.AGGREGATOR:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
-        # A restored coordinator knows the result, and not yet whom it counts.
-        if s.phase is Phase.PUBLISHED and s.included is None:
+        if s.phase is Phase.ABORTED:
+            return s, (FinalStatement(s.final.signed),)
+        # A restored coordinator may know the result before it knows whom it counts.
+        if s.included is None:
             return s, (NotReady(s.params.survey, s.phase.encode()),)
-        place = None if s.phase is Phase.ABORTED else place_of(s, rows, user)
-        return s, (
-            FinalStatement(s.final.signed) if place is None else inclusion_of(s, rows, place),
-        )
+        position = find_position(s, rows, user)
+        if position is None:
+            return s, (FinalStatement(s.final.signed),)
+        return s, (result_for(s, rows, position),)
 
     def rows_needed(self, message: Message) -> tuple[coordinator.Place, ...] | None:
-        """A user's message concerns the rows of that user alone, so a service need not read the
-        others.
-        """
+        """A participant's message concerns that participant's rows only."""
         if not isinstance(message, Report | Withdrawal | OutcomeRequest):
             return None
         user = user_id(message.access)
         if isinstance(message, OutcomeRequest):
             return (("invited", user),)
-        mine = (("invited", user), ("first_messages", user), ("withdrawn", user))
-        return (*mine, ("keys", message.public_key)) if isinstance(message, Report) else mine
+        places = (("invited", user), ("first_messages", user), ("withdrawn", user))
+        if isinstance(message, Report):
+            return (*places, ("keys", message.public_key))
+        return places
 
 
-def _of_parts(s: Coordinator, earlier: Sequence[bytes]) -> Coordinator:
-    """The coordinator with a claim of which these are the hashes of all parts but the last."""
-    return replace(s, own=ServersState(tuple(earlier)))
+# --- the manifest and the encrypted shares --------------------------------------------------------
 
 
-def _line(s: Coordinator, user: bytes, body: Report) -> ManifestEntry:
-    commitment = s.crypto.commit(body.salt, body.share)
+def _with_parts(s: Coordinator, earlier: Sequence[bytes]) -> Coordinator:
+    """The coordinator with a manifest whose parts, all but the last, have these hashes."""
+    return replace(s, topology_state=ServersState(tuple(earlier)))
+
+
+def _entry(s: Coordinator, user: bytes, report: Report) -> ManifestEntry:
+    commitment = s.crypto.commit(report.salt, report.share)
     return ManifestEntry(
-        user, body.public_key, body.mac, commitment, sha256(body.encrypted_share).digest()
+        user, report.public_key, report.mac, commitment, sha256(report.encrypted_share).digest()
     )
 
 
-def _batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch:
-    """The blobs of a part of the claim, with the coordinator's answers about its reports where
-    they are proven.
+def _intact_entries(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
+    """The entries of all reports whose stored bytes are those that were acknowledged."""
+    for user in rows.first_messages:
+        report = rows.first_messages.intact(user)
+        if report is not None:
+            yield _entry(s, user, report)
+
+
+def _are_intact(s: Coordinator, rows: StepRows, entries: Iterable[ManifestEntry]) -> bool:
+    """Whether the stored reports are still those of these manifest entries."""
+    for entry in entries:
+        report = rows.first_messages.get(entry.user)
+        if report is None or _entry(s, entry.user, report) != entry:
+            return False
+    return True
+
+
+def _share_batch(s: Coordinator, rows: StepRows, number: int) -> ShareBatch:
+    """The encrypted shares of one part, with the coordinator's verifier shares if it has any."""
+    entries = get_part(s, rows, number).entries
+    encrypted_shares = tuple(rows.first_messages[entry.user].encrypted_share for entry in entries)
+    batch = ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, number=number)
+    verifier_shares = servers_state(s).verifier_shares
+    if not verifier_shares:
+        return batch
+    return replace(batch, revealed=s.committed, verifier_shares=verifier_shares[number])
+
+
+# --- the accepted reports and the aggregate share -------------------------------------------------
+
+
+def _accepted_reports(s: Coordinator) -> AcceptedReports | None:
+    """The set that the aggregator has signed and the coordinator has accepted."""
+    accepted = None if s.included is None else s.included.message
+    return accepted if isinstance(accepted, AcceptedReports) else None
+
+
+def entries_to_add(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
+    """The manifest entries whose shares are added up: those of the accepted reports."""
+    accepted = _accepted_reports(s)
+    return iter(()) if accepted is None else accepted_entries(s, rows, accepted)
+
+
+def _set_problem(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> str | None:
+    """Why nothing is added up over this set; None if the set is sound.
+
+    The aggregator must not get a sum over a few people, or over one.
     """
-    encrypted_shares = tuple(
-        rows.first_messages[each.user].encrypted_share for each in get_part(s, rows, number).entries
-    )
-    known = servers_state(s).verifier_shares
-    answers = (s.committed, known[number]) if known else (bytes(32), b"")
-    return ShareBatch(s.params.survey, s.manifest_hash, encrypted_shares, *answers, number)
-
-
-def included_entries(s: Coordinator, rows: StepRows) -> Iterator[ManifestEntry]:
-    """The claim's entries that the aggregator included."""
-    stated = None if s.included is None else s.included.message
-    return entries_in(s, rows, stated) if isinstance(stated, AcceptedReports) else iter(())
-
-
-def _set_problem(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> str | None:
-    """Why the coordinator adds up nothing over this set: a sum over a few people, or one person,
-    is what the aggregator must not have.
-    """
-    marks, params = accepted_marks(s, stated), s.params
+    params = s.params
+    marks = accepted_marks(s, accepted)
     if marks is None:
         return NOT_OF_BATCH
     members = int(marks.sum())
@@ -376,47 +419,39 @@ def _set_problem(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> str
         params.mechanism, members, params.epsilon, params.delta
     ):
         return f"it named {members} reports to add up, {params.minimum} are needed"
-    root = merkle_root(
-        roster_leaves((each.user, each.public_key) for each in entries_in(s, rows, stated))
-    )
+    entries = accepted_entries(s, rows, accepted)
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     # check: set-root - inclusion would be proven for another set than was added up
-    if stated.root != root:
+    if accepted.root != root:
         return OTHER_ROOT
     # check: set-judged - the aggregator rejects valid reports or accepts invalid ones
-    if not agrees(s, rows, stated):
+    if not is_confirmed_by_proofs(s, rows, accepted):
         return "it judged reports otherwise than the verifier shares of both servers do"
     return None
 
 
-def _with_sum(s: Coordinator, rows: StepRows, included: Statement) -> Coordinator:
-    """With the one sum over the set; of proven reports, with coins placed and the coordinator's
-    noise added.
-    """
-    shares, params = (
-        (rows.first_messages[each.user].share for each in included_entries(s, rows)),
-        s.params,
-    )
-    total = (
-        _released(s, shares, included) if params.proven else sum_packed(shares, params.q, params.N)
-    )
-    message = AggregateShare(
-        params.survey, sha256(included.signed.payload).digest(), pack(total, params.q)
-    )
-    return replace(s, own=ServersState(earlier_hashes(s), total=message))
+def _with_aggregate_share(
+    s: Coordinator, rows: StepRows, accepted: AcceptedReports, statement: Statement
+) -> Coordinator:
+    """Add up the shares of the accepted reports and store the sum; no other one is ever made."""
+    q = s.params.q
+    entries = entries_to_add(s, rows)
+    shares = (rows.first_messages[entry.user].share for entry in entries)
+    if s.params.proven:
+        total = _sum_proven(s, shares, accepted)
+    else:
+        total = sum_packed(shares, q, s.params.N)
+    accepted_hash = sha256(statement.signed.payload).digest()
+    message = AggregateShare(s.params.survey, accepted_hash, pack(total, q))
+    # The verifier shares are not needed any more.
+    return replace(s, topology_state=ServersState(earlier_hashes(s), total=message))
 
 
-def _released(s: Coordinator, shares: Iterable[bytes], included: Statement) -> Residues:
-    """The coordinator's part of the one sum of proven reports."""
-    release = Release.of(
-        s.params, values_of(s), s.manifest_hash, getattr(included.message, "members", b"")
-    )
-    q, bits = s.params.q, sum(release.mechanism.proven_bits)
-    tally = release.mechanism.tally(
-        first_elements(some, q, bits) for some in batch_rows(shares, bits)
-    )
+def _sum_proven(s: Coordinator, shares: Iterable[bytes], accepted: AcceptedReports) -> Residues:
+    """The aggregate share of proven reports: coins are placed, and the server's noise is added."""
+    release = Release.of(s.params, revealed_values(s), s.manifest_hash, accepted.members)
+    bits = sum(release.mechanism.proven_bits)
+    blocks = batch_rows(shares, bits)
+    # Only the bits are added up. The rest of a share is the proof.
+    tally = release.mechanism.tally(first_elements(block, s.params.q, bits) for block in blocks)
     return release.aggregate_share(Party.COORDINATOR, s.noise_secret, tally)
-
-
-def _intact(s: Coordinator, rows: StepRows, lines: Iterable[ManifestEntry]) -> bool:
-    held = ((each, rows.first_messages.get(each.user)) for each in lines)
-    return all(body is not None and _line(s, each.user, body) == each for each, body in held)

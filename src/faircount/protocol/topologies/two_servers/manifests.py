@@ -32,7 +32,7 @@ class ManifestHolder(Protocol):
         """The last part."""
 
     @property
-    def own(self) -> TopologyState | None:
+    def topology_state(self) -> TopologyState | None:
         """A `PartsState`, once there is a manifest."""
 
 
@@ -40,13 +40,14 @@ class ManifestHolder(Protocol):
 class PartsState(TopologyState):
     """What both servers keep about a manifest in parts."""
 
-    stored_tag = "servers-claim-parts"
-    earlier: tuple[bytes, ...] = ()  # hashes of all parts but the last
+    stored_tag = "servers-manifest-parts"
+    # Hashes of all parts but the last, whose hash is `manifest_hash` of the common state.
+    earlier: tuple[bytes, ...] = ()
 
 
 def earlier_hashes(s: ManifestHolder) -> tuple[bytes, ...]:
     """The hashes of all parts of the manifest but the last."""
-    return s.own.earlier if isinstance(s.own, PartsState) else ()
+    return s.topology_state.earlier if isinstance(s.topology_state, PartsState) else ()
 
 
 def split_into_parts(
@@ -75,6 +76,7 @@ def split_into_parts(
 def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | None:
     """The hashes of the parts before the last one, if all are stored and form one manifest."""
     hashes = list[bytes]()
+    # Backwards, from the part that the reservation names to the first one.
     part = last
     while part.number:
         before = kept.get(part_key(part.number - 1))
@@ -98,7 +100,7 @@ def verify_parts(kept: StoredParts, last: BatchManifest) -> tuple[bytes, ...] | 
 
 
 def is_successor(before: BatchManifest, part: BatchManifest) -> bool:
-    """Whether a part comes directly after another one: number, hash and order of the users."""
+    """Whether a part comes directly after another one: number, hash and order of user ids."""
     is_next = before.number == part.number - 1
     names_before = part.before == sha256(encode(before)).digest()
     last = before.entries[-1:]
@@ -129,7 +131,7 @@ def get_part(s: ManifestHolder, rows: StepRows, number: int) -> BatchManifest:
     Raises:
         KeyError: there is no such part
     """
-    part = rows.kept[part_key(number)] if number < len(earlier_hashes(s)) else s.manifest
+    part = rows.manifest_parts[part_key(number)] if number < len(earlier_hashes(s)) else s.manifest
     if not isinstance(part, BatchManifest):
         raise KeyError(number)
     return part

@@ -48,9 +48,12 @@ class BatchManifest(Message):
     survey: Id
     digest: Hash
     entries: Sequence[ManifestEntry]
-    number: U32 = 0  # of the part, from 0
+    # Of the part, from 0.
+    number: U32 = 0
+    # The hash of the part before; zeros in the first one.
     before: Hash = bytes(32)
-    more: U8 = 0  # 1 if another part follows
+    # 1 if another part follows.
+    more: U8 = 0
 
     @property
     def size(self) -> int:

@@ -4,7 +4,7 @@ Without proofs a client shares the vector that its mechanism draws, and the serv
 With proofs it shares a report of bits together with a proof that it is one vote (`validity`), and
 
     each server   computes its verifier share of every report, from the survey's one query
-                  sums its shares of the valid reports, places the coins, adds its own noise
+                  sums its shares of the valid reports, places the coins, adds noise
 
 Query and placement of the coins are derived from two values, v1 of the coordinator and v2 of the
 aggregator. Both committed to theirs before anybody responded, and reveal them once all reports are
@@ -43,7 +43,7 @@ from faircount.sharing.keys import derive_key
 from faircount.sharing.packing import pack, packed_size, unpack
 
 ELEMENTS_AT_ONCE = 1 << 17
-"""Field elements of whole reports in memory at a time, however many users and items there are."""
+"""Field elements of whole reports in memory at a time, however many reports and items there are."""
 
 T = TypeVar("T")
 RevealedValues = tuple[bytes, bytes]
@@ -118,6 +118,7 @@ def derive_query(params: SurveyParameters, form: ReportForm, values: RevealedVal
 
     A second query about the same report would reveal more than its validity.
     """
+    # Neither value alone decides the key, and the label keeps it apart from the coins' placement.
     key = derive_key(b"".join(values), params.digest, tagged_hash(b"question"))
     return query_at(form, query_point(form, key))
 
@@ -134,6 +135,7 @@ def verifier_shares_bytes(form: ReportForm, count: int) -> int:
 
 def unpack_verifier_shares(packed: bytes, form: ReportForm, count: int) -> Residues | None:
     """The verifier shares of `count` reports, one row each; None if the bytes are malformed."""
+    # The bytes come from the other server: they may be anything.
     try:
         elements = unpack(packed, form.q, count * form.verifier_size)
     except ShareError:
@@ -177,7 +179,7 @@ class Release:
         return cls(params, as_verified(params.mechanism), values, manifest_hash, members)
 
     def aggregate_share(self, server: Party, secret: bytes, tally: Tally) -> Residues:
-        """A server's aggregate share: its tally, the coins inverted and placed, its own noise.
+        """A server's aggregate share: its tally, the coins inverted and placed, its noise.
 
         Only the coordinator adds the constant 1 of each inverted coin: both together would add it
         twice. Computed again, the share is the same, so a retry releases nothing new.
@@ -185,6 +187,8 @@ class Release:
         total = self.mechanism.add_up(
             tally, self.placement(len(tally.coins)), constants=server is Party.COORDINATOR
         )
+        # The stream is bound to manifest and set: another set would get other noise, so that the
+        # difference of two aggregate shares would not show one report without noise.
         noise = self.mechanism.server_noise(
             noise_stream(self.params, server, secret, self.manifest_hash, self.members)
         )
@@ -192,6 +196,7 @@ class Release:
 
     def placement(self, members: int) -> Placement:
         """Which coins of the accepted reports count for which item, and which are inverted."""
+        # Nobody knows this key when the coins are flipped: a client cannot aim them at an item.
         info = tagged_hash(b"coins", self.manifest_hash, self.members)
         stream = KeyStream(derive_key(b"".join(self.values), self.params.digest, info))
         return self.mechanism.place_coins(stream, members)

@@ -62,6 +62,7 @@ def respond(
     if invitation.params != params.digest:
         raise ProtocolError("the invitation is for other parameters: do not answer, ask the owner")
     crypto = StandardCrypto() if crypto is None else crypto
+    # Whatever is random is drawn here and stored, so that a retry sends the same bytes.
     response = draw_vector(params.mechanism, answer, entropy)
     seed = entropy.bytes(SEED_BYTES)
     return prepare(params, invitation, response, seed, crypto.keypair(entropy), entropy, crypto)
@@ -78,15 +79,17 @@ def prepare(
 ) -> Respondent:
     """The report for a vector, a seed and a key drawn before; `entropy` is for salt and nonce."""
     user = invitation.user
+    # Share 2 is the expansion of 16 bytes, so the report carries one vector and not two.
     second = expand_seed(crypto, params, user, keys.public, seed)
     share = pack(subtract(response, second, params.q), params.q)
-    secret = crypto.agree(keys, params.keys.box)
+    secret = crypto.agree(keys, params.keys.encryption_key)
     if secret is None:
         raise ProtocolError("The aggregator's key cannot be used: do not answer, ask the owner")
     # Without the salt the aggregator, which has the seed, could try all responses on the hash.
     salt = entropy.bytes(SALT_BYTES)
     info = seed_info(params, user, keys.public, crypto.commit(salt, share))
     encrypted_share = crypto.encrypt(secret, params.digest, info, seed, entropy)
+    # The aggregator checks this MAC: the coordinator cannot make up participants.
     mac = invitation.authenticate_key(keys.public)
     report = Report(
         params.survey, invitation.access, keys.public, mac, salt, share, encrypted_share
@@ -106,6 +109,7 @@ def expansion_info(params: SurveyParameters, user: bytes, public_key: bytes) -> 
     return _info_prefix(Purpose.SEED_EXPANSION, params.survey) + context
 
 
+# Cached, because a server computes it for every report of a survey.
 @lru_cache(maxsize=64)
 def _info_prefix(purpose: Purpose, survey: bytes) -> bytes:
     """A key info without its last 32 bytes, the context: only that differs between reports."""

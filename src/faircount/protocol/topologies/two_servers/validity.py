@@ -79,7 +79,7 @@ class ReportForm:
 
 @lru_cache(maxsize=64)
 def report_form(q: int, items: int, coins: int, users: int) -> ReportForm:
-    """The form in which any invalid report of so many users passes with probability 2^-40 at most.
+    """The form in which an invalid report of `users` passes with probability 2^-40 at most.
 
     Raises:
         ParameterError: too many bits, or fewer field elements than bits

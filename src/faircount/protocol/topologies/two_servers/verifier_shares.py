@@ -1,9 +1,13 @@
-"""What the coordinator keeps of a `servers` survey, and its answers to the one question about each
-proven report.
+"""The coordinator's state of a `servers` survey, and its verifier shares of proven reports.
 
-The answers are made when the aggregator's receipt has fixed all reports, and recorded before
-they are sent. With the answers of the aggregator they say which reports are valid: the
-coordinator judges the set that the aggregator names, before it adds anything up.
+    reservation         fixes all reports and reveals the aggregator's value: the coordinator
+                        computes its verifier shares and stores them
+    encrypted shares    leave with the stored verifier shares
+    accepted reports    arrive with the aggregator's verifier shares: the coordinator checks every
+                        proof again before it adds anything up
+
+The verifier shares are stored before they are sent. After a crash the coordinator sends the stored
+ones: a second query about the same report would reveal more than its validity.
 """
 
 from dataclasses import dataclass, field, replace
@@ -33,60 +37,64 @@ from faircount.protocol.wire.messages import Reservation
 
 @dataclass(frozen=True)
 class ServersState(PartsState):
-    """What the coordinator keeps of this topology beside the parts of its claim."""
+    """What the coordinator stores for this topology beside the parts of its manifest."""
 
     stored_tag = "servers-coordinator"
-    verifier_shares: tuple[bytes, ...] = field(
-        default=(), repr=False
-    )  # about proven reports, part by part
-    total: AggregateShare | None = (
-        None  # the one sum, recorded before it is sent: no other ever leaves
-    )
+    # Packed, one element for each part of the manifest; empty where reports are not proven.
+    verifier_shares: tuple[bytes, ...] = field(default=(), repr=False)
+    # The one aggregate share. It is stored before it is sent, and no other one ever leaves.
+    total: AggregateShare | None = None
 
 
 def servers_state(s: Coordinator) -> ServersState:
-    """The coordinator's own part of the state."""
-    return s.own if isinstance(s.own, ServersState) else ServersState()
+    """The coordinator's topology state; an empty one before the manifest is fixed."""
+    return s.topology_state if isinstance(s.topology_state, ServersState) else ServersState()
 
 
-def values_of(s: Coordinator) -> RevealedValues:
-    """v1 and v2: the aggregator's is in the receipt."""
+def revealed_values(s: Coordinator) -> RevealedValues:
+    """v1 of the coordinator itself, and v2, which the aggregator reveals in its reservation."""
     reservation = None if s.reservation is None else s.reservation.message
-    return s.committed, reservation.revealed if isinstance(reservation, Reservation) else bytes(32)
+    if not isinstance(reservation, Reservation):
+        return s.committed, bytes(32)
+    return s.committed, reservation.revealed
 
 
 def with_verifier_shares(s: Coordinator, rows: StepRows) -> Coordinator:
-    """With the answers, where there are proofs; without them where answers of users were lost in a
-    restore.
+    """Compute and store the coordinator's verifier shares, where reports are proven.
 
-    Whether the shares are those that were claimed is looked at before anything is sent
-    (`is_complete`), not here again.
+    If a restore has lost reports, nothing is stored. Whether the stored shares are those of the
+    manifest is not checked here: `is_complete` does that before anything is sent.
     """
     form = form_of(s.params.mechanism)
     if form is None:
         return s
-    asked, answers = derive_query(s.params, form, values_of(s)), list[bytes]()
+    query = derive_query(s.params, form, revealed_values(s))
+    packed_parts = list[bytes]()
     for part in iterate_parts(s, rows):
-        shares = [
-            body.share
-            for each in part.entries
-            if (body := rows.first_messages.get(each.user)) is not None
-        ]
-        if len(shares) < len(part.entries):
-            return s
-        answers.append(pack_verifier_shares(compute_verifier_shares(asked, shares), form))
-    return replace(s, own=replace(servers_state(s), verifier_shares=tuple(answers)))
+        shares = list[bytes]()
+        for entry in part.entries:
+            report = rows.first_messages.get(entry.user)
+            if report is None:
+                return s
+            shares.append(report.share)
+        packed_parts.append(pack_verifier_shares(compute_verifier_shares(query, shares), form))
+    return replace(s, topology_state=replace(servers_state(s), verifier_shares=tuple(packed_parts)))
 
 
-def agrees(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> bool:
-    """Whether the set has exactly those reports, of all that opened, which both servers' answers
-    show to be valid.
+def is_confirmed_by_proofs(s: Coordinator, rows: StepRows, accepted: AcceptedReports) -> bool:
+    """Whether the set has exactly the valid reports of those the aggregator could decrypt.
+
+    Which reports are valid follows from the verifier shares of both servers.
     """
     form = form_of(s.params.mechanism)
-    if form is None or not servers_state(s).verifier_shares:
-        # without the users' answers the coordinator adds up nothing anyway
-        return form is None or not s.rules.is_complete(s, rows)
-    opened, members = marks_of(stated.opened, manifest_size(s)), accepted_marks(s, stated)
+    if form is None:
+        return True
+    own_parts = servers_state(s).verifier_shares
+    if not own_parts:
+        # A restore has lost reports. Then the set need not be checked, for nothing is added up.
+        return not s.rules.is_complete(s, rows)
+    opened = marks_of(accepted.opened, manifest_size(s))
+    members = accepted_marks(s, accepted)
     if (
         opened is None
         or members is None
@@ -94,22 +102,22 @@ def agrees(s: Coordinator, rows: StepRows, stated: AcceptedReports) -> bool:
         or (members & ~opened).any()
     ):
         return False
-    asked, theirs = derive_query(s.params, form, values_of(s)), stated.verifier_shares
-    for number, mine in enumerate(servers_state(s).verifier_shares):
-        part = slice(number * messages.REPORTS_PER_PART, (number + 1) * messages.REPORTS_PER_PART)
-        some = opened[part]
-        count = int(some.sum())
+    query = derive_query(s.params, form, revealed_values(s))
+    # The aggregator's verifier shares are packed part by part, like those of the coordinator.
+    unread = accepted.verifier_shares
+    for number, packed in enumerate(own_parts):
+        first = number * messages.REPORTS_PER_PART
+        part = slice(first, first + messages.REPORTS_PER_PART)
+        opened_in_part = opened[part]
+        count = int(opened_in_part.sum())
         size = verifier_shares_bytes(form, count)
-        told, known = (
-            unpack_verifier_shares(theirs[:size], form, count),
-            unpack_verifier_shares(mine, form, len(some)),
-        )
-        if (
-            told is None
-            or known is None
-            or (asked.accepts(known[some], told) != members[part][some]).any()
-        ):
+        theirs = unpack_verifier_shares(unread[:size], form, count)
+        own = unpack_verifier_shares(packed, form, len(opened_in_part))
+        if theirs is None or own is None:
             return False
-        theirs = theirs[size:]
+        is_valid = query.accepts(own[opened_in_part], theirs)
+        if (is_valid != members[part][opened_in_part]).any():
+            return False
+        unread = unread[size:]
     # check: no-extra-answers - verifier shares about nobody would go unchecked
-    return not theirs
+    return not unread

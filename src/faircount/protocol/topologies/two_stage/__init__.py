@@ -13,7 +13,7 @@ reported item with helpers who were elected for it.
                  slot (lines 15 to 18), in one bundle under a number from the coordinator
     sum          a helper sums the shares of each slot that it holds (line 20), masks the sums, and
                  encrypts the seed to the aggregator. If all did: manifest, with the seeds. If
-                 somebody is missing, other users take over its slots
+                 somebody is missing, other participants take over its slots
     accept       the aggregator names the seeds that it could decrypt. If all: the coordinator sends
                  one total per item, and the aggregator subtracts the masks and publishes
 
@@ -96,10 +96,12 @@ class TwoStage(Topology):
             raise ParameterError(
                 f"the minimum must be above phi = {params.phi}: every item needs phi + 1 helpers"
             )
+        # With fewer than phi + 1 helpers, phi colluding ones could hold all shares of a bit.
         if params.k not in ({0, params.phi + 1} if params.phi else {0}):
             raise ParameterError(
                 "k is 0 for m'_j helpers, or phi + 1 for that many; only 0 without phi"
             )
+        # Without a commitment the aggregator could choose the value, and so the helpers, late.
         if params.keys.s2_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "two-stage surveys elect helpers: the aggregator must commit to a value"
@@ -126,7 +128,7 @@ class TwoStage(Topology):
             staged.reported_items * helpers,
             packed_size(staged.modulus, 1) + OVERHEAD,
         )
-        # N items with that many slots each, over n users
+        # N items with that many slots each, over n participants.
         vector = bytes(packed_size(staged.modulus, round(staged.N * helpers / staged.n)))
         sums = SlotSums(bytes(16), 0, bytes(32), 1, bytes(32), vector, bytes(ENCRYPTED_SEED_BYTES))
         return ENROLMENT_BYTES + len(encode(indicator)) + bundle_bytes + len(encode(sums))

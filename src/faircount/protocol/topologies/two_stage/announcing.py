@@ -1,11 +1,15 @@
-"""The coordinator in the two-stage topology up to the election: who reports what, under which keys,
-fixed before the aggregator reads the m_j.
+"""The coordinator of `two-stage` up to the election: who reports which items, under which keys.
 
-announce   the hash of the request, and every user's key with its enrolment MAC        -> S2
-S2         names keys for which nobody vouches: S1 leaves their users out, and announces anew; or
-           reserves the budget and records the announcement                                   -> S1
-request    the m_j and the salted roots of the items' lists: the one that was announced   -> S2
-S2         the election
+    announce     the hash of the election request, and every reporter's key with its MAC
+                                                                               -> aggregator
+    aggregator   names keys whose MACs are not valid: the coordinator leaves their owners out and
+                 announces again; or it reserves the budget and records the announcement
+                                                                               -> coordinator
+    request      the m_j and the salted roots of the items' lists, as announced -> aggregator
+    aggregator   the election
+
+The m_j depend on responses. The aggregator reads them once, in a request whose hash it recorded
+before: from two requests that differ by one participant it could compute that one's items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +39,11 @@ from faircount.protocol.topologies.two_stage.messages import (
 )
 from faircount.protocol.topologies.two_stage.relay import (
     TwoStageState,
-    claimed,
-    lists_of,
-    request_for,
-    rounds,
-    shuffled,
+    assign_numbers,
+    list_reporters,
+    make_election_request,
+    manifest_members,
+    two_stage_state,
 )
 from faircount.protocol.wire.codec import Message, encode
 from faircount.protocol.wire.digests import bitmap, members_of
@@ -53,7 +57,7 @@ class AnnouncingCoordinator(PeersCoordinator):
     """The coordinator until the election is held."""
 
     def initial_state(self, order_key: bytes) -> TwoStageState:
-        """The key from which the reporters' numbers come, which only the coordinator knows."""
+        """The secret from which reporters get their numbers; only the coordinator knows it."""
         if len(order_key) != 32:
             raise ProtocolError(
                 "The coordinator numbers users in a secret order here: give it 32 random bytes as "
@@ -62,14 +66,14 @@ class AnnouncingCoordinator(PeersCoordinator):
         return TwoStageState(None, order_key=order_key)
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
-        """Who reports what."""
-        return {**super().user_handlers(), Indicator: self.take_indicator}
+        """Indicators: who reports which items."""
+        return {**super().user_handlers(), Indicator: self.on_indicator}
 
     def aggregator_handlers(self) -> Mapping[type[Message], coordinator.AggregatorHandler]:
         """The aggregator records the announcement, and holds the election."""
         return {
             **super().aggregator_handlers(),
-            AnnouncementReply: self.on_announced,
+            AnnouncementReply: self.on_announcement_reply,
             Election: self.on_election,
         }
 
@@ -77,182 +81,195 @@ class AnnouncingCoordinator(PeersCoordinator):
         """The end of indicating."""
         return {**super().deadline_handlers(), Phase.INDICATING: self.end_indicating}
 
-    def take_indicator(
+    def on_indicator(
         self, s: Coordinator, rows: StepRows, message: Indicator
     ) -> coordinator.Change:
-        """A user's A_i, and a key of its own for it.
+        """Store a client's set A_i and its reporting key.
 
-        After a restore, users of the election say again what the coordinator forgot.
+        After a restore, the clients of the election send again what the coordinator has lost.
         """
-        items, known = members_of(message.items, s.params.N), rounds(s)
+        state = two_stage_state(s)
+        items = members_of(message.items, s.params.N)
         if items is None or len(items) != as_two_stage(s.params.mechanism).reported_items:
-            return s, (
-                reject(Reason.MALFORMED, "an indicator has as many items as the parameters say"),
-            )
-        asked = s.phase is Phase.INDICATING and known.announcement is None
-        forgotten = s.phase is Phase.SHARING and not known.lists and message.index in known.order
-        open_ = asked or forgotten
-        if open_ and not _key_fits(s, rows, message):
-            return s, (
-                reject(
-                    Reason.MALFORMED, "a reporter has one key, made for this, and nobody else's"
-                ),
-            )
-        after, out = coordinator.upload(s, rows, message, made_for=0, open_=open_)
-        if not (open_ and isinstance(out[0], Acknowledgement)):
+            why = "an indicator has as many items as the parameters say"
+            return s, (reject(Reason.MALFORMED, why),)
+        is_in_time = s.phase is Phase.INDICATING and state.announcement is None
+        is_lost = s.phase is Phase.SHARING and not state.lists and message.index in state.order
+        is_open = is_in_time or is_lost
+        if is_open and not _is_usable_key(s, rows, message):
+            why = "a reporter has one key, made for this, and nobody else's"
+            return s, (reject(Reason.MALFORMED, why),)
+        after, out = coordinator.upload(s, rows, message, made_for=0, open_=is_open)
+        if not is_open or not isinstance(out[0], Acknowledgement):
             return after, out
+        # From now on nobody else can report under this key.
         rows.keys.put(message.public_key, s.roster[message.index].user)
-        return (_remembered(after, rows) if forgotten else after), out
+        if is_lost:
+            after = _restore_lists(after, rows)
+        return after, out
 
     def end_indicating(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
-        """Fix who may be elected, the keys and the lists, and announce it.
+        """Fix who is eligible, the keys and the lists, and announce them.
 
         From here on the coordinator cannot change them.
         """
-        if rounds(s).announcement is None:
-            return _announce(
-                s, rows, [j for j in range(s.n) if coordinator.has_upload(s, rows, Indicator, 0, j)]
-            )
-        return _announced(s, rows)
+        if two_stage_state(s).announcement is not None:
+            return _send_request(s, rows)
+        indicated = list[int]()
+        for place in range(s.n):
+            if coordinator.has_upload(s, rows, Indicator, 0, place):
+                indicated.append(place)
+        return _announce(s, rows, indicated)
 
     def on_bad_entries(
         self, s: Coordinator, rows: StepRows, message: RejectedEntries, statement: Statement
     ) -> coordinator.Change:
-        """The aggregator does not believe some keys: leave their users out, and announce it again.
+        """The aggregator rejects the MACs of some keys: announce again without their owners.
 
-        The aggregator has read no m_j yet.
+        The aggregator has read no m_j yet, so it learns nothing from the two announcements.
         """
-        known = rounds(s)
+        state = two_stage_state(s)
         if (
             s.phase is not Phase.INDICATING
-            or known.announcement is None
-            or known.announced is not None
+            or state.announcement is None
+            or state.announcement_reply is not None
         ):
             return super().on_bad_entries(s, rows, message, statement)
-        if message.request_hash != sha256(encode(known.announcement)).digest():
+        if message.request_hash != sha256(encode(state.announcement)).digest():
             return s, ()
-        doubted = {known.order[i] for i in message.positions if i < len(known.order)}
-        return _announce(s, rows, sorted(set(known.order) - doubted)) if doubted else (s, ())
+        rejected = {state.order[i] for i in message.positions if i < len(state.order)}
+        if not rejected:
+            return s, ()
+        return _announce(s, rows, sorted(set(state.order) - rejected))
 
-    def on_announced(
+    def on_announcement_reply(
         self, s: Coordinator, rows: StepRows, _: AnnouncementReply, statement: Statement
     ) -> coordinator.Change:
-        """The aggregator will read one request: ours, or the one from before a restore."""
-        if s.phase is not Phase.INDICATING or rounds(s).announced is not None:
+        """The aggregator will accept one request: this one, or one from before a restore."""
+        state = two_stage_state(s)
+        if s.phase is not Phase.INDICATING or state.announcement_reply is not None:
             return s, ()
-        return _announced(replace(s, own=replace(rounds(s), announced=statement)), rows)
+        recorded = replace(state, announcement_reply=statement)
+        return _send_request(replace(s, topology_state=recorded), rows)
 
     def on_election(
         self, s: Coordinator, rows: StepRows, message: Election, statement: Statement
     ) -> coordinator.Change:
-        """The election is held, for what the coordinator asked or, after a restore, for what it
-        had asked: reporters may share.
+        """The election is held: reporters may share.
+
+        After a restore it may be one that the coordinator does not remember having requested.
         """
-        restored, known = isinstance(s.manifest, TwoStageManifest), rounds(s)
+        state = two_stage_state(s)
+        is_restored = isinstance(s.manifest, TwoStageManifest)
         if (
-            known.election is not None
+            state.election is not None
             or message.digest != s.digest
-            or not (s.phase is Phase.INDICATING or restored)
+            or not (s.phase is Phase.INDICATING or is_restored)
         ):
             return s, ()
         eligible = members_of(message.eligible, s.n) or ()
         # check: election-as-asked - the aggregator elects among other users than were announced
-        if known.announcement is not None and not _as_asked(s, message):
+        if state.announcement is not None and not _is_as_announced(s, state.announcement, message):
             why = "it held another election than the coordinator asked for"
             return coordinator.end_alone(s, rows, aggregator_contradiction(why))
-        s = replace(s, own=replace(known, election=statement, order=shuffled(s, eligible)))
-        s = s if known.lists else _remembered(s, rows)
+        # The numbers follow from the secret key: a restored coordinator gives the same ones again.
+        elected = replace(state, election=statement, order=assign_numbers(s, eligible))
+        s = replace(s, topology_state=elected)
+        if not state.lists:
+            s = _restore_lists(s, rows)
+        # A restored coordinator may know a manifest before it knows the election.
         if isinstance(s.manifest, TwoStageManifest):
-            return replace(s, members=claimed(s, s.manifest)), ()
+            return replace(s, members=manifest_members(s, s.manifest)), ()
         return replace(s, attempt=1, members=eligible, phase=advance(s.phase, Phase.SHARING)), ()
 
     def current_request(self, s: Coordinator) -> Message | None:
-        """What the coordinator asks the aggregator to grant: the claim, or before it the
-        announcement, and then the election.
-        """
-        known = rounds(s)
-        if s.manifest is not None or known.announcement is None or known.announced is None:
-            return s.manifest or known.announcement
-        return request_for(s, known.lists, len(known.order))
+        """What the coordinator asks for now: announcement, then election, then the manifest."""
+        state = two_stage_state(s)
+        if s.manifest is not None:
+            return s.manifest
+        if state.announcement is None or state.announcement_reply is None:
+            return state.announcement
+        return make_election_request(s, state.lists, len(state.order))
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
-        """The announcement, then the request until there is an election; nothing before the
-        deadline.
-        """
+        """While participants indicate: the current request, once the deadline has passed."""
         if s.phase is not Phase.INDICATING:
             return super().pending(s, rows)
-        asked = self.current_request(s)
-        return () if asked is None else (coordinator.to_s2(s, asked),)
+        request = self.current_request(s)
+        return () if request is None else (coordinator.to_aggregator(s, request),)
 
 
-def _key_fits(s: Coordinator, rows: StepRows, message: Indicator) -> bool:
-    """A key of no low order that is nobody else's, and not the one on the roster."""
+def _is_usable_key(s: Coordinator, rows: StepRows, message: Indicator) -> bool:
+    """Whether a reporting key is canonical, not the one on the roster, and nobody else's."""
     if message.index >= s.n or not is_canonical_key(message.public_key):
         return False
-    line = s.roster[message.index]
+    entry = s.roster[message.index]
     # check: reporting-key-own - a client reports under somebody else's key
-    return message.public_key != line.public_key and rows.keys.fits(message.public_key, line.user)
+    return message.public_key != entry.public_key and rows.keys.fits(message.public_key, entry.user)
 
 
-def _remembered(s: Coordinator, rows: StepRows) -> Coordinator:
-    """The coordinator with the lists of its election again, once every user has said what it had
-    forgotten: the very same ones.
+def _restore_lists(s: Coordinator, rows: StepRows) -> Coordinator:
+    """Store the lists of the election again, once all indicators are back after a restore.
+
+    They must be the very lists that the aggregator signed.
     """
-    known = rounds(s)
-    held, lists = known.election, lists_of(s, rows, known.order)
-    if held is None or lists is None or not isinstance(held.message, Election):
+    state = two_stage_state(s)
+    election = None if state.election is None else state.election.message
+    lists = list_reporters(s, rows, state.order)
+    if lists is None or not isinstance(election, Election):
         return s
-    found = request_for(s, lists, len(known.order))
-    same = (found.reporters, found.lists) == (held.message.reporters, held.message.lists)
-    return replace(s, own=replace(known, lists=lists)) if same else s
+    request = make_election_request(s, lists, len(state.order))
+    if (request.reporters, request.lists) != (election.reporters, election.lists):
+        return s
+    return replace(s, topology_state=replace(state, lists=lists))
 
 
 def _announce(s: Coordinator, rows: StepRows, eligible: Sequence[int]) -> coordinator.Change:
-    order = shuffled(s, eligible)
-    lists = lists_of(s, rows, order)
+    """Fix the lists of these participants, and announce the election request by its hash."""
+    order = assign_numbers(s, eligible)
+    lists = list_reporters(s, rows, order)
     if len(eligible) < s.params.minimum or lists is None:
         return coordinator.give_up(s, too_few_responses(len(eligible), s.params.minimum))
-    sent = [(place, rows.uploads[Indicator.tag, 0, place]) for place in order]
-    entries = tuple(ReporterKey(place, each.public_key, each.mac) for place, each in sent)
-    request_hash = sha256(encode(request_for(s, lists, len(order)))).digest()
-    first = Announcement(s.params.survey, request_hash, entries)
-    return _announced(
-        replace(s, own=replace(rounds(s), announcement=first, order=order, lists=lists)), rows
-    )
+    keys = list[ReporterKey]()
+    for place in order:
+        indicator = rows.uploads[Indicator.tag, 0, place]
+        keys.append(ReporterKey(place, indicator.public_key, indicator.mac))
+    # The hash binds the m_j and says nothing about them, because the roots of the lists are salted.
+    request_hash = sha256(encode(make_election_request(s, lists, len(order)))).digest()
+    announcement = Announcement(s.params.survey, request_hash, tuple(keys))
+    state = replace(two_stage_state(s), announcement=announcement, order=order, lists=lists)
+    return _send_request(replace(s, topology_state=state), rows)
 
 
-def _announced(s: Coordinator, rows: StepRows) -> coordinator.Change:
-    """Announce the request, or send it once the aggregator has recorded that.
+def _send_request(s: Coordinator, rows: StepRows) -> coordinator.Change:
+    """Send the announcement, or the election request once the aggregator has recorded it.
 
-    The aggregator never gets two: they would differ by an A_i.
+    The aggregator never gets two requests: they would differ by somebody's set A_i.
     """
-    known = rounds(s)
-    said = None if known.announced is None else known.announced.message
+    state = two_stage_state(s)
+    reply = None if state.announcement_reply is None else state.announcement_reply.message
     # check: announced-before-restore - two requests would differ by one user's items
     if (
-        known.announcement is not None
-        and said is not None
-        and said != _recorded(s, known.announcement)
+        state.announcement is not None
+        and reply is not None
+        and reply != _expected_reply(s, state.announcement)
     ):
         detail = "it had announced another election before"
-        return coordinator.give_up(s, Ending(EndCode.S1_RESTORED, (), detail))
+        return coordinator.give_up(s, Ending(EndCode.COORDINATOR_RESTORED, (), detail))
     return s, s.rules.pending(s, rows)
 
 
-def _recorded(s: Coordinator, first: Announcement) -> AnnouncementReply:
-    """What the aggregator says when it has recorded our announcement."""
-    eligible = bitmap((each.place for each in first.entries), s.n)
-    return AnnouncementReply(
-        s.params.survey,
-        first.request_hash,
-        eligible,
-        tuple(each.public_key for each in first.entries),
-    )
+def _expected_reply(s: Coordinator, announcement: Announcement) -> AnnouncementReply:
+    """The aggregator's reply when it has recorded this announcement."""
+    eligible = bitmap((entry.place for entry in announcement.entries), s.n)
+    keys = tuple(entry.public_key for entry in announcement.entries)
+    return AnnouncementReply(s.params.survey, announcement.request_hash, eligible, keys)
 
 
-def _as_asked(s: Coordinator, held: Election) -> bool:
-    known = rounds(s)
-    asked = request_for(s, known.lists, len(known.order))
-    own = known.announcement is not None and _recorded(s, known.announcement)
-    same_users = own and (own.eligible, own.keys) == (held.eligible, held.keys)
-    return bool(same_users) and (asked.reporters, asked.lists) == (held.reporters, held.lists)
+def _is_as_announced(s: Coordinator, announcement: Announcement, election: Election) -> bool:
+    """Whether the election has the places, keys, numbers and lists that were announced."""
+    state = two_stage_state(s)
+    expected = _expected_reply(s, announcement)
+    request = make_election_request(s, state.lists, len(state.order))
+    same_users = (expected.eligible, expected.keys) == (election.eligible, election.keys)
+    return same_users and (request.reporters, request.lists) == (election.reporters, election.lists)

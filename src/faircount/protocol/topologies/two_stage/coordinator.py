@@ -1,5 +1,15 @@
-"""The coordinator in the two-stage topology once the election is held (`announcing` comes
-before): shares, sums, the one total.
+"""The coordinator of `two-stage` once the election is held (`announcing` comes before).
+
+    sharing      reporters send encrypted shares for the slots of their items. Who does not leaves
+                 the set, with all its items
+    submitting   helpers send the masked sums of their slots, or complain. If somebody is missing
+                 or complains, others take over in the next attempt. If not, the manifest is fixed
+    counting     the aggregator decrypts the seeds of the masks. If all decrypt, the coordinator
+                 adds up the sums item by item and sends the one total; if not, there is another
+                 attempt
+
+A sum stays valid as long as the set of reporters and the slot's holder do. The sums of a replaced
+helper are deleted, so that nobody can compare them with those of the successor.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +30,7 @@ from faircount.protocol.survey.endings import (
 from faircount.protocol.survey.inclusion import Entry
 from faircount.protocol.survey.phases import Phase, advance
 from faircount.protocol.topologies.two_stage.announcing import AnnouncingCoordinator
-from faircount.protocol.topologies.two_stage.blame import assign_blame
+from faircount.protocol.topologies.two_stage.blame import ComplaintRecord, assign_blame
 from faircount.protocol.topologies.two_stage.messages import (
     Indicator,
     SlotBundle,
@@ -30,20 +40,20 @@ from faircount.protocol.topologies.two_stage.messages import (
     VanishedHelper,
 )
 from faircount.protocol.topologies.two_stage.relay import (
-    assignment,
     ballot_of,
-    call,
-    called,
-    claimed,
+    current_helper_sums,
+    current_scope,
     due_sums,
     item_totals,
     items_of,
+    make_assignment,
+    make_sum_request,
+    manifest_members,
     owed_shares,
-    parts_now,
+    present_reporters,
     reporter_entries,
-    reporters,
-    rounds,
     slots_of,
+    two_stage_state,
 )
 from faircount.protocol.topologies.two_stage.sum_requests import SumScope
 from faircount.protocol.wire.codec import Message
@@ -54,7 +64,7 @@ from faircount.protocol.wire.packed_rows import is_vector
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.packing import packed_size
 
-_LISTS_LOST = Ending(EndCode.S1_RESTORED, (), "it lost who reports which item")
+_LISTS_LOST = Ending(EndCode.COORDINATOR_RESTORED, (), "it lost who reports which item")
 
 
 class TwoStageCoordinator(AnnouncingCoordinator):
@@ -66,160 +76,158 @@ class TwoStageCoordinator(AnnouncingCoordinator):
         """Shares, sums and complaints."""
         return {
             **super().user_handlers(),
-            SlotBundle: self.take_bundle,
-            SlotSums: self.take_sums,
-            SlotComplaint: self.take_complaint,
+            SlotBundle: self.on_bundle,
+            SlotSums: self.on_sums,
+            SlotComplaint: self.on_complaint,
         }
 
     def deadline_handlers(self) -> Mapping[Phase, coordinator.DeadlineHandler]:
-        """The end of sharing, and of adding up."""
+        """The end of sharing, and of summing."""
         return {
             **super().deadline_handlers(),
             Phase.SHARING: self.end_sharing,
             Phase.SUBMITTING: self.end_sums,
         }
 
-    def take_bundle(
-        self, s: Coordinator, rows: StepRows, message: SlotBundle
-    ) -> coordinator.Change:
-        """A reporter's shares: of all its slots, or of those taken over."""
-        open_ = (
+    def on_bundle(self, s: Coordinator, rows: StepRows, message: SlotBundle) -> coordinator.Change:
+        """Store a reporter's encrypted shares: for all its slots, or for those taken over."""
+        is_open = (
             s.phase is Phase.SHARING
             and message.attempt == s.attempt
             and _owes_shares(s, rows, message.index)
         )
-        if open_ and not items_of(s, message.index):
-            return s, (
-                reject(
-                    Reason.EARLY,
-                    "The coordinator was restored and lost indicators: they must be sent again "
-                    "first",
-                ),
-            )
-        if open_ and not _fits(
-            s, message.encrypted_shares, owed_shares(s, message.index, s.attempt).size
-        ):
-            return s, (reject(Reason.MALFORMED, "one sealed share for each slot is needed"),)
-        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=open_)
+        if is_open:
+            if not items_of(s, message.index):
+                why = "The coordinator was restored and lost indicators: send them again first"
+                return s, (reject(Reason.EARLY, why),)
+            count = owed_shares(s, message.index, s.attempt).size
+            if not _has_form(s, message.encrypted_shares, count):
+                why = "one encrypted share for each slot is needed"
+                return s, (reject(Reason.MALFORMED, why),)
+        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=is_open)
 
     def end_sharing(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
-        """Who has not sent its shares leaves the set with all its items; the elected users are
-        called.
-        """
-        late = {j for j in s.members if _owes_shares(s, rows, j)}
-        members = tuple(j for j in s.members if j not in late)
-        if not rounds(s).lists:
+        """Reporters without shares leave the set with all their items; the helpers may sum."""
+        late = {place for place in s.members if _owes_shares(s, rows, place)}
+        members = tuple(place for place in s.members if place not in late)
+        state = two_stage_state(s)
+        # After a restore not all indicators came back, and without lists nobody can be asked.
+        if not state.lists:
             return coordinator.give_up(s, _LISTS_LOST)
         if len(members) < s.params.minimum:
             return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
         if late:
-            _forget_sums(s, rows)
-        known = replace(rounds(s), formed=s.attempt) if late else rounds(s)
-        return replace(s, members=members, own=known, phase=advance(s.phase, Phase.SUBMITTING)), ()
+            # Sums over the former set are in no total any more.
+            _delete_sums(s, rows)
+            state = replace(state, formed=s.attempt)
+        phase = advance(s.phase, Phase.SUBMITTING)
+        return replace(s, members=members, topology_state=state, phase=phase), ()
 
-    def take_sums(self, s: Coordinator, rows: StepRows, message: SlotSums) -> coordinator.Change:
-        """An elected user's sums for the slots that it was called for, over the very set that the
-        coordinator has now.
+    def on_sums(self, s: Coordinator, rows: StepRows, message: SlotSums) -> coordinator.Change:
+        """Store a helper's sums for the slots that it was asked for, over the present set.
 
-        After a restore the coordinator may form another set in the same attempt: the seed of
-        sums over the former one would not open.
+        After a restore the coordinator may form another set in the same attempt. Then sums over the
+        former set are refused: the seed of their masks could not be decrypted.
         """
-        open_ = _owes_sums(s, rows, message.index) and message.request_digest == called(s).digest(
-            ballot_of(s)
-        )
-        size = due_sums(s, message.index).size if open_ else 0
-        if open_ and not (
-            is_vector(message.vector, s.params.q, size)
-            and len(message.encrypted_share) == ENCRYPTED_SEED_BYTES
-        ):
-            return s, (
-                reject(
-                    Reason.MALFORMED, "one element for each slot, and a sealed seed, are needed"
-                ),
-            )
-        return coordinator.upload(s, rows, message, made_for=message.request_digest, open_=open_)
+        is_open = False
+        if _owes_sums(s, rows, message.index):
+            is_open = message.request_digest == current_scope(s).digest(ballot_of(s))
+        if is_open:
+            count = due_sums(s, message.index).size
+            is_encrypted_seed = len(message.encrypted_share) == ENCRYPTED_SEED_BYTES
+            if not is_encrypted_seed or not is_vector(message.vector, s.params.q, count):
+                why = "one element for each slot, and an encrypted seed, are needed"
+                return s, (reject(Reason.MALFORMED, why),)
+        return coordinator.upload(s, rows, message, made_for=message.request_digest, open_=is_open)
 
-    def take_complaint(
+    def on_complaint(
         self, s: Coordinator, rows: StepRows, message: SlotComplaint
     ) -> coordinator.Change:
-        """An elected user cannot open shares from some reporters."""
-        open_ = message.attempt == s.attempt and _owes_sums(s, rows, message.index)
-        named = set(message.numbers)
-        once = named and len(named) == len(message.numbers)
-        if open_ and not (once and named <= {number for number, _ in reporters(s)}):
-            return s, (
-                reject(Reason.MALFORMED, "a complaint names reporters of the set, each once"),
-            )
-        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=open_)
+        """Store a helper's complaint that it cannot decrypt the shares of some reporters."""
+        is_open = message.attempt == s.attempt and _owes_sums(s, rows, message.index)
+        if is_open:
+            named = set(message.numbers)
+            present = {number for number, _ in present_reporters(s)}
+            names_each_once = len(named) == len(message.numbers)
+            if not named or not names_each_once or not named <= present:
+                why = "a complaint names reporters of the set, each once"
+                return s, (reject(Reason.MALFORMED, why),)
+        return coordinator.upload(s, rows, message, made_for=message.attempt, open_=is_open)
 
     def end_sums(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
-        """Every slot has its sum: claim.
+        """If every slot has its sum, fix the manifest; otherwise begin another attempt.
 
-        Otherwise others take over, and reporters whose shares do not open leave.
+        In it others take over from helpers without sums, and reporters whose shares cannot be
+        decrypted are left out.
         """
-        spoiled = {j for j in s.members if not _vouched_for(s, rows, j)}
-        if spoiled:  # nobody could be called: who is silent is not to blame
-            return _next_attempt(s, rows, (), spoiled)
-        heard = [(attempt, j) for attempt in range(1, s.attempt + 1) for j in ballot_of(s).eligible]
-        complaints = [coordinator.intact_upload(s, rows, SlotComplaint, *each) for each in heard]
-        said = [(each.attempt, each.index, each.numbers) for each in complaints if each is not None]
-        helpers, senders = assign_blame(said, s.attempt, s.params.phi)
-        silent = {
-            part.holder
-            for part in parts_now(s)
-            if not coordinator.has_upload(s, rows, SlotSums, part.digest, part.holder)
-        }
-        complained = {index for attempt, index, _ in said if attempt == s.attempt}
-        leaving, dropped = (silent - complained) | helpers, {rounds(s).order[i] for i in senders}
+        lost = {place for place in s.members if not _has_all_bundles(s, rows, place)}
+        if lost:
+            # The helpers could not be asked without these shares: they are not to blame.
+            return _begin_attempt(s, rows, (), lost)
+        complaints = _complaints(s, rows)
+        blamed_helpers, blamed_numbers = assign_blame(complaints, s.attempt, s.params.phi)
+        # A helper that has complained has an excuse, unless the complaint itself is its fault.
+        missing = set[int]()
+        for helper in current_helper_sums(s):
+            if not coordinator.has_upload(s, rows, SlotSums, helper.digest, helper.holder):
+                missing.add(helper.holder)
+        complaining = {helper for attempt, helper, _ in complaints if attempt == s.attempt}
+        leaving = (missing - complaining) | blamed_helpers
+        dropped = {two_stage_state(s).order[number] for number in blamed_numbers}
         if leaving or dropped:
-            return _next_attempt(s, rows, leaving, dropped & set(s.members))
-        after = _make_claim(s, rows)
+            return _begin_attempt(s, rows, leaving, dropped & set(s.members))
+        after = _fix_manifest(s, rows)
         return after, self.pending(after, rows)
 
     def next_task(self, s: Coordinator, rows: StepRows, index: int) -> Message | None:
-        """Indicate, share, add up."""
-        known, indicated = rounds(s), coordinator.has_upload(s, rows, Indicator, 0, index)
-        forgotten = s.phase is Phase.SHARING and not known.lists and index in known.order
-        if not indicated and (s.phase is Phase.INDICATING or forgotten):
+        """What a participant is asked for now: the indicator, shares, or sums."""
+        state = two_stage_state(s)
+        has_indicated = coordinator.has_upload(s, rows, Indicator, 0, index)
+        is_lost = s.phase is Phase.SHARING and not state.lists and index in state.order
+        if not has_indicated and (s.phase is Phase.INDICATING or is_lost):
             return roster.roster_message(s)
-        if s.phase is Phase.SHARING and known.lists and _owes_shares(s, rows, index):
-            return assignment(s, index)
-        return call(s, rows, index) if _owes_sums(s, rows, index) else None
+        if s.phase is Phase.SHARING and state.lists and _owes_shares(s, rows, index):
+            return make_assignment(s, index)
+        if _owes_sums(s, rows, index):
+            return make_sum_request(s, rows, index)
+        return None
 
     def on_reservation(
         self, s: Coordinator, rows: StepRows, message: Reservation, statement: Statement
     ) -> coordinator.Change:
-        """Before there is a claim it is that of the election, which `AnnouncementReply` follows;
-        later that of the claim.
+        """Keep the reservation of the manifest.
+
+        The first one, before there is a manifest, is for the election. `AnnouncementReply` follows
+        it and says what the coordinator needs.
         """
-        return (
-            (s, ()) if s.manifest is None else super().on_reservation(s, rows, message, statement)
-        )
+        if s.manifest is None:
+            return s, ()
+        return super().on_reservation(s, rows, message, statement)
 
     def claimed_places(self, s: Coordinator) -> Sequence[int]:
-        """The helpers whose sums were claimed."""
+        """The helpers whose sums are in the manifest."""
         return [] if s.manifest is None else slots_of(s, s.attempt).holder.tolist()
 
     def go_on(self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]) -> coordinator.Change:
-        """All helpers' seeds open: the one sum is due.
-
-        Otherwise others take over from those whose seeds do not.
-        """
-        closed = {part.holder for part in parts_now(s)} - set(opened)
-        if closed:
-            return _next_attempt(
-                replace(s, phase=advance(s.phase, Phase.SUBMITTING)), rows, closed, ()
-            )
+        """Send the one total if all helpers' seeds decrypt; otherwise replace the other helpers."""
+        holders = {helper.holder for helper in current_helper_sums(s)}
+        unreadable = holders - set(opened)
+        if unreadable:
+            reopened = replace(s, phase=advance(s.phase, Phase.SUBMITTING))
+            return _begin_attempt(reopened, rows, unreadable, ())
         if not self.is_complete(s, rows):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
+        # `hand_over_total` compares the root with the aggregator's: the set is the same for both.
         root = merkle_root(roster_leaves(reporter_entries(s)))
         return one_sum.hand_over_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
-    def adopt_claim(
+    def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
     ) -> Coordinator | None:
-        """The aggregator's claim instead of ours, with nothing said about it yet; once the sum
-        is made, another one ends the survey.
+        """Replace the coordinator's manifest by the one that the aggregator has recorded.
+
+        Once the total is stored, another manifest ends the survey: a second total over another set
+        would reveal the difference.
         """
         if not isinstance(manifest, TwoStageManifest) or manifest.digest != s.digest:
             return None
@@ -228,50 +236,50 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             return None
         if s.manifest == manifest:
             return s
-        known = rounds(s)
+        state = two_stage_state(s)
         # check: two-stage-second-manifest - a second aggregate share would differ by one report
-        if known.total is not None:
+        if state.total is not None:
             return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_BATCH))[0]
         path = (Phase.INDICATING, Phase.SHARING, Phase.SUBMITTING, Phase.COUNTING)
-        ahead = path[path.index(s.phase) + 1 :] if s.phase in path else ()
-        own = replace(known, formed=manifest.formed, gone=manifest.gone)
-        s = coordinator.with_manifest(
-            replace(s, attempt=manifest.attempt, own=own), manifest, *ahead
-        )
-        return s if known.election is None else replace(s, members=claimed(s, manifest))
+        phases_left = path[path.index(s.phase) + 1 :] if s.phase in path else ()
+        adopted = replace(state, formed=manifest.formed, gone=manifest.gone)
+        s = replace(s, attempt=manifest.attempt, topology_state=adopted)
+        s = coordinator.with_manifest(s, manifest, *phases_left)
+        if state.election is None:
+            # The members follow from the election, which comes next (`on_election`).
+            return s
+        return replace(s, members=manifest_members(s, manifest))
 
     def is_complete(self, s: Coordinator, rows: StepRows) -> bool:
-        """Whether the sum is made, or every helper's sums of the claim are here, with the very
-        seeds that were claimed.
-        """
-        if not isinstance(s.manifest, TwoStageManifest) or rounds(s).election is None:
+        """Whether the total is stored, or all sums of the manifest are, with the same seeds."""
+        state = two_stage_state(s)
+        if not isinstance(s.manifest, TwoStageManifest) or state.election is None:
             return False
-        held = [
-            coordinator.intact_upload(s, rows, SlotSums, part.digest, part.holder)
-            for part in parts_now(s)
-        ]
-        return rounds(s).total is not None or (
-            len(held) == len(s.manifest.encrypted_shares)
-            and all(
-                each is not None and each.encrypted_share == seed
-                for each, seed in zip(held, s.manifest.encrypted_shares, strict=True)
-            )
-        )
+        if state.total is not None:
+            return True
+        helpers = current_helper_sums(s)
+        seeds = s.manifest.encrypted_shares
+        if len(helpers) != len(seeds):
+            return False
+        for helper, seed in zip(helpers, seeds, strict=True):
+            sums = coordinator.intact_upload(s, rows, SlotSums, helper.digest, helper.holder)
+            if sums is None or sums.encrypted_share != seed:
+                return False
+        return True
 
     def included_places(self, s: Coordinator) -> tuple[int, ...]:
-        """The reporters that the result counts, by number."""
-        return tuple(place for _, place in reporters(s))
+        """The reporters that the result counts, in the order of their numbers."""
+        return tuple(place for _, place in present_reporters(s))
 
     def included_entries(self, s: Coordinator) -> tuple[Entry, ...]:
-        """A result names reporters by their keys alone."""
+        """The result names reporters by their keys alone."""
         return reporter_entries(s)
 
 
-def _fits(s: Coordinator, encrypted_shares: Sequence[bytes], count: int) -> bool:
-    return len(encrypted_shares) == count and all(
-        len(encrypted_share) == packed_size(s.params.q, 1) + OVERHEAD
-        for encrypted_share in encrypted_shares
-    )
+def _has_form(s: Coordinator, encrypted_shares: Sequence[bytes], count: int) -> bool:
+    """Whether these are `count` encrypted shares of one field element each."""
+    size = packed_size(s.params.q, 1) + OVERHEAD
+    return len(encrypted_shares) == count and all(len(share) == size for share in encrypted_shares)
 
 
 def _owes_shares(s: Coordinator, rows: StepRows, index: int) -> bool:
@@ -282,67 +290,92 @@ def _owes_shares(s: Coordinator, rows: StepRows, index: int) -> bool:
 
 
 def _owes_sums(s: Coordinator, rows: StepRows, index: int) -> bool:
-    """Whether an elected user is called in this attempt and was not heard of."""
-    if s.phase is not Phase.SUBMITTING:
+    """Whether a helper has slots to sum in this attempt, and has sent no sums or complaint."""
+    if s.phase is not Phase.SUBMITTING or not due_sums(s, index).size:
         return False
-    if not due_sums(s, index).size or coordinator.has_upload(
-        s, rows, SlotComplaint, s.attempt, index
-    ):
+    if coordinator.has_upload(s, rows, SlotComplaint, s.attempt, index):
         return False
-    return not coordinator.has_upload(s, rows, SlotSums, called(s).digest(ballot_of(s)), index)
+    digest = current_scope(s).digest(ballot_of(s))
+    return not coordinator.has_upload(s, rows, SlotSums, digest, index)
 
 
-def _vouched_for(s: Coordinator, rows: StepRows, index: int) -> bool:
-    """Whether the coordinator still has all the shares that a reporter has sent: its part in the
-    sums rests on them.
-    """
-    later = [attempt for attempt in range(2, s.attempt + 1) if owed_shares(s, index, attempt).size]
-    return all(
-        coordinator.has_upload(s, rows, SlotBundle, attempt, index) for attempt in (1, *later)
-    )
+def _has_all_bundles(s: Coordinator, rows: StepRows, index: int) -> bool:
+    """Whether the coordinator still has all shares that a reporter has sent."""
+    for attempt in range(1, s.attempt + 1):
+        # In the first attempt everybody sends a bundle, later only for slots taken over.
+        is_needed = attempt == 1 or owed_shares(s, index, attempt).size
+        if is_needed and not coordinator.has_upload(s, rows, SlotBundle, attempt, index):
+            return False
+    return True
 
 
-def _next_attempt(
+def _complaints(s: Coordinator, rows: StepRows) -> list[ComplaintRecord]:
+    """All complaints so far, by attempt and place."""
+    complaints = list[ComplaintRecord]()
+    # Complaints of earlier attempts count too: two attempts prove that the reporter is malicious.
+    for attempt in range(1, s.attempt + 1):
+        for place in ballot_of(s).eligible:
+            complaint = coordinator.intact_upload(s, rows, SlotComplaint, attempt, place)
+            if complaint is not None:
+                complaints.append((attempt, place, complaint.numbers))
+    return complaints
+
+
+def _begin_attempt(
     s: Coordinator, rows: StepRows, leaving: Collection[int], dropped: Collection[int]
 ) -> coordinator.Change:
-    """Once more: without the reporters `dropped`, and with others in the places of the helpers
-    `leaving`.
+    """Begin the next attempt.
+
+    `dropped` reporters leave the set, and others take over the slots of the `leaving` helpers.
     """
-    members, attempt = tuple(j for j in s.members if j not in dropped), s.attempt + 1
-    gone = (*rounds(s).gone, *(VanishedHelper(attempt, j) for j in sorted(leaving)))
+    state = two_stage_state(s)
+    attempt = s.attempt + 1
+    members = tuple(place for place in s.members if place not in dropped)
+    vanished = tuple(VanishedHelper(attempt, place) for place in sorted(leaving))
+    gone = (*state.gone, *vanished)
     if len(members) < s.params.minimum:
         return coordinator.give_up(s, too_few_left(len(members), s.params.minimum))
     if attempt > s.params.attempts:
         return coordinator.give_up(s, attempts_used(s.params.attempts))
     if ballot_of(s).after(gone) is None:
         return coordinator.give_up(s, Ending(EndCode.NO_SUBSTITUTE))
-    if not rounds(s).lists:
+    if not state.lists:
         return coordinator.give_up(s, _LISTS_LOST)
     # check: replaced-helper-sums-deleted - sums of helper and successor could be compared
-    _forget_sums(s, rows, None if dropped else leaving)
-    known = replace(rounds(s), gone=gone, formed=attempt if dropped else rounds(s).formed)
-    state = advance(s.phase, Phase.SHARING) if leaving else s.phase
-    return replace(s, attempt=attempt, members=members, own=known, phase=state), ()
+    _delete_sums(s, rows, None if dropped else leaving)
+    # Over a smaller set every sum is made anew; otherwise the other helpers' sums stay valid.
+    formed = attempt if dropped else state.formed
+    state = replace(state, gone=gone, formed=formed)
+    # Only new holders need shares. Without any, the helpers sum the shares that they have.
+    phase = advance(s.phase, Phase.SHARING) if leaving else s.phase
+    return replace(s, attempt=attempt, members=members, topology_state=state, phase=phase), ()
 
 
-def _forget_sums(s: Coordinator, rows: StepRows, holders: Collection[int] | None = None) -> None:
-    """Delete the sums of these helpers, or of all over a set that is no more: they are in no
-    sum.
-    """
-    for part in parts_now(s):
-        if holders is None or part.holder in holders:
-            one_sum.forget_vectors(s, rows, SlotSums, part.digest, (part.holder,))
+def _delete_sums(s: Coordinator, rows: StepRows, holders: Collection[int] | None = None) -> None:
+    """Delete the sums of these helpers; by default of all, because the set is no longer theirs."""
+    for helper in current_helper_sums(s):
+        if holders is None or helper.holder in holders:
+            one_sum.forget_vectors(s, rows, SlotSums, helper.digest, (helper.holder,))
 
 
-def _make_claim(s: Coordinator, rows: StepRows) -> Coordinator:
-    """Close writes and fix the claim: the present reporters, and the sealed seed of every helper's
-    mask.
-    """
-    now, ballot = called(s), ballot_of(s)
-    seeds = tuple(
-        rows.uploads[SlotSums.tag, part.digest, part.holder].encrypted_share
-        for part in parts_now(s)
+def _fix_manifest(s: Coordinator, rows: StepRows) -> Coordinator:
+    """Fix the manifest: the present reporters, and the encrypted seed of every helper's mask."""
+    scope = current_scope(s)
+    ballot = ballot_of(s)
+    # Only encrypted seeds leave here. The masked sums leave as one total, once the set is accepted.
+    seeds = list[bytes]()
+    for helper in current_helper_sums(s):
+        sums = rows.uploads[SlotSums.tag, helper.digest, helper.holder]
+        seeds.append(sums.encrypted_share)
+    manifest = TwoStageManifest(
+        s.params.survey,
+        s.digest,
+        ballot.hash,
+        scope.attempt,
+        scope.formed,
+        scope.members,
+        scope.gone,
+        scope.digest(ballot),
+        tuple(seeds),
     )
-    about = now.attempt, now.formed, now.members, now.gone, now.digest(ballot)
-    manifest = TwoStageManifest(s.params.survey, s.digest, ballot.hash, *about, seeds)
     return coordinator.with_manifest(s, manifest, Phase.COUNTING)

@@ -1,16 +1,16 @@
 """The election of TSS and TSS': who holds which slot of which item.
 
-    coordinator   fixes the eligible users with their reporting keys, by number, the m_j and the
-                  lists                                                    -> aggregator
-    aggregator    checks that invitations vouch for one key of each; accepts the first request
+    coordinator   fixes the eligible participants with their reporting keys, by number, the m_j
+                  and the lists                                            -> aggregator
+    aggregator    checks that the invitations authenticate the keys; accepts the first request
                   only; signs it with its committed value                  -> coordinator, clients
-    everybody     derives for every item an order of the eligible users: the first m'_j hold its
-                  slots, the others stand by
+    everybody     derives for every item an order of the eligible participants: the first m'_j
+                  hold its slots, the others wait to take over
 
 The order of an item depends on the aggregator's value and the roster alone, never on what anybody
 reports, so helpers are independent of the A_i. A helper that vanishes is followed, slot by slot, by
-the next in the item's order. So nobody ever holds two slots of one item, and phi colluding users
-hold shares of at most phi of its phi + 1 or more slots, replacements included.
+the next in the item's order. So nobody ever holds two slots of one item, and phi colluding
+participants hold shares of at most phi of its phi + 1 or more slots, replacements included.
 """
 
 from collections.abc import Sequence
@@ -75,12 +75,12 @@ class Ballot:
 
     Attributes:
         hash: of the signed election
-        eligible: places of the users who may hold slots
+        eligible: places of the participants who may hold slots
         keys: reporting keys, by number
         reporters: m_j, the number of reporters of each item
         lists: salted root of each item's list
         slots: m'_j, the number of slots of each item
-        orders: row j has all eligible users in the order of item j; the first slots[j] hold slots
+        orders: row j has all eligible places in the order of item j; the first slots[j] hold slots
     """
 
     hash: bytes
@@ -116,20 +116,23 @@ def helper_counts(
 
 @lru_cache(maxsize=8)
 def draw_orders(revealed: bytes, digest: bytes, items: int, eligible: tuple[int, ...]) -> Ints:
-    """Row j: the eligible users in the order of item j, by tag, and by place where tags are equal.
+    """Row j: the eligible places in the order of item j, by tag, and by place where tags agree.
 
     The tag of place i is the i-th 16 bytes of the AES-256-CTR key stream under a key made from the
     revealed value, the roster's digest and j: a tag does not depend on who else is eligible.
     """
     places = np.array(eligible, dtype=np.int64)
+    # One tag for every place up to the largest, so that a tag depends on its place alone.
     tags = np.empty((max(eligible) + 1, TAG_BYTES), dtype=np.uint8)
     orders = np.empty((items, places.size), dtype=np.int64)
     for item in range(items):
         key = tagged_hash(b"election", revealed, digest, item.to_bytes(4, "big"))
         fill_from(key_stream(key), tags.reshape(-1))
-        words = tags.view(">u8")[places]
-        orders[item] = places[np.lexsort((words[:, 1], words[:, 0]))]
-    orders.flags.writeable = False  # the cache shares it between all callers
+        # A tag is two big-endian halves. The sort is stable, and `places` ascend.
+        halves = tags.view(">u8")[places]
+        orders[item] = places[np.lexsort((halves[:, 1], halves[:, 0]))]
+    # The cache shares the array between all callers.
+    orders.flags.writeable = False
     return orders
 
 
@@ -149,7 +152,8 @@ def draw_ballot(params: SurveyParameters, n: int, election: Election) -> Ballot:
 
 
 def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejection | None:
-    """What is wrong with an election's users and numbers; each reports the same number of items."""
+    """What is wrong with an election; every participant reports the same number of items."""
+    # The lengths come first: a ballot is indexed by place and by item.
     eligible = members_of(election.eligible, n)
     reporters = election.reporters
     if eligible is None or not len(reporters) == len(election.lists) == params.N:
@@ -161,7 +165,7 @@ def tally_problem(params: SurveyParameters, n: int, election: Election) -> Rejec
         return reject(
             Reason.TOO_FEW, f"{len(eligible)} users indicated, {params.minimum} are needed"
         )
-    # A key that stands twice would let one reporter answer under two numbers.
+    # A key that occurs twice would let one reporter answer under two numbers.
     if len(election.keys) != len(eligible) or len(set(election.keys)) != len(eligible):
         return reject(Reason.MALFORMED, "every eligible user has one key, and nobody else's")
     reported = as_two_stage(params.mechanism).reported_items
@@ -202,15 +206,19 @@ def _assign_slots(ballot: Ballot, gone: tuple[VanishedHelper, ...]) -> Slots | N
     counts = np.array(ballot.slots, dtype=np.int64)
     item = np.repeat(np.arange(counts.size), counts)
     slot = np.arange(item.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    # Before anybody vanishes, the first in the order of an item hold its slots.
     holder = ballot.orders[item, slot]
     granted = np.ones(item.size, dtype=np.int64)
-    used = list(ballot.slots)  # how far each item's order is used up
+    # How far the order of each item is used up.
+    used = list(ballot.slots)
+    # Attempt by attempt, because who takes over depends on who had vanished until then.
     vanished = set[int]()
     for attempt, leaving in groupby(gone, key=lambda helper: helper.attempt):
         vanished |= {helper.index for helper in leaving}
         for position in np.flatnonzero(np.isin(holder, list(vanished))).tolist():
             j = int(item[position])
             used[j] = _use_next(ballot, j, used[j], vanished)
+            # The order is used up: nobody is left to hold this slot.
             if used[j] > len(ballot.eligible):
                 return None
             holder[position] = ballot.orders[j, used[j] - 1]
@@ -226,7 +234,7 @@ def _use_next(ballot: Ballot, item: int, used: int, vanished: set[int]) -> int:
 
 
 def _is_canonical(ballot: Ballot, gone: tuple[VanishedHelper, ...]) -> bool:
-    """Ascending by attempt and place, nobody twice, only eligible users, from attempt 2 on.
+    """Ascending by attempt and place, nobody twice, only eligible places, from attempt 2 on.
 
     Clients bind their keys to this list, so one history must have one form.
     """
@@ -246,6 +254,7 @@ def share_info(
     """Key info of a share: it binds the reporter's number, the holder, election and slot."""
     item = int(slots.item[position]).to_bytes(4, "big")
     slot = int(slots.slot[position]).to_bytes(4, "big")
+    # A share that is encrypted for one slot cannot be used in another one.
     context = tagged_hash(b"slot", ballot.hash, item, slot)
     holder = int(slots.holder[position])
     return key_info(Purpose.TSS_SHARE, params.survey, 0, number, holder, context)

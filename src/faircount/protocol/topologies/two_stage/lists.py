@@ -40,6 +40,7 @@ def list_root(salt: bytes, numbers: tuple[int, ...]) -> bytes:
 
 def prove_listed(salt: bytes, numbers: Sequence[int], number: int) -> ListProof:
     """The proof that a number is on the list with this salt."""
+    # The proof shows a reporter its position on the list, and nobody else's number.
     place = numbers.index(number)
     path = prove(_list_tree(salt, tuple(numbers)), place).path
     return ListProof(place, _number_salt(salt, number), path)

@@ -49,8 +49,8 @@ class AnnouncementReply(Message):
     """The aggregator has recorded which election request it will accept.
 
     The coordinator never sends another one: from the difference of two requests the aggregator
-    could learn an A_i. `eligible` is a bitmap over the roster of the members whose invitations
-    vouch for one key each; `keys` are those keys by number.
+    could learn an A_i. `eligible` is a bitmap over the roster of the members whose
+    reporting keys are authentic; `keys` are those keys by number.
     """
 
     survey: Id

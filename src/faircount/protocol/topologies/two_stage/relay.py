@@ -1,9 +1,12 @@
-"""The coordinator as the relay of TSS and TSS': what it keeps beside the common state, and what it
-hands out to users.
+"""The coordinator of TSS and TSS' as a relay: its topology state, and what it sends to clients.
 
-Reporters are known to helpers by number and key only. The numbers follow an order that the
-coordinator alone can compute, and that a restored coordinator computes again; who reports which
-item is fixed with the election, as a list of numbers for every item.
+    reporters   get an assignment: the election, and proofs that they are on the lists of their
+                items
+    helpers     get a sum request: the encrypted shares of the slots that they hold
+
+Helpers know reporters by number and key only. The numbers follow an order that only the coordinator
+can compute, from a secret key, so a restored coordinator computes the same order again. Which
+reporter reports which item is fixed with the election, as a list of numbers for every item.
 """
 
 import hmac
@@ -28,6 +31,7 @@ from faircount.protocol.topologies.two_stage.messages import (
     Election,
     ElectionRequest,
     Indicator,
+    ListProof,
     SlotBundle,
     SlotSumRequest,
     SlotSums,
@@ -41,7 +45,7 @@ from faircount.protocol.topologies.two_stage.sum_requests import (
     sums_by_helper,
 )
 from faircount.protocol.topologies.two_stage.user import ANONYMOUS_ID
-from faircount.protocol.wire.digests import LABEL, bitmap, members_of
+from faircount.protocol.wire.digests import LABEL, bitmap, bits_of, members_of
 from faircount.protocol.wire.packed_rows import unpack_rows
 from faircount.protocol.wire.signing import Statement
 from faircount.sharing.field import add, dtype_for
@@ -49,25 +53,26 @@ from faircount.sharing.field import add, dtype_for
 
 @dataclass(frozen=True)
 class TwoStageState(PeersState):
-    """The coordinator's own part of the state; `members` of the common part are the places of
-    the present reporters.
+    """The coordinator's topology state.
+
+    `members` of the common state are the places of the reporters who are still in the set.
     """
 
     stored_tag = "two-stage-coordinator"
-    announcement: Announcement | None = (
-        None  # from here on the coordinator cannot change whom an election is about
-    )
-    announced: Statement | None = None  # The aggregator will read the request with this hash
+    # Once it is stored, the coordinator cannot change whom the election is about.
+    announcement: Announcement | None = None
+    # The aggregator has recorded the hash of the one election request that it will accept.
+    announcement_reply: Statement | None = None
     election: Statement | None = None
-    order: tuple[int, ...] = field(default=(), repr=False)  # the eligible users by number
-    lists: tuple[bytes, ...] = field(
-        default=(), repr=False
-    )  # who reports each item, bitmaps; none: the coordinator lost them
-    formed: int = 1  # the attempt from which the present reporters are the set
+    # The places of the eligible participants, by number.
+    order: tuple[int, ...] = field(default=(), repr=False)
+    # For each item a bitmap of the numbers that report it; empty if a restore has lost them.
+    lists: tuple[bytes, ...] = field(default=(), repr=False)
+    # The attempt in which the present set of reporters was formed.
+    formed: int = 1
     gone: tuple[VanishedHelper, ...] = ()
-    order_key: bytes = field(
-        default=b"", repr=False
-    )  # of reporters' numbers and of the lists' salts
+    # The secret from which the reporters' numbers and the salts of the lists are derived.
+    order_key: bytes = field(default=b"", repr=False)
 
     @cached_property
     def numbers(self) -> tuple[tuple[int, ...], ...]:
@@ -76,7 +81,7 @@ class TwoStageState(PeersState):
 
     @cached_property
     def items(self) -> dict[int, tuple[int, ...]]:
-        """A_i by place."""
+        """A_i, the items that a reporter reports, by place."""
         found: dict[int, list[int]] = {place: [] for place in self.order}
         for item, numbers in enumerate(self.numbers):
             for number in numbers:
@@ -84,236 +89,262 @@ class TwoStageState(PeersState):
         return {place: tuple(items) for place, items in found.items()}
 
 
-def rounds(s: Coordinator) -> TwoStageState:
-    """The coordinator's own part of the state."""
-    return s.own if isinstance(s.own, TwoStageState) else TwoStageState(None)
+def two_stage_state(s: Coordinator) -> TwoStageState:
+    """The coordinator's topology state."""
+    return s.topology_state if isinstance(s.topology_state, TwoStageState) else TwoStageState(None)
 
 
-# --- the election
-# -------------------------------------------------------------------------------------------------
+# --- the election ---------------------------------------------------------------------------------
 
 
-def shuffled(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
-    """The eligible users in an order that only the coordinator knows: the place in it is a
-    reporter's number.
-    """
+def assign_numbers(s: Coordinator, eligible: Sequence[int]) -> tuple[int, ...]:
+    """Order the eligible places as only the coordinator can: a position is a reporter's number."""
+    # Places are public. An order under a secret key keeps helpers from guessing who has a number.
+    order_key = two_stage_state(s).order_key
     label = LABEL + b"/numbers\0" + s.params.survey
-    return tuple(
-        sorted(
-            eligible,
-            key=lambda i: hmac.digest(rounds(s).order_key, label + i.to_bytes(4, "big"), "sha256"),
-        )
-    )
+
+    def secret_tag(place: int) -> bytes:
+        return hmac.digest(order_key, label + place.to_bytes(4, "big"), "sha256")
+
+    return tuple(sorted(eligible, key=secret_tag))
 
 
-def lists_of(s: Coordinator, rows: StepRows, order: Sequence[int]) -> tuple[bytes, ...] | None:
-    """Who of these users, by number, reports each item; None if the coordinator lacks what one
-    of them indicated.
-    """
-    held = [coordinator.intact_upload(s, rows, Indicator, 0, place) for place in order]
-    if not all(held):
-        return None
-    sets = [members_of(each.items, s.params.N) or () for each in held if each is not None]
-    return tuple(
-        bitmap((i for i, each in enumerate(sets) if j in each), len(order))
-        for j in range(s.params.N)
-    )
+def list_reporters(
+    s: Coordinator, rows: StepRows, order: Sequence[int]
+) -> tuple[bytes, ...] | None:
+    """For each item a bitmap of the numbers that report it; None if an indicator is missing."""
+    marks = np.zeros((s.params.N, len(order)), dtype=np.bool_)
+    for number, place in enumerate(order):
+        indicator = coordinator.intact_upload(s, rows, Indicator, 0, place)
+        if indicator is None:
+            return None
+        items = members_of(indicator.items, s.params.N) or ()
+        marks[list(items), number] = True
+    return tuple(bits_of(row) for row in marks)
 
 
-def request_for(s: Coordinator, lists: Sequence[bytes], size: int) -> ElectionRequest:
+def make_election_request(s: Coordinator, lists: Sequence[bytes], size: int) -> ElectionRequest:
     """The numbers m_j and the salted roots of these lists of `size` reporters."""
-    numbers = [members_of(bits, size) or () for bits in lists]
-    roots = (list_root(_salt(s, item), each) for item, each in enumerate(numbers))
-    return ElectionRequest(
-        s.params.survey, s.digest, tuple(len(each) for each in numbers), tuple(roots)
-    )
+    counts = list[int]()
+    roots = list[bytes]()
+    for item, bits in enumerate(lists):
+        numbers = members_of(bits, size) or ()
+        counts.append(len(numbers))
+        roots.append(list_root(_salt(s, item), numbers))
+    return ElectionRequest(s.params.survey, s.digest, tuple(counts), tuple(roots))
 
 
 def _salt(s: Coordinator, item: int) -> bytes:
-    return item_salt(rounds(s).order_key, s.params.survey, item)
+    return item_salt(two_stage_state(s).order_key, s.params.survey, item)
 
 
-def election_of(s: Coordinator) -> Statement:
-    """What the aggregator signed."""
-    held = rounds(s).election
-    if held is None:
+def election_statement(s: Coordinator) -> Statement:
+    """The election as the aggregator signed it."""
+    statement = two_stage_state(s).election
+    if statement is None:
         raise ProtocolError("no election was held yet")
-    return held
+    return statement
 
 
 def ballot_of(s: Coordinator) -> Ballot:
-    """The election as drawn."""
-    held = election_of(s).message
-    if not isinstance(held, Election):
+    """The election as it was drawn."""
+    election = election_statement(s).message
+    if not isinstance(election, Election):
         raise ProtocolError("no election was held yet")
-    return draw_ballot(s.params, s.n, held)
+    return draw_ballot(s.params, s.n, election)
 
 
 def slots_of(s: Coordinator, attempt: int) -> Slots:
-    """Who holds the slots in this attempt."""
-    found = ballot_of(s).upto(rounds(s).gone, attempt)
-    if found is None:
+    """Who holds which slot in an attempt."""
+    slots = ballot_of(s).upto(two_stage_state(s).gone, attempt)
+    if slots is None:
         raise ProtocolError("nobody is left to hold some slot")
-    return found
+    return slots
 
 
-# --- shares
-# --------------------------------------------------------------------------------------------------
+# --- shares ---------------------------------------------------------------------------------------
 
 
 def items_of(s: Coordinator, index: int) -> tuple[int, ...]:
-    """A_i as it was fixed with the election; empty where the coordinator does not have it."""
-    return rounds(s).items.get(index, ())
+    """A_i as it was fixed with the election; empty if the coordinator has lost it."""
+    return two_stage_state(s).items.get(index, ())
 
 
 def owed_shares(s: Coordinator, index: int, attempt: int) -> Ints:
-    """The slots for which a user is to send its shares in an attempt, or was, as positions."""
+    """Positions of the slots for which a reporter sends its shares in an attempt."""
     return slots_of(s, attempt).owed(items_of(s, index), attempt)
 
 
-def assignment(s: Coordinator, index: int) -> Assignment:
-    """What a reporter needs to share; with the first one the proof that it is on its items'
-    lists.
+def make_assignment(s: Coordinator, index: int) -> Assignment:
+    """What a reporter needs to share its bits.
+
+    In the first attempt, with the proofs that it is on the lists of its items.
     """
-    known = rounds(s)
-    number = known.order.index(index)
-    items = items_of(s, index) if s.attempt == 1 else ()
-    proofs = tuple(prove_listed(_salt(s, j), known.numbers[j], number) for j in items)
-    return Assignment(s.params.survey, s.attempt, election_of(s).signed, known.gone, proofs)
+    state = two_stage_state(s)
+    number = state.order.index(index)
+    proofs = list[ListProof]()
+    if s.attempt == 1:
+        for item in items_of(s, index):
+            proofs.append(prove_listed(_salt(s, item), state.numbers[item], number))
+    election = election_statement(s).signed
+    return Assignment(s.params.survey, s.attempt, election, state.gone, tuple(proofs))
 
 
-def reporters(s: Coordinator) -> list[tuple[int, int]]:
-    """(number, place) of the present reporters, ascending by number."""
-    inside = set(s.members)
-    return [(number, place) for number, place in enumerate(rounds(s).order) if place in inside]
+def present_reporters(s: Coordinator) -> list[tuple[int, int]]:
+    """(number, place) of the reporters who are still in the set, ascending by number."""
+    members = set(s.members)
+    numbered = enumerate(two_stage_state(s).order)
+    return [(number, place) for number, place in numbered if place in members]
 
 
-# --- sums
-# --------------------------------------------------------------------------------------------------
+# --- sums -----------------------------------------------------------------------------------------
 
 
 def due_sums(s: Coordinator, index: int) -> Ints:
-    """The slots of which a user is to send sums in this attempt, or was, as positions."""
-    return slots_of(s, s.attempt).due(index, rounds(s).formed, s.attempt)
+    """Positions of the slots whose sums a helper sends in this attempt."""
+    return slots_of(s, s.attempt).due(index, two_stage_state(s).formed, s.attempt)
 
 
-def called(s: Coordinator) -> SumScope:
-    """What elected users are called for now."""
-    known = rounds(s)
-    return SumScope(
-        s.attempt, known.formed, known.gone, bitmap((i for i, _ in reporters(s)), len(known.order))
+def current_scope(s: Coordinator) -> SumScope:
+    """What the helpers sum up now: attempt, set of reporters, vanished helpers."""
+    state = two_stage_state(s)
+    members = bitmap((number for number, _ in present_reporters(s)), len(state.order))
+    return SumScope(s.attempt, state.formed, state.gone, members)
+
+
+def make_sum_request(s: Coordinator, rows: StepRows, index: int) -> SlotSumRequest | None:
+    """The slots whose sums a helper owes, with the encrypted shares from all present reporters.
+
+    None if the coordinator's storage has lost one of these shares: the deadline then removes its
+    sender from the set.
+    """
+    slots = slots_of(s, s.attempt)
+    due = due_sums(s, index)
+    granted = slots.granted[due]
+    # The shares of a slot are in the bundles of the attempt in which it got its holder.
+    bundles = list[_BundleIndex]()
+    for attempt in np.unique(granted).tolist():
+        bundles.append(_index_bundle(slots_of(s, attempt), attempt, due[granted == attempt]))
+
+    shares_of: dict[int, list[bytes]] = {position: [] for position in due.tolist()}
+    due_items = set(slots.item[due].tolist())
+    for _, place in present_reporters(s):
+        items = items_of(s, place)
+        # Reading a bundle is expensive, so reporters of other items are skipped.
+        if due_items.isdisjoint(items):
+            continue
+        found = _find_shares(s, rows, place, items, bundles)
+        if found is None:
+            return None
+        for position, encrypted_share in found:
+            shares_of[position].append(encrypted_share)
+
+    lists = two_stage_state(s).lists
+    tasks = list[SlotTask]()
+    for position, encrypted_shares in shares_of.items():
+        item = int(slots.item[position])
+        slot = int(slots.slot[position])
+        tasks.append(SlotTask(item, slot, lists[item], _salt(s, item), tuple(encrypted_shares)))
+    scope = current_scope(s)
+    return SlotSumRequest(
+        s.params.survey,
+        scope.attempt,
+        scope.formed,
+        election_statement(s).signed,
+        scope.gone,
+        scope.members,
+        tuple(tasks),
     )
 
 
-def call(s: Coordinator, rows: StepRows, index: int) -> SlotSumRequest | None:
-    """The slots of which an elected user owes sums, with the shares from the present reporters.
-
-    None where the coordinator's storage has lost one of them: the deadline drops its sender.
-    """
-    slots, due, known, now = slots_of(s, s.attempt), due_sums(s, index), rounds(s), called(s)
-    when = slots.granted[due]
-    shelves = [
-        _shelf(slots_of(s, granted), granted, due[when == granted])
-        for granted in np.unique(when).tolist()
-    ]
-    wanted, parcels = set(slots.item[due].tolist()), {at: list[bytes]() for at in due.tolist()}
-    for _, place in reporters(s):
-        items = items_of(s, place)
-        if not wanted.isdisjoint(items):
-            found = _shares(s, rows, place, items, shelves)
-            if found is None:
-                return None
-            for at, encrypted_share in found:
-                parcels[at].append(encrypted_share)
-    tasks = []
-    for at, encrypted_shares in parcels.items():
-        item = int(slots.item[at])
-        tasks.append(
-            SlotTask(
-                item,
-                int(slots.slot[at]),
-                known.lists[item],
-                _salt(s, item),
-                tuple(encrypted_shares),
-            )
-        )
-    about = now.attempt, now.formed, election_of(s).signed, now.gone, now.members
-    return SlotSumRequest(s.params.survey, *about, tuple(tasks))
-
-
 @dataclass(frozen=True)
-class _Shelf:
-    """Where to find shares in the bundles of one attempt: per item the number of slots that got a
-    holder then.
+class _BundleIndex:
+    """Where the due shares are in the bundles of one attempt.
+
+    A bundle has the shares of all slots that got a holder in its attempt, item by item.
+
+    Attributes:
+        attempt: of the bundles
+        sizes: for each item the number of slots that got a holder
+        due: item -> (position of a due slot, its rank among those slots of the item)
     """
 
     attempt: int
     sizes: list[int]
-    wanted: dict[
-        int, list[tuple[int, int]]
-    ]  # item -> (position of a wanted slot, its rank among those of the item)
+    due: dict[int, list[tuple[int, int]]]
 
 
-def _shelf(then: Slots, attempt: int, due: Ints) -> _Shelf:
-    fresh, wanted = np.flatnonzero(then.granted == attempt), dict[int, list[tuple[int, int]]]()
-    sizes = np.bincount(then.item[fresh], minlength=int(then.item[-1]) + 1)
+def _index_bundle(slots: Slots, attempt: int, due: Ints) -> _BundleIndex:
+    """Index the bundles of an attempt, in which these slots got their holders."""
+    granted = np.flatnonzero(slots.granted == attempt)
+    sizes = np.bincount(slots.item[granted], minlength=int(slots.item[-1]) + 1)
     before = np.cumsum(sizes) - sizes
-    for at in np.intersect1d(due, fresh).tolist():
-        item = int(then.item[at])
-        wanted.setdefault(item, []).append((at, int(np.searchsorted(fresh, at) - before[item])))
-    return _Shelf(attempt, sizes.tolist(), wanted)
+    ranks = dict[int, list[tuple[int, int]]]()
+    for position in np.intersect1d(due, granted).tolist():
+        item = int(slots.item[position])
+        rank = int(np.searchsorted(granted, position) - before[item])
+        ranks.setdefault(item, []).append((position, rank))
+    return _BundleIndex(attempt, sizes.tolist(), ranks)
 
 
-def _shares(
-    s: Coordinator, rows: StepRows, place: int, items: Sequence[int], shelves: Sequence[_Shelf]
+def _find_shares(
+    s: Coordinator,
+    rows: StepRows,
+    place: int,
+    items: Sequence[int],
+    bundles: Sequence[_BundleIndex],
 ) -> list[tuple[int, bytes]] | None:
-    """A reporter's sealed shares for the wanted slots: each is in the bundle of the attempt when
-    its holder got it.
+    """(position, encrypted share) of one reporter for the due slots; None if a bundle is lost.
+
+    The share for a slot is in the bundle of the attempt in which its holder got it.
     """
-    found = []
-    for shelf in shelves:
-        sent, offset = rows.uploads.get((SlotBundle.tag, shelf.attempt, place)), 0
+    found = list[tuple[int, bytes]]()
+    for bundle in bundles:
+        sent = rows.uploads.get((SlotBundle.tag, bundle.attempt, place))
         encrypted_shares = () if sent is None else sent.encrypted_shares
-        if len(encrypted_shares) != sum(shelf.sizes[item] for item in items):
+        # A stored bundle of another size is damaged: its shares would go to the wrong slots.
+        if len(encrypted_shares) != sum(bundle.sizes[item] for item in items):
             return None
+        first = 0
         for item in items:
-            found += [
-                (at, encrypted_shares[offset + rank]) for at, rank in shelf.wanted.get(item, ())
-            ]
-            offset += shelf.sizes[item]
+            for position, rank in bundle.due.get(item, ()):
+                found.append((position, encrypted_shares[first + rank]))
+            first += bundle.sizes[item]
     return found
 
 
-# --- the claim and the one sum
-# ------------------------------------------------------------------------------------
+# --- the manifest and the one sum -----------------------------------------------------------------
 
 
-def parts_now(s: Coordinator) -> list[HelperSums]:
-    """Every helper's part of a claim over the present set."""
-    return list(sums_by_helper(ballot_of(s), slots_of(s, s.attempt), called(s)))
+def current_helper_sums(s: Coordinator) -> list[HelperSums]:
+    """The sums that every helper owes over the present set."""
+    return list(sums_by_helper(ballot_of(s), slots_of(s, s.attempt), current_scope(s)))
 
 
 def item_totals(s: Coordinator, rows: StepRows) -> Residues:
-    """The masked sums of all slots, added up item by item; nobody holds two slots of one item."""
-    q, slots = s.params.q, slots_of(s, s.attempt)
+    """The masked sums of all slots, added up item by item."""
+    q = s.params.q
+    slots = slots_of(s, s.attempt)
     totals = np.zeros(s.params.N, dtype=dtype_for(q))
-    for part in parts_now(s):
-        vector = rows.uploads[SlotSums.tag, part.digest, part.holder].vector
-        (sums,), _ = unpack_rows([vector], q, len(part.due))
-        items = slots.item[part.due]
+    for helper in current_helper_sums(s):
+        vector = rows.uploads[SlotSums.tag, helper.digest, helper.holder].vector
+        (sums,), _ = unpack_rows([vector], q, len(helper.due))
+        # Nobody holds two slots of one item, so no index occurs twice here.
+        items = slots.item[helper.due]
         totals[items] = add(totals[items], sums, q)
     return totals
 
 
-def claimed(s: Coordinator, manifest: TwoStageManifest) -> tuple[int, ...]:
-    """The places of a claim's reporters."""
-    numbers = members_of(manifest.members, len(rounds(s).order)) or ()
-    return tuple(sorted(rounds(s).order[number] for number in numbers))
+def manifest_members(s: Coordinator, manifest: TwoStageManifest) -> tuple[int, ...]:
+    """The places of the reporters in a manifest."""
+    order = two_stage_state(s).order
+    numbers = members_of(manifest.members, len(order)) or ()
+    return tuple(sorted(order[number] for number in numbers))
 
 
 def reporter_entries(s: Coordinator) -> tuple[Entry, ...]:
-    """A result names reporters by their keys alone."""
-    if rounds(s).election is None:
+    """The present reporters as the result names them: by their keys alone."""
+    if two_stage_state(s).election is None:
         return ()
     keys = ballot_of(s).keys
-    return tuple((ANONYMOUS_ID, keys[number]) for number, _ in reporters(s))
+    return tuple((ANONYMOUS_ID, keys[number]) for number, _ in present_reporters(s))

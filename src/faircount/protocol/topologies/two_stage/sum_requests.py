@@ -41,6 +41,7 @@ class SumScope:
 
     def is_within(self, attempts: int) -> bool:
         """Whether its attempts follow each other, and are no more than a survey has."""
+        # The attempts of a manifest are bounded before anything is computed for each of them.
         last = max([self.formed, *(helper.attempt for helper in self.gone)])
         return 1 <= self.formed <= last <= self.attempt <= attempts
 
@@ -51,6 +52,7 @@ class SumScope:
 
     def digest(self, ballot: Ballot) -> bytes:
         """What binds the masks: election, attempt, set, and who holds the slots."""
+        # The length comes before the list, so that no two scopes have the same encoding.
         numbers = [self.attempt, self.formed, len(self.gone)]
         for helper in self.gone:
             numbers += [helper.attempt, helper.index]

@@ -101,6 +101,7 @@ def indicate(member: Member, invitation: Invitation, answer: int, entropy: Entro
     """
     if member.index < 0:
         raise ProtocolError("verify the roster of a two-stage survey before indicating")
+    # Everything random about the response is drawn here, once, and stored before A_i is sent.
     drawn = as_two_stage(member.params.mechanism).respond_as(member.index, answer, entropy)
     items = tuple(np.flatnonzero(drawn.indicators[0]).tolist())
     return prepare(member, invitation, items, drawn.bits[0, list(items)], entropy)
@@ -176,6 +177,7 @@ def send_shares(
         return user, problem or known or reject(
             Reason.MALFORMED, "nobody is left to hold some slot"
         )
+    # Drawn once: a successor gets the same share, so that all slots still add up to the bit.
     if user.shares is None:
         user = replace(user, election=ballot.hash, shares=_split(user, ballot, entropy))
     bundle = _encrypt_shares(user, ballot, slots, request.attempt, entropy)
@@ -186,7 +188,7 @@ def _assignment_problem(
     user: Participant, request: Assignment, slots: Slots | None
 ) -> Rejection | None:
     if slots is None or any(helper.attempt > request.attempt for helper in request.gone):
-        return reject(Reason.MALFORMED, "this is no list of elected users who vanished")
+        return reject(Reason.MALFORMED, "this is no list of helpers who vanished")
     if not 1 <= request.attempt <= user.member.params.attempts:
         return reject(
             Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {user.member.params.attempts}"
@@ -208,6 +210,7 @@ def _list_problem(user: Participant, request: Assignment, ballot: Ballot) -> Rej
     """
     if user.shares is not None:
         return None
+    # The client finds its number by its key, and does not rely on the coordinator for it.
     number = ballot.keys.index(user.reporting_key.public)
     if len(request.proofs) == len(user.items) and all(
         is_listed(proof, number, ballot.reporters[j], ballot.lists[j])
@@ -235,7 +238,7 @@ def _encrypt_shares(
     member = user.member
     crypto = member.crypto
     if user.shares is None:
-        raise ProtocolError("shares are drawn before they are sealed")
+        raise ProtocolError("shares are drawn before they are encrypted")
     owed = slots.owed(user.items, attempt)
     # Shares are stored for all slots of the reported items, in the order of the slots.
     stored = np.flatnonzero(np.isin(slots.item, user.items))
@@ -280,13 +283,13 @@ def answer_sum_request(
         # check: one-call-per-attempt - two sums of one attempt differ by one share
         same = user.summed[known] == scope
         return user, user.first_messages[known] if same else reject(
-            Reason.CONFLICT, "two calls in one attempt: do not go on"
+            Reason.CONFLICT, "two sum requests in one attempt: do not go on"
         )
     slots = ballot.after(scope.gone)
     numbers = members_of(request.members, len(ballot.eligible))
     if slots is None or numbers is None:
         return user, reject(
-            Reason.MALFORMED, "this call is not about slots and reporters of the election"
+            Reason.MALFORMED, "this request is not about slots and reporters of the election"
         )
     problem = _request_problem(user, request, ballot, slots, numbers)
     if problem is not None:
@@ -312,7 +315,7 @@ def _request_problem(
     params = user.member.params
     if any(helper.attempt > request.attempt for helper in request.gone):
         return reject(
-            Reason.MALFORMED, "this call is not about slots and reporters of the election"
+            Reason.MALFORMED, "this request is not about slots and reporters of the election"
         )
     if not 1 <= request.formed <= request.attempt <= params.attempts:
         return reject(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {params.attempts}")
@@ -409,6 +412,7 @@ def _sum_or_complaint(
         return SlotComplaint(
             params.survey, member.index, member.credential, request.attempt, tuple(sorted(failed))
         )
+    # The mask is bound to the scope: sums of two sets cannot be unmasked with one seed.
     digest = SumScope.of(request).digest(ballot)
     context = AttemptContext(params, member.digest, request.attempt, digest)
     vector, encrypted_seed = mask_vector(member, context, totals, entropy)

@@ -1,6 +1,7 @@
-"""A server that lies in a survey with proven reports, values that are revealed, and noise that is drawn once."""
+"""Dishonest servers in surveys with proven reports: revealed values, proofs, and noise."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -40,31 +41,33 @@ from faircount.protocol.wire.signing import sign
 from faircount.sharing.packing import pack, unpack
 
 
-def said(play, kind):
-    return next(each.message for each in play.s2.statements if isinstance(each.message, kind))
-
-
-def inside(out, kind):
-    found = [parse(each.payload) for each in out if isinstance(each, Signed)]
-    return next(each for each in found if isinstance(each, kind))
-
-
-def named(play, places, stated):
-    """The aggregator's statement with another set under its root."""
-    lines = [
-        (play.s1.manifest.entries[i].user, play.s1.manifest.entries[i].public_key) for i in places
-    ]
-    return replace(
-        stated,
-        members=bitmap(places, len(play.s1.manifest.entries)),
-        root=merkle_root(roster_leaves(lines)),
+def statement_of(play, kind):
+    return next(
+        statement.message for statement in play.s2.statements if isinstance(statement.message, kind)
     )
 
 
-# --- values -------------------------------------------------------------------------------------------------------
+def find_message(out, kind):
+    found = [parse(message.payload) for message in out if isinstance(message, Signed)]
+    return next(message for message in found if isinstance(message, kind))
 
 
-def test_nothing_reveals_a_value_before_the_claim(proven) -> None:
+def with_members(play, places, accepted):
+    """The aggregator's statement with another set, and the root of that set."""
+    entries = [
+        (play.s1.manifest.entries[i].user, play.s1.manifest.entries[i].public_key) for i in places
+    ]
+    return replace(
+        accepted,
+        members=bitmap(places, len(play.s1.manifest.entries)),
+        root=merkle_root(roster_leaves(entries)),
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def test_nothing_reveals_a_value_before_the_manifest(proven) -> None:
     play = proven()
     play.answer_all()
     for request in (RosterProposal(play.params.survey, play.params.digest, ()),):
@@ -79,16 +82,19 @@ def test_nothing_reveals_a_value_before_the_claim(proven) -> None:
     assert parse(batch.payload).revealed == play.s1.committed
 
 
-def test_a_receipt_before_there_is_a_claim_is_not_kept(proven) -> None:
-    """It names the claim that the coordinator has before it has one: all zeros. The coordinator must not hold both values while people answer."""
+def test_a_reservation_before_there_is_a_manifest_is_not_kept(proven) -> None:
+    """Its manifest hash is zeros, as in the state without a manifest.
+
+    The coordinator must not know both values while participants respond.
+    """
     play = proven()
     play.answer_all(skip=(5,))
     early = Reservation(
         play.params.survey, bytes(32), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed
     )
-    (asked,) = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, early))
-    assert isinstance(parse(asked.payload), SyncRequest)
-    assert (play.s1.reservation, play.s1.own) == (None, None)
+    (sync_request,) = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, early))
+    assert isinstance(parse(sync_request.payload), SyncRequest)
+    assert (play.s1.reservation, play.s1.topology_state) == (None, None)
     play.exchange(play.client.start(play.params, play.device(5), play.s2.crypto, play.entropy))
     play.settle(play.deadline())
     assert play.counts() == [1] * 6
@@ -105,8 +111,9 @@ def test_without_proofs_no_value_is_revealed(stage) -> None:
 
 
 def test_a_value_serves_one_survey(proven) -> None:
-    """Two surveys under the same commitment: the second is refused; the first may begin again after a crash."""
-    first, anchor = proven().params, MemoryAnchor()
+    """A second survey with the same commitment is refused; the first may begin again."""
+    first = proven().params
+    anchor = MemoryAnchor()
     second = replace(first, survey=b"\x09" * 16)
     for server in (Party.COORDINATOR, Party.AGGREGATOR):
         record_value_use(anchor, first, server)
@@ -115,7 +122,7 @@ def test_a_value_serves_one_survey(proven) -> None:
             record_value_use(anchor, second, server)
 
 
-def test_s2_without_its_value_reveals_nothing_and_ends_the_survey(proven) -> None:
+def test_an_aggregator_without_its_value_reveals_nothing_and_aborts(proven) -> None:
     play = proven()
     play.answer_all()
     play.s2 = play.s2.changed(committed=b"\x08" * 32)
@@ -123,16 +130,16 @@ def test_s2_without_its_value_reveals_nothing_and_ends_the_survey(proven) -> Non
     assert (play.said_by_s2(last).spent, play.s2.phase) == (0, Phase.ABORTED)
 
 
-def test_a_receipt_with_another_value_ends_the_survey_and_nothing_is_spent(proven) -> None:
+def test_a_reservation_with_another_value_ends_the_survey_without_a_charge(proven) -> None:
     play = proven()
     play.answer_all()
     (reservation,) = play.tell_s2(play.deadline()[0])
-    lie = replace(play.said_by_s2(reservation), revealed=b"\5" * 32)
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, lie))
-    wish = inside(out, Aborted)
-    assert (wish.spent, wish.code, wish.detail.decode()) == (
+    changed = replace(play.said_by_s2(reservation), revealed=b"\5" * 32)
+    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, changed))
+    request_sent = find_message(out, Aborted)
+    assert (request_sent.spent, request_sent.code, request_sent.detail.decode()) == (
         0,
-        EndCode.S2_CONTRADICTION,
+        EndCode.AGGREGATOR_CONTRADICTION,
         OTHER_VALUE,
     )
     play.settle(out)
@@ -144,13 +151,13 @@ def test_a_batch_with_another_value_ends_the_survey(proven) -> None:
     play = proven()
     play.answer_all()
     (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
-    lie = replace(parse(batch.payload), revealed=b"\5" * 32)
-    play.tell_s2(play.by_s1(lie))
+    changed = replace(parse(batch.payload), revealed=b"\5" * 32)
+    play.tell_s2(play.by_s1(changed))
     assert play.s2.phase is Phase.ABORTED
-    assert said(play, Aborted).code == EndCode.S1_CONTRADICTION
+    assert statement_of(play, Aborted).code == EndCode.COORDINATOR_CONTRADICTION
 
 
-def test_answers_that_are_none_are_refused_and_the_right_ones_still_taken(proven) -> None:
+def test_malformed_verifier_shares_are_refused_and_the_right_ones_still_taken(proven) -> None:
     play = proven()
     play.answer_all()
     (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
@@ -167,80 +174,87 @@ def test_answers_that_are_none_are_refused_and_the_right_ones_still_taken(proven
     assert play.counts() == [1] * 6
 
 
-# --- a server that lies -------------------------------------------------------------------------------------------
+# --- a dishonest server ---------------------------------------------------------------------------
 
 
-def claimed(proven, **terms):
-    """All answers are in, the coordinator has its receipt; the batch that it sends."""
+def play_to_reservation(proven, **terms):
+    """Play until the coordinator has its reservation; also the batch that it sends."""
     play = proven(**terms)
     play.answer_all()
     (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
     return play, batch
 
 
-def test_s2_that_calls_a_valid_report_invalid_gets_no_sum(proven) -> None:
-    play, batch = claimed(proven)
+def test_an_aggregator_that_rejects_a_valid_report_gets_no_sum(proven) -> None:
+    play, batch = play_to_reservation(proven)
     true = play.said_by_s2(play.tell_s2(batch)[0])
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, named(play, range(5), true)))
-    assert b"judged" in inside(out, Aborted).detail
-    assert not any(isinstance(parse(each.payload), AggregateShare) for each in out)
+    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(5), true)))
+    assert b"judged" in find_message(out, Aborted).detail
+    assert not any(isinstance(parse(message.payload), AggregateShare) for message in out)
 
 
-def test_s2_that_counts_an_invalid_report_gets_no_sum(proven) -> None:
+def test_an_aggregator_that_accepts_an_invalid_report_gets_no_sum(proven) -> None:
     play = proven()
     play.answer_all(skip=(0,))
     play.sends(0, INVALID["two votes"](form_of(play.params.mechanism), play.entropy))
     (batch,) = play.tell_s1(play.tell_s2(play.deadline()[0])[0])
     true = play.said_by_s2(play.tell_s2(batch)[0])
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, named(play, range(6), true)))
-    assert b"judged" in inside(out, Aborted).detail
+    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, with_members(play, range(6), true)))
+    assert b"judged" in find_message(out, Aborted).detail
 
 
 @pytest.mark.parametrize(
     "change", [{"verifier_shares": b""}, {"opened": b""}, {"opened": b"\xff"}, {"opened": b"\x1f"}]
 )
-def test_a_set_without_its_evidence_gets_no_sum(proven, change) -> None:
-    play, batch = claimed(proven)
+def test_a_set_without_its_verifier_shares_gets_no_sum(proven, change) -> None:
+    play, batch = play_to_reservation(proven)
     true = play.said_by_s2(play.tell_s2(batch)[0])
     out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, replace(true, **change)))
-    assert isinstance(inside(out, Aborted), Aborted)
+    assert isinstance(find_message(out, Aborted), Aborted)
 
 
-@pytest.mark.parametrize("lie", ["a member whose blob did not open", "answers about nobody"])
-def test_evidence_is_about_those_who_opened_and_nobody_else(proven, lie) -> None:
-    """The aggregator says that a report did not open, sends no answers about it, and counts it."""
-    play, batch = claimed(proven)
-    true, form = play.said_by_s2(play.tell_s2(batch)[0]), form_of(play.params.mechanism)
+@pytest.mark.parametrize(
+    "changed", ["a member whose share was not decrypted", "verifier shares about nobody"]
+)
+def test_verifier_shares_are_about_decrypted_reports_and_nothing_else(proven, changed) -> None:
+    """The aggregator states that it could not decrypt a share, and accepts the report."""
+    play, batch = play_to_reservation(proven)
+    true = play.said_by_s2(play.tell_s2(batch)[0])
+    form = form_of(play.params.mechanism)
     fewer = pack_verifier_shares(unpack_verifier_shares(true.verifier_shares, form, 6)[:5], form)
-    lies = {
-        "a member whose blob did not open": replace(
+    changes = {
+        "a member whose share was not decrypted": replace(
             true, opened=bitmap(range(5), 6), verifier_shares=fewer
         ),
-        "answers about nobody": replace(
+        "verifier shares about nobody": replace(
             true, verifier_shares=true.verifier_shares + true.verifier_shares
         ),
     }
-    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, lies[lie]))
-    assert b"judged" in inside(out, Aborted).detail
+    out = play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, changes[changed]))
+    assert b"judged" in find_message(out, Aborted).detail
 
 
-def test_s2_can_leave_somebody_out_by_shifting_its_answers(proven) -> None:
-    """What no proof prevents, and the documentation says: the set without that person is what is counted."""
-    play, batch = claimed(proven)
-    true, form = play.said_by_s2(play.tell_s2(batch)[0]), form_of(play.params.mechanism)
+def test_an_aggregator_can_leave_somebody_out_by_shifted_verifier_shares(proven) -> None:
+    """No proof prevents this, and the documentation states it: the others are counted."""
+    play, batch = play_to_reservation(proven)
+    true = play.said_by_s2(play.tell_s2(batch)[0])
+    form = form_of(play.params.mechanism)
     answers = unpack_verifier_shares(true.verifier_shares, form, 6)
     answers[5, -1] = (int(answers[5, -1]) + 1) % form.q
     shifted = replace(
-        named(play, range(5), true), verifier_shares=pack_verifier_shares(answers, form)
+        with_members(play, range(5), true), verifier_shares=pack_verifier_shares(answers, form)
     )
-    assert inside(play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, shifted)), AggregateShare).total
+    assert find_message(
+        play.tell_s1(sign(play.s2.key, Party.AGGREGATOR, shifted)), AggregateShare
+    ).total
 
 
-def test_s1_that_changes_a_share_loses_that_report(proven) -> None:
-    """The coordinator adds a vote to its share of user 2: the answers about it are no longer those of a valid report."""
-    play, batch = claimed(proven)
-    form, values = form_of(play.params.mechanism), (play.s1.committed, play.s2.committed)
-    shares = [play.s1.view.first_messages[each.user].share for each in play.s1.manifest.entries]
+def test_a_coordinator_that_changes_a_share_loses_that_report(proven) -> None:
+    """The coordinator adds a vote to its share of report 2, which is then not valid any more."""
+    play, batch = play_to_reservation(proven)
+    form = form_of(play.params.mechanism)
+    values = (play.s1.committed, play.s2.committed)
+    shares = [play.s1.view.first_messages[entry.user].share for entry in play.s1.manifest.entries]
     share = unpack(shares[2], form.q, form.width)
     share[0] = (int(share[0]) + 1) % form.q
     shares[2] = pack(share, form.q)
@@ -251,8 +265,8 @@ def test_s1_that_changes_a_share_loses_that_report(proven) -> None:
     assert play.said_by_s2(included).members == bytes([0b111011])
 
 
-def test_a_repeated_batch_with_other_answers_gets_the_stored_set(proven) -> None:
-    play, batch = claimed(proven)
+def test_a_repeated_batch_with_other_verifier_shares_gets_the_stored_set(proven) -> None:
+    play, batch = play_to_reservation(proven)
     first = play.tell_s2(batch)
     other = parse(batch.payload)
     shifted = replace(other, verifier_shares=bytes(len(other.verifier_shares)))
@@ -261,45 +275,45 @@ def test_a_repeated_batch_with_other_answers_gets_the_stored_set(proven) -> None
 
 
 def test_a_result_that_hides_refused_reports_is_not_taken(proven) -> None:
-    play, batch = claimed(proven)
+    play, batch = play_to_reservation(proven)
     play.settle((batch,))
-    true = said(play, Published)
-    again, batch = claimed(proven)
+    true = statement_of(play, Published)
+    again, batch = play_to_reservation(proven)
     again.tell_s1(again.tell_s2(batch)[0])
     (answer,) = again.tell_s1(sign(again.s2.key, Party.AGGREGATOR, replace(true, refused=2)))
     assert answer.why is Reason.WRONG_DIGEST
 
 
-# --- one question, one noise --------------------------------------------------------------------------------------
+# --- one query, one draw of noise -----------------------------------------------------------------
 
 
 def test_the_blind_is_drawn_apart_from_the_seed(proven) -> None:
-    """Two reports with the same seed have different blinds: the aggregator, who has the seed, cannot compute them."""
+    """The aggregator has the seed, and cannot compute the blind from it."""
     play = proven()
-    form, mechanism = form_of(play.params.mechanism), play.params.mechanism
+    form = form_of(play.params.mechanism)
+    mechanism = play.params.mechanism
     rows = [servers_user.draw_vector(mechanism, 1, SeededStream(seed)) for seed in range(5)]
     blinds = {tuple(row[form.bits : form.bits + form.degree].tolist()) for row in rows}
     assert len(blinds) == 5
     assert len({tuple(row[: form.bits].tolist()) for row in rows}) == 1
 
 
-def test_another_survey_asks_another_question_and_draws_other_noise(proven) -> None:
-
-    first, second = proven(seed=1), proven(seed=2)
-    form, values = form_of(first.params.mechanism), (b"\1" * 32, b"\2" * 32)
-    ours, theirs = (derive_query(each.params, form, values) for each in (first, second))
+def test_another_survey_has_another_query_and_other_noise(proven) -> None:
+    first = proven(seed=1)
+    second = proven(seed=2)
+    form = form_of(first.params.mechanism)
+    values = (b"\1" * 32, b"\2" * 32)
+    ours, theirs = (derive_query(play.params, form, values) for play in (first, second))
     assert not np.array_equal(ours.matrix, theirs.matrix)
     same = b"\3" * 32, bytes(32), b"\xff"
-    drawn = [
-        noise_stream(each.params, party, *same).bytes(32)
-        for each in (first, second)
-        for party in (Party.COORDINATOR, Party.AGGREGATOR)
-    ]
+    servers = product((first, second), (Party.COORDINATOR, Party.AGGREGATOR))
+    drawn = [noise_stream(play.params, party, *same).bytes(32) for play, party in servers]
     assert len(set(drawn)) == 4
     assert noise_stream(first.params, Party.COORDINATOR, *same).bytes(32) == drawn[0]
     releases = (b"\1" * 32, b"\xff"), (bytes(32), b"\xfe")
     others = [
-        noise_stream(first.params, Party.COORDINATOR, same[0], *each).bytes(32) for each in releases
+        noise_stream(first.params, Party.COORDINATOR, same[0], *release).bytes(32)
+        for release in releases
     ]
     assert len({drawn[0], *others}) == 3
 
@@ -310,9 +324,9 @@ def test_another_survey_asks_another_question_and_draws_other_noise(proven) -> N
         ServerLaplace(items=6, users=6, epsilon=0.5),
         PlacedCoins(items=6, users=6, coins=5, epsilon=1.0),
     ],
-    ids=lambda each: each.name,
+    ids=lambda mechanism: mechanism.name,
 )
-def test_a_restored_s1_sends_the_same_sum_with_the_same_noise(proven, mechanism) -> None:
+def test_a_restored_coordinator_sends_the_same_sum_with_the_same_noise(proven, mechanism) -> None:
     """Other noise, or another placement of coins, over the same set would be a second release."""
     play = proven(mechanism=mechanism, minimum=None)
     play.answer_all()
@@ -320,17 +334,20 @@ def test_a_restored_s1_sends_the_same_sum_with_the_same_noise(proven, mechanism)
     saved = play.s1.copy()
     (batch,) = play.tell_s1(play.tell_s2(manifest)[0])
     (first,) = play.tell_s1(play.tell_s2(batch)[0])
-    play.s1, (asked,) = saved.do(restored)
-    (again,) = play.tell_s1(play.tell_s2(asked)[0])
+    play.s1, (sync_request,) = saved.do(restored)
+    (again,) = play.tell_s1(play.tell_s2(sync_request)[0])
     assert isinstance(parse(again.payload), AggregateShare)
     assert parse(again.payload) == parse(first.payload)
 
 
 def test_noise_of_both_servers_is_in_the_result(proven) -> None:
-    play, batch = claimed(proven, mechanism=ServerLaplace(items=6, users=6, epsilon=0.5))
+    play, batch = play_to_reservation(
+        proven, mechanism=ServerLaplace(items=6, users=6, epsilon=0.5)
+    )
     play.settle((batch,))
 
-    mechanism, members = play.params.mechanism, said(play, AcceptedReports).members
+    mechanism = play.params.mechanism
+    members = statement_of(play, AcceptedReports).members
     secrets = {
         Party.COORDINATOR: play.setup.s1.noise_secret,
         Party.AGGREGATOR: play.setup.s2.noise_secret,
@@ -342,14 +359,12 @@ def test_noise_of_both_servers_is_in_the_result(proven) -> None:
         for who, secret in secrets.items()
     )
     assert (np.array(play.counts()) - 1 == noise).all()
-    assert (play.s1.noise_secret, play.s2.noise_secret) == (
-        b"",
-        b"",
-    )  # destroyed with the last word
+    # The secrets are destroyed with the final statement.
+    assert (play.s1.noise_secret, play.s2.noise_secret) == (b"", b"")
 
 
-def test_batch_and_receipt_keep_their_parts_as_bytes(proven) -> None:
-    play, batch = claimed(proven)
+def test_batch_and_reservation_survive_encoding(proven) -> None:
+    play, batch = play_to_reservation(proven)
     message = parse(batch.payload)
     assert parse(encode(message)) == message
-    assert parse(encode(said(play, Reservation))) == said(play, Reservation)
+    assert parse(encode(statement_of(play, Reservation))) == statement_of(play, Reservation)

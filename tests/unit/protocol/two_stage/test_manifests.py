@@ -1,4 +1,4 @@
-"""TSS and TSS': the aggregator takes one sum over one set of reporters, whatever the coordinator claims and whose seeds do not open."""
+"""TSS and TSS': manifests. The aggregator accepts one total over one set of reporters."""
 
 from dataclasses import replace
 
@@ -31,12 +31,12 @@ def ones(*without) -> list[int]:
     return [int(i not in without) for i in range(8)]
 
 
-def refused(play, what):
-    """The aggregator's refusal of something that the coordinator signed."""
-    return play.said_by_s2(play.tell_s2(play.by_s1(what))[0])
+def get_refusal(play, message):
+    """Send a message of the coordinator, and return the aggregator's refusal."""
+    return play.said_by_s2(play.tell_s2(play.by_s1(message))[0])
 
 
-def test_others_take_over_from_who_sent_a_seed_that_does_not_open(two_stage) -> None:
+def test_others_take_over_from_a_helper_with_an_unreadable_seed(two_stage) -> None:
     play = two_stage("shared", k=2)
     bad = play.bad_sums()
     assert (play.s1.phase, play.s2.phase) == (Phase.SHARING, Phase.COUNTING)
@@ -50,7 +50,7 @@ def test_others_take_over_from_who_sent_a_seed_that_does_not_open(two_stage) -> 
         second.attempt - 1,
     )
     assert bad not in play.holders()
-    kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
+    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds[:6] == [
         "RosterConfirmation",
         "Reservation",
@@ -62,8 +62,8 @@ def test_others_take_over_from_who_sent_a_seed_that_does_not_open(two_stage) -> 
     assert kinds[6:] == ["Reservation", "AcceptedMembers", "Published"]
 
 
-def test_a_reporter_lost_after_a_seed_did_not_open_leaves_and_the_survey_goes_on(two_stage) -> None:
-    """The aggregator has nothing yet that depends on answers: a further attempt over a smaller set tells it nothing."""
+def test_a_reporter_lost_after_an_unreadable_seed_leaves_and_the_survey_goes_on(two_stage) -> None:
+    """The aggregator has no data yet that depend on answers, so a smaller set reveals nothing."""
     play = two_stage("shared", k=2)
     play.bad_sums()
     lost = play.waiting_for(Assignment)[0]
@@ -72,7 +72,7 @@ def test_a_reporter_lost_after_a_seed_did_not_open_leaves_and_the_survey_goes_on
     assert play.counts() == ones(lost)
 
 
-def test_seeds_that_do_not_open_cost_an_attempt_each(two_stage) -> None:
+def test_every_unreadable_seed_costs_an_attempt(two_stage) -> None:
     play = two_stage("shared", k=2)
     for attempt in (2, 3, 4):
         play.bad_sums()
@@ -83,30 +83,28 @@ def test_seeds_that_do_not_open_cost_an_attempt_each(two_stage) -> None:
     assert play.s2.ledger.find(play.params.survey).status is Status.SPENT
 
 
-def test_sums_made_over_another_set_do_not_open(two_stage) -> None:
-    """The coordinator shows one helper a smaller set: the aggregator opens only the seeds that were sealed for the claimed one."""
+def test_sums_over_another_set_are_unreadable(two_stage) -> None:
+    """The coordinator sends one helper a smaller set, for which its seed is then encrypted."""
     play = two_stage("shared", k=2)
     i = play.waiting_for(SlotSumRequest)[0]
-    call, ballot = play.visit(i), ballot_of(play.s1)
-    tasks = tuple(
-        replace(
-            each,
-            encrypted_shares=each.encrypted_shares[:-1]
-            if 7 in members_of(each.listed, 8)
-            else each.encrypted_shares,
-        )
-        for each in call.tasks
-    )
-    fooled = replace(call, members=b"\x7f", tasks=tasks)
-    play.people[i], body = people.answer_sum_request(play.people[i], fooled, play.entropy)
-    assert play.tell_s1(body)[0].why is Reason.LATE  # The coordinator itself would not take it
-    put(play.s1, "uploads", (SlotSums.tag, SumScope.of(call).digest(ballot), i), body)
+    call = play.visit(i)
+    ballot = ballot_of(play.s1)
+    tasks = []
+    for task in call.tasks:
+        is_listed = 7 in members_of(task.listed, 8)
+        shares = task.encrypted_shares[:-1] if is_listed else task.encrypted_shares
+        tasks.append(replace(task, encrypted_shares=shares))
+    changed = replace(call, members=b"\x7f", tasks=tuple(tasks))
+    play.people[i], sums = people.answer_sum_request(play.people[i], changed, play.entropy)
+    # An honest coordinator does not accept these sums.
+    assert play.tell_s1(sums)[0].why is Reason.LATE
+    put(play.s1, "uploads", (SlotSums.tag, SumScope.of(call).digest(ballot), i), sums)
     play.settle(play.phase())
     assert i not in members_of(play.s2.last(AcceptedMembers).message.members, 8)
     assert play.s2.last(Published) is None
 
 
-def test_a_sum_that_cannot_be_aborts(two_stage) -> None:
+def test_a_corrupt_sum_aborts(two_stage) -> None:
     play = two_stage("elected", sets=SAME_ITEMS, k=2)
     play.people[3] = replace(play.people[3], bits=np.array([9, 0, 0], dtype=np.uint8))
     play.phase()
@@ -132,25 +130,25 @@ def test_a_sum_that_cannot_be_aborts(two_stage) -> None:
         ({"encrypted_shares": ()}, Reason.MALFORMED),
     ],
 )
-def test_claims_that_s2_refuses(two_stage, change, reason) -> None:
+def test_manifests_that_the_aggregator_refuses(two_stage, change, reason) -> None:
     play = two_stage("shared", k=2)
     play.phase()
-    assert refused(play, replace(play.s1.manifest, **change)).reason == reason
+    assert get_refusal(play, replace(play.s1.manifest, **change)).reason == reason
     assert play.s2.manifest is None
 
 
-def test_too_small_a_set_and_a_claim_without_an_election_are_refused(two_stage) -> None:
+def test_too_small_a_set_and_a_manifest_without_an_election_are_refused(two_stage) -> None:
     play = two_stage("shared")
     play.phase()
     manifest = play.s1.manifest
     small = replace(manifest, members=b"\x03")
     small = replace(small, set_digest=SumScope.of(small).digest(ballot_of(play.s1)))
-    assert refused(play, small).reason == Reason.TOO_FEW
+    assert get_refusal(play, small).reason == Reason.TOO_FEW
     play.s2 = play.s2.changed(statements=play.s2.statements[:1])
-    assert refused(play, manifest).reason == Reason.WRONG_DIGEST
+    assert get_refusal(play, manifest).reason == Reason.WRONG_DIGEST
 
 
-def test_once_s2_is_ready_another_claim_is_a_conflict(two_stage) -> None:
+def test_once_the_aggregator_is_ready_another_manifest_is_a_conflict(two_stage) -> None:
     play = two_stage("shared")
     (manifest,) = play.phase()
     reservation, included = play.tell_s2(manifest)
@@ -162,7 +160,7 @@ def test_once_s2_is_ready_another_claim_is_a_conflict(two_stage) -> None:
 def test_the_budget_is_reserved_before_the_numbers_of_reporters_are_read_and_spent_then(
     two_stage,
 ) -> None:
-    """The aggregator reads the m_j at the election: an abort after it left the ledger empty."""
+    """The aggregator reads the m_j at the election, so an abort after it is charged."""
     play = two_stage("drawn")
     survey = play.params.survey
     assert play.s2.ledger.find(survey) is None
@@ -182,5 +180,5 @@ def test_an_election_over_budget_is_not_held(two_stage) -> None:
     play.s2 = play.s2.changed(ledger=empty)
     play.settle(play.phase())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
-    assert not any(isinstance(each.message, Election) for each in play.s2.statements)
+    assert not any(isinstance(statement.message, Election) for statement in play.s2.statements)
     assert play.s2.ledger.find(play.params.survey) is None

@@ -1,0 +1,131 @@
+"""The browser's client refuses the parameters that the Python client refuses, and no others.
+
+A participant relies on these rules: parameters that only one client accepts would promise something
+that the other has found not to hold. Parameters are mutated at random places and judged by both.
+"""
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from faircount.core.entropy import SeededStream
+from faircount.core.errors import FaircountError, MalformedError
+from faircount.mechanisms.decoys import Decoys
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.placed_coins import PlacedCoins
+from faircount.mechanisms.sampling import DPDS
+from faircount.mechanisms.server_noise import ServerCoins, ServerLaplace
+from faircount.protocol import SERVERS, SurveyParameters
+from faircount.protocol.simulator import set_up
+from faircount.protocol.wire import canonical_json as canonical
+
+HERE = Path(__file__).parent
+ITEMS = ("tea", "coffee", "water")
+MUTATIONS = 1500
+REPLACEMENTS = [
+    0, 1, 2, 3, -1, 7, 64, 100, 1 << 16, (1 << 16) + 1, 1 << 31, (1 << 31) + 1, (1 << 53) - 1,
+    None, True, False, [], {}, [1], ["a", "b"], "", "0", "1", "-1", "x", "servers", "masked",
+    "alike", "first more", "dpds", "laplace", "\u202e", "00" * 32, "00" * 16,
+    *(str(1 << bits) for bits in (61, 127, 128, 200)),
+]  # fmt: skip
+
+
+def surveys() -> list[Any]:
+    """Published parameters of every mechanism that the page supports, as plain values."""
+    mechanisms = [
+        DPDS(items=ITEMS, users=100, epsilon=1.0, p=0.25, floor=20),
+        DPDS(items=("a", "b"), users=60, epsilon=1.0, p=0.25, floor=20),
+        Laplace(items=ITEMS, users=10, epsilon=1.0),
+        Decoys(items=ITEMS, users=12, epsilon=1.0, delta=1e-3),
+        ServerLaplace(items=ITEMS, users=10, epsilon=1.0),
+        ServerCoins(items=ITEMS, users=10, epsilon=1.0, delta=1e-6),
+        PlacedCoins(items=ITEMS, users=10, epsilon=1.0, coins=8, dropouts=1),
+    ]
+    entropy = SeededStream(1)
+    made = (set_up(mechanism, SERVERS, entropy).params for mechanism in mechanisms)
+    return [json.loads(params.published) for params in made]
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of everything inside a value."""
+    keys = range(len(value)) if isinstance(value, list) else value
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+def mutate(rng: random.Random, survey: Any) -> Any:
+    """A copy in which one or two places hold something else."""
+    changed = json.loads(json.dumps(survey))
+    for _ in range(rng.choice((1, 1, 2))):
+        container, key = rng.choice(list(places(changed)))
+        container[key] = mutated_value(rng, container[key])
+        if rng.random() < 0.1:
+            del container[key]
+    return changed
+
+
+def mutated_value(rng: random.Random, value: Any) -> Any:
+    """Another value: close to the old one or of another kind."""
+    is_close = rng.random() < 0.5
+    if is_close and type(value) is int:
+        return value + rng.choice((-2, -1, 1, 2, 10))
+    if is_close and isinstance(value, str) and value.isdigit():
+        return str(max(0, int(value) + rng.choice((-1, 1, -(1 << 100), 1 << 100))))
+    if is_close and isinstance(value, str) and value:
+        at = rng.randrange(len(value))
+        return value[:at] + rng.choice("0123456789abcdef") + value[at + 1 :]
+    return rng.choice(REPLACEMENTS)
+
+
+def is_accepted_by_python(published: str) -> bool:
+    try:
+        SurveyParameters.parse(published.encode())
+    except FaircountError:
+        return False
+    return True
+
+
+def accepted_by_javascript(published: list[str]) -> list[bool]:
+    """The verdicts; anything but a `Refusal` fails in Node."""
+    done = subprocess.run(
+        ["node", str(HERE / "judge_parameters.mjs")],
+        input=json.dumps(published),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_both_clients_judge_mutated_parameters_alike() -> None:
+    rng = random.Random(28)  # noqa: S311 - which mutations are tried is no secret
+    originals = surveys()
+    texts = [canonical.encode(survey).decode() for survey in originals]
+    assert accepted_by_javascript(texts) == [True] * len(texts)
+    while len(texts) < MUTATIONS:
+        try:
+            texts.append(canonical.encode(mutate(rng, rng.choice(originals))).decode())
+        except MalformedError:
+            continue  # no published form at all
+    python = [is_accepted_by_python(text) for text in texts]
+    javascript = accepted_by_javascript(texts)
+    differences = [
+        text for text, one, other in zip(texts, python, javascript, strict=True) if one != other
+    ]
+    assert differences == []
+    assert 50 < sum(python) < MUTATIONS / 2  # both verdicts were met often
+
+
+def test_a_floor_that_cannot_be_is_refused_at_once() -> None:
+    """It used to keep the page busy for 20 s, with an array of 2^31 numbers."""
+    survey = surveys()[0]
+    survey["settings"]["floor"] = 1 << 31
+    survey["n_max"] = 1 << 31
+    assert accepted_by_javascript([canonical.encode(survey).decode()]) == [False]
