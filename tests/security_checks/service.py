@@ -34,7 +34,7 @@ MUTANTS = (
     Mutant("aggregator-clock", NEVER, STRANGE + " -k strange_time"),
     Mutant("public-problem", becomes("isinstance(problem, FaircountError)"), STRANGE),
     Mutant("people-invited", NEVER, STORAGE),
-    Mutant("kept-parts", NEVER, STORAGE),
+    Mutant("stored-parts", NEVER, STORAGE),
     Mutant("message-size", becomes("MAX_MESSAGE"), STORAGE),
     Mutant("unused-keys", becomes("[]"), STORAGE),
     Mutant("private-file", REMOVED, FILES),

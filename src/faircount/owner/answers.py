@@ -93,7 +93,7 @@ COORDINATOR_STATUS: Shape = {
 }
 AGGREGATOR_STATUS: Shape = {"state": _is_phase, "people": _is_count, "rejections": _is_table}
 COORDINATOR_KEYS: Shape = {"signing_key": _is_key, "commitment": _is_key, "operator": _is_text}
-AGGREGATOR_KEYS: Shape = {**COORDINATOR_KEYS, "box_key": _is_key}
+AGGREGATOR_KEYS: Shape = {**COORDINATOR_KEYS, "encryption_key": _is_key}
 
 _SPENT: Shape = {"epsilon": _is_amount, "delta": _is_amount}
 _CHARGE: Shape = {**_SPENT, "survey": _is_text, "status": _is_text}

@@ -32,7 +32,13 @@ async def survey_of_a_stranger(pair: Pair, users: int) -> tuple[SurveyParameters
     known = propose(mechanism, keys, survey=bytes(16), topology=SERVERS, population="trial")
     params = propose(
         mechanism,
-        type(keys)(made_up.public, keys.s2, keys.box, known.keys.s1_commitment, keys.s2_commitment),
+        type(keys)(
+            made_up.public,
+            keys.s2,
+            keys.encryption_key,
+            known.keys.s1_commitment,
+            keys.s2_commitment,
+        ),
         survey=SystemEntropy().bytes(16),
         topology=SERVERS,
         population="trial",
@@ -66,9 +72,11 @@ def test_parts_of_a_manifest_for_people_who_are_not_invited_are_not_kept(
                 answer = await pair.to_s2.post(f"{path}/messages", content=body, headers=headers)
                 statuses.append(answer.status_code)
             async with pair.s2.server.database.read() as tx:
-                kept = await tx.fetch_all("SELECT key FROM state_rows WHERE store = 'kept'")
+                stored = await tx.fetch_all(
+                    "SELECT key FROM state_rows WHERE store = 'manifest_parts'"
+                )
             # Two parts of four for eight people; nothing follows from a part out of order.
-            assert len(kept) == PEOPLE // 4
+            assert len(stored) == PEOPLE // 4
             assert statuses[:3] == [200, 200, 409]
 
     asyncio.run(work())

@@ -102,7 +102,7 @@ class AggregatorSteps:
                 step = await asyncio.to_thread(_made, read, body)
         if given is not None:
             step = await asyncio.to_thread((await self.elsewhere.step(given)).step)
-        check_kept_parts(read.row.people, step)
+        check_manifest_parts(read.row.people, step)
         if step.state.newest != read.state.newest and not await self._note_begun(read, body):
             return None
         return await self._write(read, step)
@@ -161,15 +161,15 @@ def _made(read: Read, body: bytes) -> Step[Aggregator]:
     return aggregate_with(read.ledger, read.state, message, read.loaded.rows)[1]
 
 
-def check_kept_parts(people: int, step: Step[Aggregator]) -> None:
+def check_manifest_parts(people: int, step: Step[Aggregator]) -> None:
     """Refuse to store parts of a manifest for more people than are on the list.
 
     Whoever creates a survey names its coordinator, and could store gigabytes in its name.
     """
-    kept = [write.key for write in step.rows if write.table == "kept"]
+    parts = [write.key for write in step.rows if write.table == "manifest_parts"]
     most = people // messages.REPORTS_PER_PART
-    # check: kept-parts - a made-up coordinator fills the disk with parts of a manifest
-    if any(key >= part_key(most) for key in kept):
+    # check: stored-parts - a made-up coordinator fills the disk with parts of a manifest
+    if any(key >= part_key(most) for key in parts):
         raise conflict(f"this manifest has more entries than the {people} people on the list")
 
 
