@@ -20,7 +20,7 @@ from faircount.protocol import EXPLICIT, MASKED, ClientState, Topology
 from faircount.protocol.simulator import Meter, run_phases, set_up
 from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.survey.topology import ATTEMPTS
-from faircount.protocol.topologies.masked.aggregator import needed
+from faircount.protocol.topologies.masked.aggregator import find_uncancelled
 from faircount.protocol.topologies.masked.graph import COLLUDING, draw_graph, plan_graph
 from faircount.protocol.wire.crypto import IdealCrypto
 from faircount.protocol.wire.messages import Aborted, Published
@@ -100,7 +100,7 @@ def _masked(
             return False
         sent = inside & come()
         included = graph.largest_component(sent)
-        dropped = needed(graph, inside, included)
+        dropped = find_uncancelled(graph, inside, included)
         if included.sum() < minimum or not dropped.any():
             return bool(included.sum() >= minimum)
         if not (graph.count_neighbours(included)[dropped] >= t).all():

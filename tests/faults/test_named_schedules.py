@@ -1,9 +1,13 @@
-"""Schedules with a name: each was once a failure or shows a rule, and must find the hole that the rule closes."""
+"""Schedules with a name: each was once a failure, or shows a rule.
+
+Where a rule is named beside it, the schedule must find the hole that opens without the rule.
+"""
 
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pytest
 
 from faircount.core.entropy import SystemEntropy
@@ -34,20 +38,24 @@ from faircount.protocol.topologies.two_stage import user as two_stage_user
 from faircount.protocol.wire.codec import encode
 from faircount.protocol.wire.messages import ShareBatch
 from faircount.sharing.keys import S2_INDEX, Purpose, key_info
-from simulation.faults import Kind, Mishap, Op, play
-from simulation.world import Trouble
+from simulation.faults import Kind, Mishap, Op, run_schedule
+from simulation.parties import Trouble
 
-ROUND, DEADLINE, CONVERSE = Op(Kind.ROUND), Op(Kind.DEADLINE), Op(Kind.CONVERSE)
+ROUND = Op(Kind.ROUND)
+DEADLINE = Op(Kind.DEADLINE)
+CONVERSE = Op(Kind.CONVERSE)
 ENROLLED = (ROUND, DEADLINE, CONVERSE)
 SHARED = (*ENROLLED, ROUND, DEADLINE)
 ELECTED = (*ENROLLED, ROUND, DEADLINE, CONVERSE)
-SEED = 1  # an odd one: few helpers and neighbours, so that somebody is left to step in
+# An odd seed: few helpers and neighbours, so that somebody is left to step in.
+SEED = 1
 TWO_WORKERS = Op(Kind.DEADLINE, 0, 1)
-FIRST_BYTE_OF_THE_MASK_KEY = 52  # of a key bundle: survey, index and credential come first
+# Of a key bundle, after survey, index and credential.
+FIRST_BYTE_OF_THE_MASK_KEY = 52
 
 
 def without(*users: int) -> Op:
-    """A round in which these users do not come."""
+    """A round in which these participants stay away."""
     return Op(Kind.ROUND, 0, sum(1 << user for user in users))
 
 
@@ -64,53 +72,51 @@ def forget(backup: int) -> tuple[Op, ...]:
     return (Op(Kind.RESTORE_S1, backup, 1),)
 
 
-# --- planted holes: what happens if a rule is left out
+# --- planted holes: what happens if a rule is left out ---------------------------------------------
 
 
-def rules(patch: pytest.MonkeyPatch, topology: Topology, **changed: Any) -> None:
+def replace_rules(patch: pytest.MonkeyPatch, topology: Topology, **changed: Any) -> None:
     """The coordinator follows other rules in this topology."""
     for name, method in changed.items():
         patch.setattr(topology.coordinator, name, method)
 
 
-def blobs_before_the_receipt(patch: pytest.MonkeyPatch) -> None:
-    told = SERVERS.coordinator.pending
+def shares_are_sent_before_the_reservation(patch: pytest.MonkeyPatch) -> None:
+    pending = SERVERS.coordinator.pending
 
-    def eager(s, rows):
-        known = told(s, rows)
-        return (
-            (*known, *told(replace(s, reservation=known[0]), rows))
-            if s.manifest and not s.reservation
-            else known
-        )
+    def send_early(s, rows):
+        messages = pending(s, rows)
+        if s.manifest is None or s.reservation is not None:
+            return messages
+        return *messages, *pending(replace(s, reservation=messages[0]), rows)
 
-    rules(patch, SERVERS, pending=eager)
+    replace_rules(patch, SERVERS, pending=send_early)
 
 
-def any_claim_is_admitted(patch: pytest.MonkeyPatch) -> None:
+def any_manifest_is_admitted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregator, "repeated", lambda s, manifest: None)
-    patch.setattr(opening, "repeated", lambda s, manifest: None)
+    patch.setattr(opening, "answer_known_manifest", lambda s, manifest: None)
     patch.setattr(MemoryAnchor, "advance", lambda anchor, name, before, after: True)
     patch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
 
 
-def the_last_write_stands(patch: pytest.MonkeyPatch) -> None:
-    def write(s, rows, user, body, *, open_):
-        given = sha256(encode(body)).digest()
-        rows.write("first_messages", user, StoredRow(body, given))
-        return s, (unsigned_acknowledgement(s.params.survey, given),)
+def the_last_write_wins(patch: pytest.MonkeyPatch) -> None:
+    def write(s, rows, user, message, *, open_):
+        message_hash = sha256(encode(message)).digest()
+        rows.write("first_messages", user, StoredRow(message, message_hash))
+        return s, (unsigned_acknowledgement(s.params.survey, message_hash),)
 
     patch.setattr(coordinator, "write_body", write)
 
 
 def an_answer_is_drawn_at_every_visit(patch: pytest.MonkeyPatch) -> None:
-    def ask(client, device):
+    def draw_again(rules, client):
         drawn = servers_user.respond(
-            device.state.params, device.invitation, device.answer, SystemEntropy()
+            client.state.params, client.invitation, client.answer, SystemEntropy()
         )
-        return drawn.report if device.waiting else None
+        return drawn.report if client.waiting else None
 
-    patch.setattr(servers_user.TwoServersClient, "next_message", ask)
+    patch.setattr(servers_user.TwoServersClient, "next_message", draw_again)
 
 
 def s2_goes_on_after_a_restore(patch: pytest.MonkeyPatch) -> None:
@@ -122,115 +128,118 @@ def every_share_is_added(patch: pytest.MonkeyPatch) -> None:
 
 
 def sums_are_not_bound_to_their_set(patch: pytest.MonkeyPatch) -> None:
-    def info(now, sender):
-        return key_info(Purpose.SEED, now.params.survey, 0, sender, S2_INDEX, bytes(32))
+    def info(context, sender):
+        return key_info(Purpose.SEED, context.params.survey, 0, sender, S2_INDEX, bytes(32))
 
     patch.setattr(AttemptContext, "seed_info", info)
 
 
-def users_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
-    told = explicit_user.answer_sum_request
+def clients_answer_for_every_set(patch: pytest.MonkeyPatch) -> None:
+    answer_sum_request = explicit_user.answer_sum_request
 
-    def answer(sharer, call, entropy):
-        return told(replace(sharer, first_messages=(), last=None), call, entropy)
+    def answer(sharer, request, entropy):
+        forgetful = replace(sharer, first_messages=(), last=None)
+        return answer_sum_request(forgetful, request, entropy)
 
     patch.setitem(explicit_user.ExplicitClient.handlers, SumRequest, answer)
 
 
 def the_budget_is_released_by_whoever_forgot(patch: pytest.MonkeyPatch) -> None:
-    told = AggregatorRules.give_up
+    give_up = AggregatorRules.give_up
     patch.setattr(
         AggregatorRules,
         "give_up",
-        lambda own, s, rows, message: told(own, s, rows, replace(message, spent=0)),
+        lambda rules, s, rows, message: give_up(rules, s, rows, replace(message, spent=0)),
     )
 
 
 def a_roster_of_nobody_is_made_again(patch: pytest.MonkeyPatch) -> None:
     def leave_out(s, rows, message, _):
-        doubted = set(message.positions)
-        left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
+        rejected = set(message.positions)
+        left = tuple(entry for i, entry in enumerate(s.roster) if i not in rejected)
         return s.rules.close_roster(replace(s, roster=left), rows)
 
     for topology in (EXPLICIT, MASKED):
-        rules(patch, topology, on_bad_entries=leave_out)
+        replace_rules(patch, topology, on_rejected_entries=leave_out)
 
 
 def masks_stay_in_the_sum(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(masked_aggregate, "needed", lambda graph, inside, included: inside & ~inside)
-
-
-def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
-    told = MASKED.coordinator.pending
-
-    def generous(s, rows):
-        known = told(s, rows)
-        if s.phase is not Phase.COUNTING or s.reservation is None:
-            return known
-        names = [(MaskedSum.tag, s.topology_state.set_digest, j) for j in range(s.n)]
-        late = [rows.uploads[name].encrypted_share for name in names if rows.uploads.get(name)]
-        return *known, coordinator.to_aggregator(
-            s, ShareBatch(s.params.survey, s.manifest_hash, tuple(late))
-        )
-
-    def keep(s, rows, message):
-        return masked.coordinator.upload(s, rows, message, made_for=message.set_digest, open_=True)
-
-    rules(patch, MASKED, pending=generous, take_sum=keep)
-
-
-def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
-    told, split = two_stage_user._encrypt_shares, two_stage_user._split
-
-    def fresh(user, ballot, slots, attempt, entropy):
-        again = replace(user, shares=split(user, ballot, entropy)) if attempt > 1 else user
-        return told(again, ballot, slots, attempt, entropy)
-
-    patch.setattr(two_stage_user, "_encrypt_shares", fresh)
-
-
-def damaged_bytes_are_claimed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Acknowledged, "intact", lambda store, key: store.get(key))
-
-
-def blobs_are_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
-    rules(patch, SERVERS, is_complete=lambda s, rows: True)
-
-
-def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
-    def explicitly(s, rows, message):
-        digest, open_ = (
-            explicit_coordinator.current_set(s).set_digest,
-            explicit_coordinator._may_send(s, message),
-        )
-        return coordinator.upload(s, rows, message, made_for=digest, open_=open_)
-
-    def masked_too(s, rows, message):
-        open_ = s.phase is Phase.SUBMITTING and message.index in s.members
-        return coordinator.upload(
-            s, rows, message, made_for=s.topology_state.set_digest, open_=open_
-        )
-
-    rules(patch, EXPLICIT, take_sum=explicitly)
-    rules(patch, MASKED, take_sum=masked_too)
     patch.setattr(
-        masked,
-        "_sent",
-        lambda s, rows: masked._holding(s, rows, MaskedSum, s.topology_state.set_digest),
+        masked_aggregate, "find_uncancelled", lambda graph, inside, accepted: inside & ~inside
     )
 
 
-def nobody_compares_a_users_own_mask_key(patch: pytest.MonkeyPatch) -> None:
+def late_sums_are_forwarded(patch: pytest.MonkeyPatch) -> None:
+    pending = MASKED.coordinator.pending
+
+    def forward_all(s, rows):
+        messages = pending(s, rows)
+        if s.phase is not Phase.COUNTING or s.reservation is None:
+            return messages
+        keys = [(MaskedSum.tag, s.topology_state.set_digest, j) for j in range(s.n)]
+        stored = [rows.uploads[key] for key in keys if rows.uploads.get(key)]
+        shares = tuple(masked_sum.encrypted_share for masked_sum in stored)
+        batch = ShareBatch(s.params.survey, s.manifest_hash, shares)
+        return *messages, coordinator.to_aggregator(s, batch)
+
+    def take_any(s, rows, message):
+        return masked.coordinator.upload(s, rows, message, made_for=message.set_digest, open_=True)
+
+    replace_rules(patch, MASKED, pending=forward_all, take_sum=take_any)
+
+
+def shares_are_drawn_again(patch: pytest.MonkeyPatch) -> None:
+    encrypt_shares = two_stage_user._encrypt_shares
+    split = two_stage_user._split
+
+    def draw_again(user, ballot, slots, attempt, entropy):
+        if attempt > 1:
+            user = replace(user, shares=split(user, ballot, entropy))
+        return encrypt_shares(user, ballot, slots, attempt, entropy)
+
+    patch.setattr(two_stage_user, "_encrypt_shares", draw_again)
+
+
+def damaged_bytes_are_used(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Acknowledged, "intact", lambda store, key: store.get(key))
+
+
+def stored_shares_are_not_checked_again(patch: pytest.MonkeyPatch) -> None:
+    replace_rules(patch, SERVERS, is_complete=lambda s, rows: True)
+
+
+def sums_over_any_set_are_taken(patch: pytest.MonkeyPatch) -> None:
+    def take_explicit_sum(s, rows, message):
+        digest = explicit_coordinator.current_set(s).set_digest
+        is_open = explicit_coordinator._is_of_attempt(s, message)
+        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
+
+    def take_masked_sum(s, rows, message):
+        digest = s.topology_state.set_digest
+        is_open = s.phase is Phase.SUBMITTING and message.index in s.members
+        return coordinator.upload(s, rows, message, made_for=digest, open_=is_open)
+
+    def have_sent(s, rows):
+        digest = s.topology_state.set_digest
+        has_sum = [coordinator.has_upload(s, rows, MaskedSum, digest, j) for j in range(s.n)]
+        return np.array(has_sum, dtype=np.bool_)
+
+    replace_rules(patch, EXPLICIT, take_sum=take_explicit_sum)
+    replace_rules(patch, MASKED, take_sum=take_masked_sum)
+    patch.setattr(masked, "_have_sent", have_sent)
+
+
+def nobody_compares_a_clients_own_mask_key(patch: pytest.MonkeyPatch) -> None:
     for where in (masked, masked_user):
         patch.setattr(where, "keys_digest", lambda own, neighbours: keys_digest(b"", neighbours))
 
 
-def s2_does_not_say_how_it_ended(patch: pytest.MonkeyPatch) -> None:
+def s2_does_not_repeat_how_it_ended(patch: pytest.MonkeyPatch) -> None:
     for module in (aggregator_receive, aggregator_rules, aggregator_steps):
         patch.setattr(module, "FINAL", ())
 
 
-# --- schedules
+# --- schedules ------------------------------------------------------------------------------------
 
 A_SUM_FOR_A_FORGOTTEN_SET = (
     *ENROLLED,
@@ -240,9 +249,9 @@ A_SUM_FOR_A_FORGOTTEN_SET = (
     visit(2, Trouble.NONE),
     Op(Kind.RESTORE_S1, -4),
     CONVERSE,
-    ROUND,  # user 5 is in the set after all
+    ROUND,  # participant 5 is in the set after all
     DEADLINE,
-    Op(Kind.REPLAY, -11),  # of user 2, over the set without user 5
+    Op(Kind.REPLAY, -11),  # of participant 2, over the set without 5
     ROUND,
     DEADLINE,
     CONVERSE,
@@ -261,7 +270,7 @@ NAMED = {
         A_SUM_FOR_A_FORGOTTEN_SET,
         sums_over_any_set_are_taken,
     ),
-    "The coordinator has another mask key of a user than the user": (
+    "The coordinator has another mask key of a client than the client": (
         MASKED,
         "published",
         (
@@ -269,21 +278,21 @@ NAMED = {
             visit(0, Trouble.NONE),
             visit(0, Trouble.CORRUPTED, FIRST_BYTE_OF_THE_MASK_KEY),
         ),
-        nobody_compares_a_users_own_mask_key,
+        nobody_compares_a_clients_own_mask_key,
     ),
-    "blobs wait for the receipt": (
+    "encrypted shares wait for the reservation": (
         SERVERS,
         "published",
         (ROUND, DEADLINE),
-        blobs_before_the_receipt,
+        shares_are_sent_before_the_reservation,
     ),
-    "The coordinator restored to before its claim makes another one": (
+    "The coordinator restored to before its manifest makes another one": (
         SERVERS,
         "published",
         (without(0), DEADLINE, carry(), Op(Kind.DROP), *forget(1), ROUND, DEADLINE, CONVERSE),
-        any_claim_is_admitted,
+        any_manifest_is_admitted,
     ),
-    "The coordinator restored to before its claim makes another one, peers": (
+    "The coordinator restored to before its manifest makes another one, peers": (
         EXPLICIT,
         "aborted",
         (
@@ -293,8 +302,8 @@ NAMED = {
             carry(),
             carry(),
             carry(),
-            Op(Kind.DROP, -1),  # its one sum
-            Op(Kind.DROP),  # the claim, said again
+            Op(Kind.DROP, -1),  # its total
+            Op(Kind.DROP),  # the manifest, sent again
             *forget(4),
             without(0),
             DEADLINE,
@@ -302,7 +311,7 @@ NAMED = {
             DEADLINE,
             CONVERSE,
         ),
-        any_claim_is_admitted,
+        any_manifest_is_admitted,
     ),
     "both servers restored after the result": (
         SERVERS,
@@ -333,7 +342,7 @@ NAMED = {
             ROUND,
             CONVERSE,
         ),
-        the_last_write_stands,
+        the_last_write_wins,
     ),
     "a retry after a lost answer": (
         SERVERS,
@@ -341,13 +350,13 @@ NAMED = {
         (visit(1, Trouble.ANSWER_LOST), ROUND, DEADLINE, CONVERSE),
         an_answer_is_drawn_at_every_visit,
     ),
-    "a blob that was changed before the claim": (
+    "an encrypted share that was changed before the manifest": (
         SERVERS,
         "published",
         (visit(1, Trouble.CORRUPTED, 150), ROUND, DEADLINE, CONVERSE),
         every_share_is_added,
     ),
-    "one user is shown another set": (
+    "one participant is shown another set": (
         EXPLICIT,
         "published",
         (
@@ -377,27 +386,27 @@ NAMED = {
             DEADLINE,
             CONVERSE,
         ),
-        users_answer_for_every_set,
+        clients_answer_for_every_set,
     ),
-    "blobs were sent and the coordinator forgot it": (
+    "encrypted shares were sent and the coordinator forgot it": (
         SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), carry(), Op(Kind.DROP), Op(Kind.RESTORE_S1, 0), CONVERSE),
         the_budget_is_released_by_whoever_forgot,
     ),
-    "nobody on the roster is vouched for": (
+    "no entry of the roster has a valid MAC": (
         EXPLICIT,
         "aborted",
         (*(Op(Kind.WRONG_KEY, user, 1) for user in range(6)), ROUND, DEADLINE, CONVERSE),
         a_roster_of_nobody_is_made_again,
     ),
-    "The aggregator was restored before the election and its word was lost": (
+    "The aggregator was restored before the election and its statement was lost": (
         TWO_STAGE,
         "aborted",
         (*ENROLLED, ROUND, Op(Kind.RESTORE_S2, 4), Op(Kind.DROP, -1)),
-        s2_does_not_say_how_it_ended,
+        s2_does_not_repeat_how_it_ended,
     ),
-    "a user vanishes after it shared its mask key": (
+    "a participant drops out after sharing its mask key": (
         MASKED,
         "published",
         (*SHARED, without(0), DEADLINE, CONVERSE, without(0), DEADLINE, CONVERSE),
@@ -417,7 +426,7 @@ NAMED = {
         ),
         late_sums_are_forwarded,
     ),
-    "a masked sum does not open": (
+    "the seed of a masked sum cannot be decrypted": (
         MASKED,
         "published",
         (
@@ -430,7 +439,7 @@ NAMED = {
         ),
         None,
     ),
-    "a sum of shares does not open": (
+    "the seed of a sum of shares cannot be decrypted": (
         EXPLICIT,
         "published",
         (
@@ -445,7 +454,7 @@ NAMED = {
         ),
         None,
     ),
-    "an elected user vanishes": (
+    "a helper drops out": (
         TWO_STAGE,
         "published",
         (
@@ -463,7 +472,7 @@ NAMED = {
         ),
         shares_are_drawn_again,
     ),
-    "a reporter vanishes": (
+    "a reporter drops out": (
         TWO_STAGE,
         "published",
         (*ELECTED, without(0), DEADLINE, ROUND, DEADLINE, CONVERSE),
@@ -488,7 +497,7 @@ NAMED = {
         ),
         None,
     ),
-    "everything is said twice and changed once": (
+    "everything is sent twice and changed once": (
         SERVERS,
         "published",
         (
@@ -502,11 +511,11 @@ NAMED = {
         ),
         None,
     ),
-    "a blob is damaged before the claim": (
+    "an encrypted seed is damaged before the manifest": (
         MASKED,
         "published",
         (*SHARED, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
-        damaged_bytes_are_claimed,
+        damaged_bytes_are_used,
     ),
     "a stored mask key is damaged": (
         MASKED,
@@ -533,19 +542,19 @@ NAMED = {
         TWO_STAGE,
         "published",
         (*ELECTED, ROUND, DEADLINE, ROUND, Op(Kind.ROT, -1, 6), DEADLINE, CONVERSE),
-        damaged_bytes_are_claimed,
+        damaged_bytes_are_used,
     ),
-    "a damaged answer is said again": (
+    "a damaged report is sent again": (
         SERVERS,
         "published",
         (ROUND, Op(Kind.ROT, 1, 5), Op(Kind.REPLAY, 1), DEADLINE, CONVERSE),
         None,
     ),
-    "a blob is damaged after the claim": (
+    "an encrypted share is damaged after the manifest": (
         SERVERS,
         "aborted",
         (ROUND, DEADLINE, carry(), Op(Kind.ROT, 2, 6), CONVERSE),
-        blobs_are_not_looked_at_again,
+        stored_shares_are_not_checked_again,
     ),
     "two rosters": (
         EXPLICIT,
@@ -566,9 +575,9 @@ NAMED = {
 @pytest.mark.parametrize("real", [False, True], ids=["ideal", "real"])
 def test_a_named_schedule_ends_as_it_should(name: str, real: bool) -> None:
     topology, ending, ops, _ = NAMED[name]
-    found = play(topology, ops, seed=SEED, real=real)
-    assert found.problems == ()
-    assert found.ending == ending
+    outcome = run_schedule(topology, ops, seed=SEED, real=real)
+    assert outcome.problems == ()
+    assert outcome.ending == ending
 
 
 @pytest.mark.parametrize("name", [name for name, case in NAMED.items() if case[3] is not None])
@@ -576,7 +585,8 @@ def test_a_named_schedule_finds_its_hole(name: str, monkeypatch: pytest.MonkeyPa
     topology, ending, ops, hole = NAMED[name]
     hole(monkeypatch)
     try:
-        found = play(topology, ops, seed=SEED)
+        outcome = run_schedule(topology, ops, seed=SEED)
     except ProtocolError:
-        return  # a role has noticed it
-    assert found.problems or found.ending != ending
+        # A role noticed the hole before the monitor could.
+        return
+    assert outcome.problems or outcome.ending != ending

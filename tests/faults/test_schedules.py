@@ -1,9 +1,11 @@
-"""Random fault schedules over all topologies: the right sum over the declared set, or a clean abort, and nothing else.
+"""Random fault schedules over all topologies: the right sum over the accepted set, or an abort.
 
-FAIRCOUNT_SCHEDULES sets how many are played over all topologies together, 1,000 unless told; FAIRCOUNT_SEED which ones.
+FAIRCOUNT_SCHEDULES sets how many are run over all topologies together (default 1,000), and
+FAIRCOUNT_SEED which ones.
 """
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
@@ -17,18 +19,28 @@ from faircount.protocol.roles.aggregator import receive as aggregator_receive
 from faircount.protocol.roles.aggregator import steps as aggregator_steps
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers import messages
-from simulation.faults import Kind, Op, Outcome, play
-from simulation.world import Trouble
+from simulation.faults import Kind, Op, Outcome, run_schedule
+from simulation.parties import Trouble
 
 TOPOLOGIES = known_topologies()
 SCHEDULES = int(os.environ.get("FAIRCOUNT_SCHEDULES", "1000"))
 SEED = int(os.environ.get("FAIRCOUNT_SEED", "0"))
-PARTS = 1 + SCHEDULES // 5000  # tests that share them, so that a long run shows how far it is
-STORY = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
-"""What happens when nothing fails, in every topology; faults are strewn in, and the story may break off."""
+# Tests that share the schedules, so that a long run shows how far it is.
+PARTS = 1 + SCHEDULES // 5000
+COURSE = (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 5
+"""What happens when nothing fails; a schedule adds faults, and may break off."""
 
-Made = tuple[int, int, bool, int, list[Op]]
-"""Users, seed, whether with real cryptography, lines of a part of a claim, and a schedule."""
+
+@dataclass(frozen=True)
+class Case:
+    """A survey and a schedule for it."""
+
+    users: int
+    seed: int
+    real: bool  # with real cryptography
+    part_size: int  # reports per part of a manifest
+    ops: list[Op]
+
 
 UNHURRIED = settings(
     max_examples=-(-SCHEDULES // (PARTS * len(TOPOLOGIES))),
@@ -39,7 +51,8 @@ UNHURRIED = settings(
 )
 SEARCH = settings(UNHURRIED, max_examples=4000, phases=[Phase.generate], derandomize=True)
 
-WHO, HOW = st.integers(0, 63), st.integers(0, 4095)
+WHO = st.integers(0, 63)
+HOW = st.integers(0, 4095)
 
 
 def trouble(which: Trouble) -> st.SearchStrategy[list[Op]]:
@@ -48,32 +61,36 @@ def trouble(which: Trouble) -> st.SearchStrategy[list[Op]]:
     return st.builds(lambda who, how: [Op(Kind.VISIT, who, at + len(Trouble) * how)], WHO, HOW)
 
 
-def recipes(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
-    """Faults that need each other: memory lost without notice, bodies that come late, users shown something else."""
+def combined_faults(away: st.SearchStrategy[int]) -> st.SearchStrategy[list[Op]]:
+    """Faults that need each other: rollbacks without notice, late messages, tampered requests."""
 
-    def forgotten(back: int, missing: int, later: int) -> list[Op]:
-        again = [
+    def roll_back(back: int, missing: int, later: int) -> list[Op]:
+        """The coordinator is rolled back without notice, and collects again."""
+        return [
+            Op(Kind.RESTORE_S1, -back, 1),
             Op(Kind.ROUND, 0, missing),
             Op(Kind.DEADLINE),
             Op(Kind.ROUND, 0, later),
             Op(Kind.DEADLINE),
+            Op(Kind.CONVERSE),
         ]
-        return [Op(Kind.RESTORE_S1, -back, 1), *again, Op(Kind.CONVERSE)]
 
-    def remembered(back: int, missing: int, old: int) -> list[Op]:
-        """The same, but the coordinator asks what stands, another set forms, and something from before comes again."""
-        again = [
+    def restore(back: int, missing: int, old: int) -> list[Op]:
+        """The coordinator resynchronizes, another set forms, and an old message arrives again."""
+        return [
+            Op(Kind.RESTORE_S1, -back),
+            Op(Kind.CONVERSE),
             Op(Kind.ROUND, 0, missing),
             Op(Kind.DEADLINE),
             Op(Kind.REPLAY, -old),
             Op(Kind.ROUND),
             Op(Kind.DEADLINE),
+            Op(Kind.CONVERSE),
         ]
-        return [Op(Kind.RESTORE_S1, -back), Op(Kind.CONVERSE), *again, Op(Kind.CONVERSE)]
 
     return st.one_of(
-        st.builds(forgotten, st.integers(1, 8), away, away),
-        st.builds(remembered, st.integers(1, 8), away, st.integers(1, 40)),
+        st.builds(roll_back, st.integers(1, 8), away, away),
+        st.builds(restore, st.integers(1, 8), away, st.integers(1, 40)),
         st.builds(lambda back: [Op(Kind.RESTORE_S2, -back), Op(Kind.DROP, -1)], st.integers(1, 8)),
         st.builds(lambda who: [Op(Kind.VISIT, who, 5), Op(Kind.DEADLINE), Op(Kind.MAIL)], WHO),
         trouble(Trouble.CORRUPTED),
@@ -93,76 +110,83 @@ def away(users: int) -> st.SearchStrategy[int]:
     return st.one_of(st.just(0), st.integers(0, (1 << users) - 1))
 
 
-@cache  # built once: Hypothesis would spend a quarter of a long run on building it again for each schedule
+# Cached: Hypothesis would spend a quarter of a long run on building it again for every schedule.
+@cache
 def faults(users: int) -> st.SearchStrategy[list[list[Op | tuple[int, int, int]]]]:
-    """What goes wrong before a step of the story; single faults come as (which of the schedule's kinds, who, how)."""
+    """What goes wrong before a step of the course.
+
+    A single fault is (which of the schedule's kinds, who, how).
+    """
     single = st.tuples(st.integers(0, 59), WHO, HOW).map(lambda fault: [fault])
-    return st.lists(st.one_of(single, single, recipes(away(users))), max_size=3)
+    return st.lists(st.one_of(single, single, combined_faults(away(users))), max_size=3)
 
 
 @st.composite
-def schedules(draw: st.DrawFn) -> Made:
-    """A story with faults of a few kinds strewn in: few kinds, often, find more than all kinds, seldom."""
+def cases(draw: st.DrawFn) -> Case:
+    """The course of a survey with faults of a few kinds: they find more than seldom faults of all."""
     users = draw(st.integers(3, 7))
     kinds = draw(FEW_KINDS)
     ops: list[Op] = []
-    for kind in STORY[: draw(st.integers(0, len(STORY)))]:
+    for kind in COURSE[: draw(st.integers(0, len(COURSE)))]:
         for op in chain.from_iterable(draw(faults(users))):
-            ops += [op if isinstance(op, Op) else Op(kinds[op[0] % len(kinds)], *op[1:])]
+            if not isinstance(op, Op):
+                which, who, how = op
+                op = Op(kinds[which % len(kinds)], who, how)
+            ops.append(op)
         if kind is Kind.CONVERSE and draw(st.booleans()):
             ops += draw(STEPS)
+        elif kind is Kind.ROUND:
+            ops.append(Op(kind, 0, draw(away(users))))
         else:
-            ops.append(
-                Op(kind, 0, draw(away(users)) if kind is Kind.ROUND else draw(st.integers(0, 1)))
-            )
-    return (
-        users,
-        draw(st.integers(0, 1)),
-        draw(st.integers(0, 9)) == 9,
-        draw(st.sampled_from((1, 2, 3, 4096))),
-        ops,
-    )
+            ops.append(Op(kind, 0, draw(st.integers(0, 1))))
+    seed = draw(st.integers(0, 1))
+    is_real = draw(st.integers(0, 9)) == 9
+    part_size = draw(st.sampled_from((1, 2, 3, 4096)))
+    return Case(users, seed, is_real, part_size, ops)
 
 
-def outcome(topology: Topology, made: Made) -> Outcome:
-    users, seed, real, lines, ops = made
+def run_case(topology: Topology, case: Case) -> Outcome:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "REPORTS_PER_PART", lines)
-        return play(topology, ops, users, seed, real=real)
+        patch.setattr(messages, "REPORTS_PER_PART", case.part_size)
+        return run_schedule(topology, case.ops, case.users, case.seed, real=case.real)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
-def test_no_schedule_makes_anything_happen_that_may_not(topology: Topology, part: int) -> None:
-    @seed(
-        (SEED * PARTS + part) * len(TOPOLOGIES) + TOPOLOGIES.index(topology)
-    )  # nothing is played twice
-    @UNHURRIED
-    @given(schedules())
-    def holds(made: Made) -> None:
-        assert outcome(topology, made).problems == ()
+def test_no_schedule_makes_anything_happen_that_must_not(topology: Topology, part: int) -> None:
+    # Every test has a seed of its own, so that no schedule is run twice.
+    own_seed = (SEED * PARTS + part) * len(TOPOLOGIES) + TOPOLOGIES.index(topology)
 
-    holds()
+    @seed(own_seed)
+    @UNHURRIED
+    @given(cases())
+    def check(case: Case) -> None:
+        assert run_case(topology, case).problems == ()
+
+    check()
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
 @pytest.mark.parametrize("users", [3, 8])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_without_faults_everybody_is_counted(topology: Topology, users: int, seed: int) -> None:
-    assert play(topology, [Op(kind) for kind in STORY], users, seed) == Outcome("published", ())
-    assert play(topology, [], users, seed, real=True) == Outcome("published", ())
+    assert run_schedule(topology, [Op(kind) for kind in COURSE], users, seed) == Outcome(
+        "published", ()
+    )
+    assert run_schedule(topology, [], users, seed, real=True) == Outcome("published", ())
 
 
 def test_a_schedule_is_repeatable() -> None:
     ops = [Op(Kind.ROUND, 0, 1), Op(Kind.FLOOD, 3, 999), Op(Kind.DEADLINE), Op(Kind.REPLAY, 5)]
     for topology in TOPOLOGIES:
-        assert play(topology, ops) == play(topology, ops)
-    assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"  # as it is written in a named case
+        assert run_schedule(topology, ops) == run_schedule(topology, ops)
+    # A failing schedule can be copied from the output into a named case.
+    assert repr(ops[1]) == "Op(Kind.FLOOD, 3, 999)"
 
 
 HOLES = {
-    "any claim is admitted": (SERVERS, [aggregator], "repeated", lambda s, manifest: None),
+    "any manifest is admitted": (SERVERS, [aggregator], "repeated", lambda s, manifest: None),
     "every share is added": (
         SERVERS,
         [servers_coordinator],
@@ -184,7 +208,6 @@ def test_random_schedules_find_a_planted_hole(name: str, monkeypatch: pytest.Mon
     topology, modules, function, hole = HOLES[name]
     for module in modules:
         monkeypatch.setattr(module, function, hole)
-    monkeypatch.setattr(
-        aggregator_steps, "advance", lambda state, *path: (state, *path)[-1]
-    )  # it would stop the hole
-    assert find(schedules(), lambda made: outcome(topology, made).problems != (), settings=SEARCH)
+    # The table of phases would stop the hole before the monitor sees it.
+    monkeypatch.setattr(aggregator_steps, "advance", lambda state, *path: (state, *path)[-1])
+    assert find(cases(), lambda case: run_case(topology, case).problems != (), settings=SEARCH)

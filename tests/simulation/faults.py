@@ -1,13 +1,15 @@
-"""Fault simulation: a whole survey played through the real roles while messages, machines and memories fail.
+"""Fault schedules: a whole survey runs through the real roles while messages and machines fail.
 
-A schedule is a list of `Op`s. `play` applies them one by one to a `World`, looks after each whether anything happened
-that may never happen (`watch`), then lets the network recover and the survey end: with the right sum over the
-declared set, or aborted. Everything is repeatable: the same schedule gives the same run.
+A schedule is a list of `Op`s. `run_schedule` applies them one by one to a `Simulation`, and checks
+after each whether anything happened that must never happen (`monitor`). Then the network recovers
+and the survey must end: with the right sum over the set that the aggregator stated, or aborted. A
+run is repeatable: the same schedule gives the same run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from faircount.demo.invalid_reports import invalid_kinds
 from faircount.protocol import ClientState, Message, Topology, end_phase, resume
@@ -25,40 +27,54 @@ from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Rejection, addressee, decode
 from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.keys import SEED_BYTES
-from simulation import lies, lies_peers, lies_two_stage
-from simulation.watch import hash_of
-from simulation.world import Trouble, World, corrupted, rotten
+from simulation import dishonest, dishonest_peers, dishonest_two_stage
+from simulation.monitor import hash_of
+from simulation.parties import Simulation, Trouble, corrupt, damage
 
 
 class Kind(StrEnum):
     """What happens next. `who` and `how` are taken modulo what there is to choose from."""
 
-    VISIT = (
-        "visit"  # user `who` says one thing to the coordinator; `how` is what goes wrong (Trouble)
-    )
-    ROUND = "round"  # everybody visits until there is nothing to do, but for the users in the bits of `how`
-    DEADLINE = "deadline"  # The coordinator ends the phase; `how` odd: two workers do
-    CARRY = "carry"  # message `who` between the servers arrives; `how` is what goes wrong (Mishap)
-    CONVERSE = "converse"  # everything between the servers arrives, in order
-    DROP = "drop"  # message `who` between the servers is lost
-    MAIL = "mail"  # delayed user message `who` arrives at the coordinator, maybe late
-    REPLAY = "replay"  # message `who` of all that was ever sent arrives again
-    FLOOD = "flood"  # The coordinator and the aggregator are sent `how` old messages, meant for them or not, from `who` on, and garbage
-    RETRY = "retry"  # The coordinator says its last word to the aggregator again
-    RESTORE_S1 = "restore s1"  # The coordinator goes back to backup `who` and asks the aggregator what stands; `how` odd: nobody tells it
-    RESTORE_S2 = (
-        "restore s2"  # The aggregator goes back to backup `who`; `how` odd: nobody tells it
-    )
-    ROT = "rot"  # what the coordinator stores of a user changes, before or after the claim: `who` and `how` say what
-    LOSE = "lose"  # device `who` is lost for good
-    SECOND_DEVICE = (
-        "second device"  # user `who` lost its state and begins again with the same invitation
-    )
-    WITHDRAW = "withdraw"  # user `who` takes its answer back; `how` is what goes wrong (Trouble)
-    LIE_S1 = "lie of s1"  # The coordinator signs something false, for the aggregator; `who` says about whom, `how` what
-    LIE_S2 = "lie of s2"  # The aggregator signs something false, for the coordinator
-    INVALID = "invalid report"  # where reports are proven: user `who` sends one that is not valid; `how` says which
-    WRONG_KEY = "wrong key"  # user `who` arrives with a key that is not its own; `how` odd: without a valid seal
+    # Participant `who` sends one message to the coordinator; `how` is what goes wrong (Trouble).
+    VISIT = "visit"
+    # Everybody does all that there is to do, except the participants in the bits of `how`.
+    ROUND = "round"
+    # The coordinator ends the phase; `how` odd: two workers do.
+    DEADLINE = "deadline"
+    # Message `who` between the servers arrives; `how` is what goes wrong (Mishap).
+    CARRY = "carry"
+    # Everything between the servers arrives, in order.
+    CONVERSE = "converse"
+    # Message `who` between the servers is lost.
+    DROP = "drop"
+    # Delayed message `who` of a client arrives at the coordinator, maybe late.
+    MAIL = "mail"
+    # Message `who` of all that was ever sent arrives again.
+    REPLAY = "replay"
+    # Both servers get `how` old messages from `who` on, meant for them or not, and garbage.
+    FLOOD = "flood"
+    # The coordinator sends the aggregator again what that may not have received.
+    RETRY = "retry"
+    # The coordinator goes back to backup `who` and resynchronizes; `how` odd: nobody tells it.
+    RESTORE_S1 = "restore s1"
+    # The aggregator goes back to backup `who`; `how` odd: nobody tells it.
+    RESTORE_S2 = "restore s2"
+    # A row that the coordinator stores for a client changes; `who` says which row, `how` the byte.
+    ROT = "rot"
+    # Device `who` is lost for good.
+    LOSE = "lose"
+    # Participant `who` lost its state and begins again with the same invitation.
+    SECOND_DEVICE = "second device"
+    # Participant `who` withdraws; `how` is what goes wrong (Trouble).
+    WITHDRAW = "withdraw"
+    # The coordinator signs a false message to the aggregator, about `who`; `how` says which.
+    DISHONEST_COORDINATOR = "dishonest coordinator"
+    # The aggregator signs a false statement to the coordinator.
+    DISHONEST_AGGREGATOR = "dishonest aggregator"
+    # Where reports have proofs: participant `who` sends an invalid one; `how` says which.
+    INVALID = "invalid report"
+    # Participant `who` arrives with a key that is not its own; `how` odd: without a valid MAC.
+    WRONG_KEY = "wrong key"
 
 
 class Mishap(StrEnum):
@@ -85,235 +101,269 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a schedule ended, everything that should not have happened, and where the coordinator stood when a server lied."""
+    """How a schedule ended, and everything that should not have happened.
+
+    `dishonest_phases` are the coordinator's phases at the times when a server was dishonest.
+    """
 
     ending: str
     problems: tuple[str, ...]
-    lies: tuple[Phase, ...] = field(default=(), compare=False)
+    dishonest_phases: tuple[Phase, ...] = field(default=(), compare=False)
 
 
-# --- operations
+# --- messages and deadlines -----------------------------------------------------------------------
 
 
-def _visit(world: World, op: Op) -> None:
+def _visit(sim: Simulation, op: Op) -> None:
     troubles = list(Trouble)
-    world.exchange(
-        op.who % len(world.devices), troubles[op.how % len(troubles)], op.how // len(troubles)
-    )
+    trouble = troubles[op.how % len(troubles)]
+    sim.exchange(op.who % len(sim.devices), trouble, op.how // len(troubles))
 
 
-def _round(world: World, op: Op) -> None:
-    for at in range(len(world.devices)):
+def _round(sim: Simulation, op: Op) -> None:
+    for at in range(len(sim.devices)):
         if not op.how >> at & 1:
-            world.visit(at)
+            sim.visit(at)
 
 
-def _deadline(world: World, op: Op) -> None:
-    seen = world.s1.phase_attempt
+def _deadline(sim: Simulation, op: Op) -> None:
+    observed = sim.s1.phase_attempt
     for _ in range(1 + op.how % 2):
-        world.s1, out = world.s1.do(end_phase, seen)
-        world.post(out)
+        sim.s1, out = sim.s1.do(end_phase, observed)
+        sim.post(out)
 
 
-def _carry(world: World, op: Op) -> None:
-    if not world.wire:
-        return None
-    message, mishaps = world.wire.pop(op.who % len(world.wire)), list(Mishap)
+def _carry(sim: Simulation, op: Op) -> None:
+    if not sim.in_transit:
+        return
+    message = sim.in_transit.pop(op.who % len(sim.in_transit))
+    mishaps = list(Mishap)
     mishap = mishaps[op.how % len(mishaps)]
+    is_for_s2 = addressee(message) is Party.AGGREGATOR
+    crash = sim.crash_s2 if is_for_s2 else sim.crash_s1
     if mishap is Mishap.CORRUPTED:
-        return world.arrive(corrupted(message, op.how // len(mishaps)))
-    if mishap is Mishap.DUPLICATED:
-        world.wire.append(message)
-    for_s2 = addressee(message) is Party.AGGREGATOR
-    crash = world.crash_s2 if for_s2 else world.crash_s1
+        sim.deliver(corrupt(message, op.how // len(mishaps)))
+        return
     if mishap is Mishap.CRASH_BEFORE:
-        return crash(message)
-    on_the_way = len(world.wire)
-    world.arrive(message)
+        crash(message)
+        return
+    if mishap is Mishap.DUPLICATED:
+        sim.in_transit.append(message)
+    before = len(sim.in_transit)
+    sim.deliver(message)
     if mishap is Mishap.CRASH_AFTER:
-        del world.wire[
-            on_the_way:
-        ]  # its answers were not sent; the watch takes them for sent, which is the worse case
+        # The answers were not sent. The monitor has taken them for sent, which is the worse case.
+        del sim.in_transit[before:]
         crash()
-        if for_s2:  # The coordinator hears nothing, and says it again
-            world.post(resume(world.s1.state, world.s1.rows))
-    return None
+        if is_for_s2:
+            # The coordinator receives nothing, and sends it again.
+            sim.post(resume(sim.s1.state, sim.s1.rows))
 
 
-def _drop(world: World, op: Op) -> None:
-    if world.wire:
-        world.wire.pop(op.who % len(world.wire))
+def _drop(sim: Simulation, op: Op) -> None:
+    if sim.in_transit:
+        sim.in_transit.pop(op.who % len(sim.in_transit))
 
 
-def _mail(world: World, op: Op) -> None:
-    if world.mail:
-        world.tell_s1(world.mail.pop(op.who % len(world.mail)))
+def _mail(sim: Simulation, op: Op) -> None:
+    if sim.delayed:
+        sim.tell_s1(sim.delayed.pop(op.who % len(sim.delayed)))
 
 
-def _replay(world: World, op: Op) -> None:
-    if world.sent:
-        world.arrive(world.sent[op.who % len(world.sent)])
+def _replay(sim: Simulation, op: Op) -> None:
+    if sim.sent:
+        sim.deliver(sim.sent[op.who % len(sim.sent)])
 
 
-def _flood(world: World, op: Op) -> None:
+def _flood(sim: Simulation, op: Op) -> None:
     for i in range(1 + op.how % 5):
-        old = world.sent[(op.who + i) % len(world.sent)] if world.sent else Rejection(1)
-        for message in (old, corrupted(old, op.who + i), decode(world.entropy.bytes(op.how % 60))):
-            world.tell_s1(message)
-            world.tell_s2(message)
+        old = sim.sent[(op.who + i) % len(sim.sent)] if sim.sent else Rejection(1)
+        garbage = decode(sim.entropy.bytes(op.how % 60))
+        for message in (old, corrupt(old, op.who + i), garbage):
+            sim.tell_s1(message)
+            sim.tell_s2(message)
 
 
-def _restore_s1(world: World, op: Op) -> None:
-    world.s1 = world.disk_s1.read(world.backups_s1[op.who % len(world.backups_s1)])
-    world.watch.forgetful = True
-    if not op.how % 2:  # else nobody tells it: it goes on as if nothing had happened
-        world.s1, out = world.s1.do(coordinator.restored)
-        world.post(out)
+# --- storage and devices --------------------------------------------------------------------------
 
 
-def _restore_s2(world: World, op: Op) -> None:
-    before = world.disk_s2.read(world.backups_s2[op.who % len(world.backups_s2)])
+def _restore_s1(sim: Simulation, op: Op) -> None:
+    sim.s1 = sim.disk_s1.read(sim.backups_s1[op.who % len(sim.backups_s1)])
+    sim.monitor.is_s1_rolled_back = True
+    # If nobody tells it, the coordinator goes on as if nothing had happened.
+    if not op.how % 2:
+        sim.s1, out = sim.s1.do(coordinator.restored)
+        sim.post(out)
+
+
+def _restore_s2(sim: Simulation, op: Op) -> None:
+    before = sim.disk_s2.read(sim.backups_s2[op.who % len(sim.backups_s2)])
     if op.how % 2:
-        world.s2, world.taken_back = before, True
+        sim.s2 = before
+        sim.is_rolled_back = True
     else:
-        world.s2, out = before.do(aggregator.restored)
-        world.post(out)
+        sim.s2, out = before.do(aggregator.restored)
+        sim.post(out)
 
 
-def _rot(world: World, op: Op) -> None:
-    tables = [world.s1.rows.table(name) for name in ACKNOWLEDGED_TABLES]
-    stored = [(table, key) for table in tables for key in table if table[key].value is not None]
+def _rot(sim: Simulation, op: Op) -> None:
+    stored = list[tuple[Any, Any]]()
+    for name in ACKNOWLEDGED_TABLES:
+        table = sim.s1.rows.table(name)
+        stored.extend((table, key) for key in table if table[key].value is not None)
     if stored:
         table, key = stored[op.who % len(stored)]
         row = table[key]
         # No role may do this: a disk does.
-        table[key] = StoredRow(rotten(row.value, op.how), row.hash)
+        table[key] = StoredRow(damage(row.value, op.how), row.hash)
 
 
-def _lose(world: World, op: Op) -> None:
-    world.devices[op.who % len(world.devices)] = None
+def _lose(sim: Simulation, op: Op) -> None:
+    sim.devices[op.who % len(sim.devices)] = None
 
 
-def _second_device(world: World, op: Op) -> None:
-    at = op.who % len(world.devices)
-    world.devices[at] = ClientState(world.setup.invitations[at], at)
-    world.generation[at] += 1
+def _second_device(sim: Simulation, op: Op) -> None:
+    at = op.who % len(sim.devices)
+    sim.devices[at] = ClientState(sim.setup.invitations[at], at)
+    sim.generation[at] += 1
 
 
-def _withdraw(world: World, op: Op) -> None:
-    at = op.who % len(world.devices)
-    device = world.devices[at]
+def _withdraw(sim: Simulation, op: Op) -> None:
+    at = op.who % len(sim.devices)
+    device = sim.devices[at]
     if device is not None and device.state is not None and not device.withdrawn:
-        world.devices[at] = world.client.withdraw(device)
-        _visit(world, op)
+        sim.devices[at] = sim.client.withdraw(device)
+        _visit(sim, op)
 
 
-def _wrong_key(world: World, op: Op) -> None:
-    at = op.who % len(world.devices)
-    device = world.devices[at]
+# --- dishonest participants -----------------------------------------------------------------------
+
+
+def _wrong_key(sim: Simulation, op: Op) -> None:
+    at = op.who % len(sim.devices)
+    device = sim.devices[at]
     if device is None or device.state is not None:
         return
-    world.watch.broken.add(at)
-    device = world.client.start(world.setup.params, device, world.crypto, world.entropy)
-    body = device.waiting[0]
-    if isinstance(body, (Enrolment, Report)):
-        other = world.crypto.keypair(world.entropy).public
+    sim.monitor.broken.add(at)
+    device = sim.client.start(sim.setup.params, device, sim.crypto, sim.entropy)
+    message = device.waiting[0]
+    if isinstance(message, (Enrolment, Report)):
+        other = sim.crypto.keypair(sim.entropy).public
         mac = bytes(32) if op.how % 2 else device.invitation.authenticate_key(other)
-        body = replace(body, public_key=other, mac=mac)
+        message = replace(message, public_key=other, mac=mac)
     state = device.state
-    if isinstance(state, Member) and isinstance(body, Enrolment):
-        state = replace(state, enrolment=body)
-    world.devices[at] = replace(device, state=state, waiting=(body,))
+    if isinstance(state, Member) and isinstance(message, Enrolment):
+        state = replace(state, enrolment=message)
+    sim.devices[at] = replace(device, state=state, waiting=(message,))
 
 
-def _invalid(world: World, op: Op) -> None:
-    at, form = op.who % len(world.devices), form_of(world.setup.params.mechanism)
-    device, params = world.devices[at], world.setup.params
+def _invalid(sim: Simulation, op: Op) -> None:
+    params = sim.setup.params
+    at = op.who % len(sim.devices)
+    device = sim.devices[at]
+    form = form_of(params.mechanism)
     if device is None or device.state is not None or form is None:
         return
+    invitation = device.invitation
     kinds = list(invalid_kinds(form).values())
-    row, invitation = kinds[op.how % len(kinds)](form, world.entropy), device.invitation
-    secrets = world.entropy.bytes(SEED_BYTES), world.crypto.keypair(world.entropy)
-    made = two_servers_user.prepare(params, invitation, row, *secrets, world.entropy, world.crypto)
-    world.watch.invalid.add(made.public_key)
-    world.watch.items[invitation.user] = at
-    world.devices[at] = replace(device, state=made, waiting=(made.report,))
+    row = kinds[op.how % len(kinds)](form, sim.entropy)
+    seed = sim.entropy.bytes(SEED_BYTES)
+    keys = sim.crypto.keypair(sim.entropy)
+    state = two_servers_user.prepare(params, invitation, row, seed, keys, sim.entropy, sim.crypto)
+    sim.monitor.invalid.add(state.public_key)
+    sim.monitor.items[invitation.user] = at
+    sim.devices[at] = replace(device, state=state, waiting=(state.report,))
 
 
-def _lie_s2(world: World, op: Op) -> None:
-    """The aggregator signs something false, and the coordinator hears it."""
-    manifest, who, how = world.s1.manifest, op.who, op.how
+# --- dishonest servers ----------------------------------------------------------------------------
+
+
+def _dishonest_aggregator(sim: Simulation, op: Op) -> None:
+    """The aggregator signs something false, and the coordinator receives it."""
+    manifest = sim.s1.manifest
+    who = op.who
+    how = op.how
     if how % 5 == 4:
-        message = lies.old_statement(world, who, how)
-    elif world.s1.phase is Phase.ENROLLING:
-        message = lies.bad_lines(world, who, how)
+        message = dishonest.repeat_statement(sim, who, how)
+    elif sim.s1.phase is Phase.ENROLLING:
+        message = dishonest.reject_good_entries(sim, who, how)
     elif isinstance(manifest, BatchManifest):
-        message = lies.lies_of_s2(world, manifest, who, how)
+        message = dishonest.forge_for_aggregator(sim, manifest, who, how)
     elif isinstance(manifest, (ExplicitManifest, MaskedManifest)):
-        message = lies_peers.lies_of_s2(world, manifest, who, how)
+        message = dishonest_peers.forge_for_aggregator(sim, manifest, who, how)
     else:
-        message = lies_two_stage.lies_of_s2(world, who, how)
+        message = dishonest_two_stage.forge_for_aggregator(sim, who, how)
     if message is not None:
-        world.tell_s1(message)
+        sim.tell_s1(message)
 
 
-def _lie_s1(world: World, op: Op) -> None:
-    """The coordinator signs something false, and the aggregator hears it."""
-    manifest, who, how = world.s1.manifest, op.who, op.how
+def _dishonest_coordinator(sim: Simulation, op: Op) -> None:
+    """The coordinator signs something false, and the aggregator receives it."""
+    manifest = sim.s1.manifest
+    who = op.who
+    how = op.how
     if isinstance(manifest, BatchManifest):
-        lie: Message | None = lies.lies_of_s1(world, manifest, who, how)
+        forged: Message | None = dishonest.forge_for_coordinator(sim, manifest, who, how)
     elif isinstance(manifest, (ExplicitManifest, MaskedManifest)):
-        lie = lies_peers.lies_of_s1(world, manifest, who, how)
+        forged = dishonest_peers.forge_for_coordinator(sim, manifest, who, how)
     else:
-        lie = lies_two_stage.lies_of_s1(world, who, how)
-    if lie is None:
+        forged = dishonest_two_stage.forge_for_coordinator(sim, who, how)
+    if forged is None:
         return
-    ahead = (
-        Link(99, bytes(32)) if how % 21 == 20 else world.s1.newest
-    )  # The aggregator takes itself for restored, and stops
-    world.watch.manifests[hash_of(lie)], world.watch.s1_lies = lie, True
-    world.tell_s2(sign(world.s1.key, Party.COORDINATOR, lie, ahead))
+    link = sim.s1.newest
+    if how % 21 == 20:
+        # The aggregator takes itself for restored, and stops.
+        link = Link(99, bytes(32))
+    sim.monitor.manifests[hash_of(forged)] = forged
+    sim.monitor.is_s1_dishonest = True
+    sim.tell_s2(sign(sim.s1.key, Party.COORDINATOR, forged, link))
 
 
-_DO: Mapping[Kind, Callable[[World, Op], None]] = {
+_OPERATIONS: Mapping[Kind, Callable[[Simulation, Op], None]] = {
     Kind.VISIT: _visit,
     Kind.ROUND: _round,
     Kind.DEADLINE: _deadline,
     Kind.CARRY: _carry,
-    Kind.CONVERSE: lambda world, _: world.converse(),
+    Kind.CONVERSE: lambda sim, _: sim.deliver_all(),
     Kind.DROP: _drop,
     Kind.MAIL: _mail,
     Kind.REPLAY: _replay,
     Kind.FLOOD: _flood,
-    Kind.RETRY: lambda world, _: world.post(resume(world.s1.state, world.s1.rows)),
+    Kind.RETRY: lambda sim, _: sim.post(resume(sim.s1.state, sim.s1.rows)),
     Kind.RESTORE_S1: _restore_s1,
     Kind.RESTORE_S2: _restore_s2,
     Kind.ROT: _rot,
     Kind.LOSE: _lose,
     Kind.SECOND_DEVICE: _second_device,
     Kind.WITHDRAW: _withdraw,
-    Kind.LIE_S1: _lie_s1,
-    Kind.LIE_S2: _lie_s2,
+    Kind.DISHONEST_COORDINATOR: _dishonest_coordinator,
+    Kind.DISHONEST_AGGREGATOR: _dishonest_aggregator,
     Kind.INVALID: _invalid,
     Kind.WRONG_KEY: _wrong_key,
 }
 
 
-def play(
+def run_schedule(
     topology: Topology, schedule: Iterable[Op], users: int = 6, seed: int = 0, *, real: bool = False
 ) -> Outcome:
-    """Play a survey of `users` through a schedule, looking after every step; `real`: with real cryptography."""
-    world, told = World(topology, users, seed, real=real), list[Phase]()
+    """Run a survey through a schedule, with a check after every step.
+
+    `real` uses real cryptography instead of the ideal one.
+    """
+    sim = Simulation(topology, users, seed, real=real)
+    dishonest_phases = list[Phase]()
     for op in schedule:
-        told += [world.s1.phase] if op.kind in (Kind.LIE_S1, Kind.LIE_S2) else []
-        step(world, op)
-    world.finish()
-    world.watch.look(world.s1.state, world.s2.state)
-    return Outcome(str(world.s1.phase), tuple(dict.fromkeys(world.watch.problems)), tuple(told))
+        if op.kind in (Kind.DISHONEST_COORDINATOR, Kind.DISHONEST_AGGREGATOR):
+            dishonest_phases.append(sim.s1.phase)
+        step(sim, op)
+    sim.finish()
+    sim.monitor.check_servers(sim.s1.state, sim.s2.state)
+    problems = tuple(dict.fromkeys(sim.monitor.problems))
+    return Outcome(str(sim.s1.phase), problems, tuple(dishonest_phases))
 
 
-def step(world: World, op: Op) -> None:
-    """Apply one operation, look, and keep a backup of both servers."""
-    _DO[op.kind](world, op)
-    world.watch.look(world.s1.state, world.s2.state)
-    world.keep_backups()
+def step(sim: Simulation, op: Op) -> None:
+    """Apply one operation, check the servers, and keep a backup of both."""
+    _OPERATIONS[op.kind](sim, op)
+    sim.monitor.check_servers(sim.s1.state, sim.s2.state)
+    sim.keep_backups()

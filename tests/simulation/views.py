@@ -1,12 +1,15 @@
-"""Exact views: the joint law of everything that a party sees, over all randomness, through the real role functions.
+"""Exact views: the joint law of everything that a party sees, over all randomness.
 
-Cryptography is ideal: a blob is a handle that says nothing but its length, a mask is a uniform vector. What is left of
-the randomness is small and enumerated, one run of the survey for every outcome (`every_run`): the users' responses,
-their shares, the masks. A party's view is every message it received, what it can open of it, and the masks it can
-compute; everybody reads the result. Keys and handles are the same in every run, so nothing needs to be renamed.
+The role functions are the real ones. Cryptography is ideal: a ciphertext is a handle that reveals
+nothing but its length, and a mask is a uniform vector. What is left of the randomness is small and
+is enumerated, one run of the survey for every outcome (`every_run`): the clients' responses, their
+shares, the masks. A party's view is every message it received, what it can decrypt of them, and the
+masks it can compute; everybody reads the result. Keys and handles are the same in every run, so
+nothing needs to be renamed.
 
-Roles are pure functions, so each is run for real once for every answer that the randomness gives to its questions, and
-remembered (`Ideal.call`): a hundred thousand runs cost little more than looking them up.
+Roles are pure functions. So each is run for real once for every sequence of outcomes that it asks
+for, and then looked up (`IdealFunctionality.call`): a hundred thousand runs cost little more than
+the look-ups.
 """
 
 import math
@@ -37,15 +40,23 @@ Law = dict[Hashable, Fraction]
 """Probability of every view."""
 
 
-# --- all outcomes of the randomness -------------------------------------------------------------------------------
+# --- all outcomes of the randomness ---------------------------------------------------------------
 
 
 class Chance:
-    """The randomness of one run: each named draw gives one of its outcomes, always the same within the run."""
+    """The randomness of one run.
+
+    A draw has a name, and gives the same outcome whenever it is asked for within the run. `path`
+    holds the outcome of each draw in the order of the first questions; draws beyond its end take
+    their first outcome, and are appended.
+    """
 
     def __init__(self, path: list[int]) -> None:
-        self._path, self.sizes, self.drawn = path, list[int](), dict[Hashable, int]()
-        self._weight = self._whole = 1
+        self._path = path
+        self.sizes = list[int]()
+        self.drawn = dict[Hashable, int]()
+        self._weight = 1
+        self._total = 1
 
     def draw(self, name: Hashable, weights: Sequence[int]) -> int:
         """The outcome of a draw with probabilities in these proportions."""
@@ -58,22 +69,24 @@ class Chance:
         self.sizes.append(len(weights))
         chosen = self.drawn[name] = self._path[at]
         self._weight *= weights[chosen]
-        self._whole *= sum(weights)
+        self._total *= sum(weights)
         return chosen
 
     @property
     def weight(self) -> Fraction:
         """The probability of all outcomes so far."""
-        return Fraction(self._weight, self._whole)
+        return Fraction(self._weight, self._total)
 
 
-def every_run(play: Callable[[Chance], Hashable]) -> Law:
-    """The law of what `play` returns, over all outcomes of all draws that it makes."""
-    law, path = dict[Hashable, Fraction](), list[int]()
+def every_run(run: Callable[[Chance], Hashable]) -> Law:
+    """The law of what `run` returns, over all outcomes of all draws that it makes."""
+    law = dict[Hashable, Fraction]()
+    path = list[int]()
     while True:
         chance = Chance(path)
-        seen = play(chance)
-        law[seen] = law.get(seen, Fraction(0)) + chance.weight
+        returned = run(chance)
+        law[returned] = law.get(returned, Fraction(0)) + chance.weight
+        # Depth first: go on with the next outcome of the last draw that has one left.
         while path and path[-1] == chance.sizes[len(path) - 1] - 1:
             path.pop()
         if not path:
@@ -89,102 +102,101 @@ def uniform(size: int) -> tuple[int, ...]:
 
 def excess(one: Law, other: Law, epsilon: float) -> float:
     """The smallest delta for which two views are (epsilon, delta)-close, in both directions."""
-    views, factor = one.keys() | other.keys(), math.exp(epsilon)
-    pairs = [(float(one.get(each, 0)), float(other.get(each, 0))) for each in views]
+    factor = math.exp(epsilon)
+    views = one.keys() | other.keys()
+    pairs = [(float(one.get(view, 0)), float(other.get(view, 0))) for view in views]
     return max(
         math.fsum(max(0.0, p - factor * q) for p, q in pairs),
         math.fsum(max(0.0, q - factor * p) for p, q in pairs),
     )
 
 
-# --- ideal cryptography -------------------------------------------------------------------------------------------
+# --- ideal cryptography ---------------------------------------------------------------------------
 
 
 @dataclass
 class Node:
-    """A state of one party, and what became of it for every message that it has been given."""
+    """A state of one party, and what follows it for every message that was tried on it."""
 
     state: Any
     edges: dict[Hashable, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def fact(self, name: str, found: Callable[[Any], Any]) -> Any:
-        """Something about the state, worked out once."""
+    def fact(self, name: str, compute: Callable[[Any], Any]) -> Any:
+        """Something about the state, computed once."""
         if name not in self.facts:
-            self.facts[name] = found(self.state)
+            self.facts[name] = compute(self.state)
         return self.facts[name]
 
 
 @dataclass
-class _Question:
-    """What a role asked the randomness next; the branches are the answers met so far."""
+class _Branching:
+    """What a role asked the randomness next; the branches are the outcomes met so far."""
 
-    ask: tuple[Any, ...]
+    question: tuple[Any, ...]
     branches: dict[Hashable, Any] = field(default_factory=dict)
 
 
 @dataclass
-class _Answer:
-    """A role's result, and what it sealed on the way."""
+class _Result:
+    """What a role returned, and what it encrypted on the way."""
 
     node: Node
     out: Any
-    sealed: list[tuple[bytes, bytes]]
+    encrypted: list[tuple[bytes, bytes]]
 
 
-class Ideal(IdealCrypto):
-    """One world of ideal cryptography, and the memory of what the roles did in it."""
+class IdealFunctionality(IdealCrypto):
+    """Ideal cryptography of one survey, and the results of the role functions so far.
+
+    Attributes:
+        chance: the randomness of this run
+        pairs: the agreed secret of two keys -> their public halves
+        handles: handle -> the key under which it was encrypted, and the secret of that key
+        plaintexts: key -> plaintext, in this run
+        masks: (secret, info) -> vector, in this run
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.chance = Chance([])
-        self.pairs: dict[bytes, frozenset[bytes]] = {}  # secret of a pair -> its public keys
-        self.handles: dict[
-            bytes, tuple[bytes, bytes]
-        ] = {}  # handle -> key under which it was sealed, secret
-        self.sealed: dict[bytes, bytes] = {}  # key -> plaintext, in this run
-        self.masks: dict[
-            tuple[bytes, bytes], tuple[int, ...]
-        ] = {}  # (secret, info) -> vector, in this run
+        self.pairs: dict[bytes, frozenset[bytes]] = {}
+        self.handles: dict[bytes, tuple[bytes, bytes]] = {}
+        self.plaintexts: dict[bytes, bytes] = {}
+        self.masks: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         self._numbers: dict[Message, int] = {}
-        self._listed: dict[
-            int, tuple[Message, int, list[bytes]]
-        ] = {}  # by identity, which the message here keeps
+        # By identity. The message is stored too, so that its identity is not used again.
+        self._catalogued: dict[int, tuple[Message, int, list[bytes]]] = {}
         self._journal: list[tuple[tuple[Any, ...], Hashable]] | None = None
-        self._effects: list[tuple[bytes, bytes]] = []
+        self._encrypted: list[tuple[bytes, bytes]] = []
 
     def begin(self, chance: Chance) -> None:
         """A new run."""
-        self.chance, self.sealed, self.masks = chance, {}, {}
+        self.chance = chance
+        self.plaintexts = {}
+        self.masks = {}
 
-    # randomness, asked by roles: every question and its answer is noted
+    # --- randomness: every question of a role and its outcome is recorded
 
     def ask(self, *question: Any) -> Any:
-        """What the randomness of this run answers."""
-        kind, *rest = question
-        answer = (
-            self._open(*rest)
-            if kind == "open"
-            else self._stretch(*rest)
-            if kind == "mask"
-            else self._draw(*rest)
-        )
+        """The outcome that the randomness of this run gives."""
+        kind, *arguments = question
+        if kind == "decrypt":
+            outcome: Any = self.plaintexts.get(*arguments)
+        elif kind == "mask":
+            outcome = self._draw_mask(*arguments)
+        else:
+            outcome = self.chance.draw(*arguments)
         if self._journal is not None:
-            self._journal.append((question, answer))
-        return answer
+            self._journal.append((question, outcome))
+        return outcome
 
-    def _open(self, key: bytes) -> bytes | None:
-        return self.sealed.get(key)
-
-    def _draw(self, name: Hashable, weights: Sequence[int]) -> int:
-        return self.chance.draw(name, weights)
-
-    def _stretch(self, secret: bytes, info: bytes, q: int, count: int) -> tuple[int, ...]:
+    def _draw_mask(self, secret: bytes, info: bytes, q: int, count: int) -> tuple[int, ...]:
         names = [("mask", secret, info, at) for at in range(count)]
         self.masks[secret, info] = tuple(self.chance.draw(name, uniform(q)) for name in names)
         return self.masks[secret, info]
 
-    # the interface of sealing
+    # --- the interface of a crypto suite
 
     def agree(self, mine: KeyPair, theirs: bytes) -> bytes:
         """The name of the pair."""
@@ -195,22 +207,20 @@ class Ideal(IdealCrypto):
     def encrypt(
         self, secret: bytes, salt: bytes, info: bytes, plaintext: bytes, entropy: Entropy
     ) -> bytes:
-        """A handle: who seals for whom, and how much."""
+        """A handle, which reveals who encrypts for whom, and how many bytes."""
         key = self.message_key(secret, salt, info)
         handle = self.handle(key, plaintext)
         self.handles[handle] = key, secret
-        self.sealed[key] = plaintext
-        self._effects.append((key, plaintext))
+        self.plaintexts[key] = plaintext
+        self._encrypted.append((key, plaintext))
         return handle
 
     def decrypt_with_key(self, key: bytes, encrypted_share: bytes) -> bytes | None:
-        """What was sealed, for whoever has its key."""
-        plaintext: bytes | None = self.ask("open", key)
-        return (
-            plaintext
-            if plaintext is not None and encrypted_share == self.handle(key, plaintext)
-            else None
-        )
+        """What was encrypted, for whoever has its key."""
+        plaintext: bytes | None = self.ask("decrypt", key)
+        if plaintext is None or encrypted_share != self.handle(key, plaintext):
+            return None
+        return plaintext
 
     def expand(self, secret: bytes, salt: bytes, info: bytes, q: int, count: int) -> Residues:
         """A uniform vector of the pair, or of the seed."""
@@ -222,56 +232,70 @@ class Ideal(IdealCrypto):
 
     def catalogue(self, received: Iterable[Message]) -> tuple[tuple[int, ...], list[bytes]]:
         """Messages as numbers, equal for equal messages, and all handles in them."""
-        found = [self._listed.get(id(each)) or self._list(each) for each in received]
-        return tuple(number for _, number, _ in found), [
-            handle for _, _, handles in found for handle in handles
-        ]
+        numbers = []
+        handles = list[bytes]()
+        for message in received:
+            known = self._catalogued.get(id(message)) or self._catalogue_message(message)
+            numbers.append(known[1])
+            handles += known[2]
+        return tuple(numbers), handles
 
-    def _list(self, message: Message) -> tuple[Message, int, list[bytes]]:
+    def _catalogue_message(self, message: Message) -> tuple[Message, int, list[bytes]]:
         number = self._numbers.setdefault(message, len(self._numbers))
-        listed = message, number, [each for each in _bytes_in(message) if each in self.handles]
-        self._listed[id(message)] = listed
-        return listed
+        handles = [data for data in _bytes_in(message) if data in self.handles]
+        self._catalogued[id(message)] = message, number, handles
+        return self._catalogued[id(message)]
 
-    # the memory
+    # --- role functions, each run once for every sequence of outcomes
 
     def call(self, role: Callable[..., Any], node: Node, *what: Hashable) -> tuple[Node, Any]:
-        """(state, ...) -> (state, out) of a pure role function, run for real only for questions not met before."""
-        at = node.edges.get((role, *what))
-        while isinstance(at, _Question):
-            at = at.branches.get(self.ask(*at.ask))
-        if at is None:
-            return self._really(role, node, what)
-        self.sealed.update(at.sealed)
-        return at.node, at.out
+        """(state, ...) -> (state, out) of a pure role function.
 
-    def _really(
+        It is run for real only if it asks for an outcome that it was not given before.
+        """
+        found = node.edges.get((role, *what))
+        while isinstance(found, _Branching):
+            found = found.branches.get(self.ask(*found.question))
+        if found is None:
+            return self.call_real(role, node, what)
+        self.plaintexts.update(found.encrypted)
+        return found.node, found.out
+
+    def call_real(
         self, role: Callable[..., Any], node: Node, what: tuple[Any, ...]
     ) -> tuple[Node, Any]:
-        self._journal, self._effects = [], []
+        """Run a role function, and record its questions and its result."""
+        self._journal = []
+        self._encrypted = []
         before = node.state.copy() if isinstance(node.state, InMemory) else node.state
         if isinstance(before, InMemory) and role in (coordinate, end_phase, aggregate):
             state, out = before.do(role, *what)
         else:
             state, out = role(before, *what)
-        journal, self._journal = self._journal, None
+        journal = self._journal
+        self._journal = None
         after = Node(state)
+        # A path through the tree: question, outcome, question, outcome, ..., result.
         branches: dict[Hashable, Any] = node.edges
         key: Hashable = (role, *what)
-        for question, answer in journal:
-            branches, key = branches.setdefault(key, _Question(question)).branches, answer
-        branches[key] = _Answer(after, out, list(self._effects))
+        for question, outcome in journal:
+            branches = branches.setdefault(key, _Branching(question)).branches
+            key = outcome
+        branches[key] = _Result(after, out, list(self._encrypted))
         return after, out
 
 
 class Scripted(Entropy):
-    """A user's entropy: keys and nonces are the same in every run, uniform elements of F_q are drawn by chance.
+    """A client's entropy: keys and nonces are the same in every run, elements of F_q are drawn.
 
-    `name` must tell apart what a user draws at different times.
+    `name` must differ between what a client draws at different times.
     """
 
-    def __init__(self, world: Ideal, q: int, user: int, *name: Hashable) -> None:
-        self._world, self._name, self._q, self._count = world, ("user", user, *name), q, 0
+    def __init__(self, ideal: IdealFunctionality, q: int, user: int, *name: Hashable) -> None:
+        self._ideal = ideal
+        self._name = ("user", user, *name)
+        self._q = q
+        self._count = 0
 
     def bytes(self, size: int) -> bytes:
         """The same in every run."""
@@ -279,7 +303,7 @@ class Scripted(Entropy):
         return shake_256(f"{self._name} {self._count}".encode()).digest(size)
 
     def fill(self, out: NDArray[np.uint8]) -> None:
-        """The words from which `sharing.field` makes elements of F_q: the element itself is accepted as a word."""
+        """The words from which `sharing.field` makes elements of F_q; it accepts an element as is."""
         words = out.view(np.uint16)
         for at in range(words.size):
             words[at] = self.choose(uniform(self._q))
@@ -287,69 +311,83 @@ class Scripted(Entropy):
     def choose(self, weights: Sequence[int]) -> int:
         """A draw with probabilities in these proportions."""
         self._count += 1
-        return int(self._world.ask("draw", (*self._name, self._count), tuple(weights)))
+        return int(self._ideal.ask("draw", (*self._name, self._count), tuple(weights)))
 
 
-# --- what a party knows -------------------------------------------------------------------------------------------
+# --- what a party knows ---------------------------------------------------------------------------
 
 
 @dataclass
-class Eyes:
-    """Everything that a party, or a coalition, has: its keys, what it received, what it drew."""
+class Observer:
+    """Everything that a party, or a coalition, has.
 
-    keys: frozenset[bytes]  # public halves of its own keys
+    keys:     public halves of its own keys
+    received: the messages it received
+    owners:   clients whose own draws it knows
+    """
+
+    keys: frozenset[bytes]
     received: list[Message] = field(default_factory=list)
-    owners: frozenset[int] = frozenset()  # users whose own draws it knows
+    owners: frozenset[int] = frozenset()
 
-    def view(self, world: Ideal) -> Hashable:
-        """Messages, what opens of them, the masks that it can compute, and its own draws."""
-        numbers, handles = world.catalogue(self.received)
-        plain = self.plaintexts(world, handles)
-        known = self.known_keys(world, plain)
-        masks = tuple(
-            sorted(
-                item
-                for item in world.masks.items()
-                if self.computes(world, item[0][0], plain, known)
-            )
-        )
-        own = tuple(item for item in world.chance.drawn.items() if owner_of(item[0]) in self.owners)
-        return numbers, plain, masks, own
+    def view(self, ideal: IdealFunctionality) -> Hashable:
+        """Messages, what it decrypts of them, the masks that it can compute, and its own draws."""
+        numbers, handles = ideal.catalogue(self.received)
+        plaintexts = self.plaintexts(ideal, handles)
+        known = self.known_keys(ideal, plaintexts)
+        masks = []
+        for (secret, info), mask in ideal.masks.items():
+            if self.has_mask(ideal, secret, plaintexts, known):
+                masks.append(((secret, info), mask))
+        draws = []
+        for name, outcome in ideal.chance.drawn.items():
+            if owner_of(name) in self.owners:
+                draws.append((name, outcome))
+        return numbers, plaintexts, tuple(sorted(masks)), tuple(draws)
 
-    def known_keys(self, world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
-        """Public halves of its own keys, and of those that it can put together."""
-        return self.keys | recovered(world, plain)
+    def known_keys(
+        self, ideal: IdealFunctionality, plaintexts: Iterable[bytes]
+    ) -> frozenset[bytes]:
+        """Public halves of its own keys, and of those that it can combine from key shares."""
+        return self.keys | find_recovered_keys(ideal, plaintexts)
 
-    def plaintexts(self, world: Ideal, handles: Sequence[bytes]) -> tuple[bytes, ...]:
-        """What opens with its own keys, and then what opens with the message keys found in that."""
-        first = [self._opened(world, each) for each in handles]
-        keys = {piece for text in first if text is not None for piece in _pieces(text)}
-        later = [
-            world.sealed.get(world.handles[each][0])
-            for each in handles
-            if world.handles[each][0] in keys
-        ]
-        return tuple(text for text in (*first, *later) if text is not None)
+    def plaintexts(self, ideal: IdealFunctionality, handles: Sequence[bytes]) -> tuple[bytes, ...]:
+        """What it decrypts with its own keys, then what the message keys found in that decrypt."""
+        own = list[bytes]()
+        message_keys = set[bytes]()
+        for handle in handles:
+            key, secret = ideal.handles[handle]
+            plaintext = ideal.plaintexts.get(key)
+            if plaintext is not None and not ideal.pairs[secret].isdisjoint(self.keys):
+                own.append(plaintext)
+                message_keys.update(_split_keys(plaintext))
+        later = list[bytes]()
+        for handle in handles:
+            key, _ = ideal.handles[handle]
+            plaintext = ideal.plaintexts.get(key)
+            if plaintext is not None and key in message_keys:
+                later.append(plaintext)
+        return (*own, *later)
 
-    def _opened(self, world: Ideal, handle: bytes) -> bytes | None:
-        key, secret = world.handles[handle]
-        return None if world.pairs[secret].isdisjoint(self.keys) else world.sealed.get(key)
-
-    def computes(
-        self, world: Ideal, secret: bytes, plain: Sequence[bytes], known: frozenset[bytes]
+    def has_mask(
+        self,
+        ideal: IdealFunctionality,
+        secret: bytes,
+        plaintexts: Sequence[bytes],
+        known: frozenset[bytes],
     ) -> bool:
         """Whether it has the seed of a mask, or a key of its pair."""
-        pair = world.pairs.get(secret)
-        return secret in plain if pair is None else not pair.isdisjoint(known)
+        pair = ideal.pairs.get(secret)
+        return secret in plaintexts if pair is None else not pair.isdisjoint(known)
 
 
-def _pieces(text: bytes) -> Iterator[bytes]:
+def _split_keys(plaintext: bytes) -> Iterator[bytes]:
     """Message keys, if it is a list of them."""
-    return (text[at : at + KEY_BYTES] for at in range(0, len(text), KEY_BYTES))
+    return (plaintext[at : at + KEY_BYTES] for at in range(0, len(plaintext), KEY_BYTES))
 
 
 def owner_of(name: Hashable) -> object:
-    """Draws of a user are named ("user", number, ...)."""
+    """The client whose draw has this name; those names are ("user", number, ...)."""
     return name[1] if isinstance(name, tuple) and name[0] == "user" else None
 
 
@@ -359,25 +397,29 @@ def _bytes_in(value: Any) -> Iterator[bytes]:
     elif isinstance(value, bytes):
         yield value
     elif isinstance(value, tuple | PackedList):
-        for each in value:
-            yield from _bytes_in(each)
+        for element in value:
+            yield from _bytes_in(element)
     elif is_dataclass(value):
         for part in fields(value):
             yield from _bytes_in(getattr(value, part.name))
 
 
-def recovered(world: Ideal, plain: Iterable[bytes]) -> frozenset[bytes]:
+def find_recovered_keys(ideal: IdealFunctionality, plaintexts: Iterable[bytes]) -> frozenset[bytes]:
     """Public halves of the keys that follow from Shamir shares among the plaintexts."""
     dealings: dict[bytes, dict[int, KeyShare]] = {}
-    for text in plain:
-        for at in range(0, len(text) if len(text) % SHARE_BYTES == 0 else 0, SHARE_BYTES):
+    for plaintext in plaintexts:
+        if len(plaintext) % SHARE_BYTES:
+            continue
+        for at in range(0, len(plaintext), SHARE_BYTES):
             try:
-                share = KeyShare.from_bytes(text[at : at + SHARE_BYTES])
+                share = KeyShare.from_bytes(plaintext[at : at + SHARE_BYTES])
             except ShareError:
                 continue
             dealings.setdefault(share.dealing, {})[share.index] = share
-    found = [each for each in dealings.values() if len(each) >= next(iter(each.values())).threshold]
-    secrets = [
-        combine_key(list(each.values()), next(iter(each.values())).threshold) for each in found
-    ]
-    return frozenset(world.keypair_from(secret).public for secret in secrets)
+    found = set[bytes]()
+    for shares in dealings.values():
+        threshold = next(iter(shares.values())).threshold
+        if len(shares) >= threshold:
+            secret = combine_key(list(shares.values()), threshold)
+            found.add(ideal.keypair_from(secret).public)
+    return frozenset(found)

@@ -1,9 +1,11 @@
-"""What the coordinator, the aggregator and colluding users see, exactly: all runs of tiny surveys, through the real roles.
+"""What the servers and colluding clients see, exactly: all runs of tiny surveys, by the real roles.
 
-Cryptography and masks are ideal. The law of a view may depend on the answers only as the stated guarantee allows; a
-user who was dropped must leave no trace at all. Signatures are replaced by hashes: they hide nothing.
+Cryptography and masks are ideal. The law of a view may depend on the answers only as the stated
+guarantee allows, and a participant who was dropped must leave no trace at all. Signatures are
+replaced by hashes, which hide nothing and are faster.
 """
 
+import inspect
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
@@ -17,7 +19,7 @@ from faircount.accounting.two_stage import sets_delta
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.sampling import DPDS
 from faircount.mechanisms.two_stage import TSSPrime
-from faircount.protocol import SERVERS, TWO_STAGE, Topology, end_phase
+from faircount.protocol import SERVERS, TWO_STAGE, Topology, end_phase, known_topologies
 from faircount.protocol.survey.phases import Phase
 from faircount.protocol.topologies.two_servers import coordinator as servers_coordinator
 from faircount.protocol.topologies.two_servers.messages import AcceptedReports, AggregateShare
@@ -30,8 +32,8 @@ from faircount.protocol.wire.messages import ShareBatch
 from faircount.protocol.wire.packed_rows import sum_packed
 from faircount.protocol.wire.signing import Link, sign
 from faircount.sharing.packing import pack
-from simulation.views import Ideal, every_run, excess, uniform
-from simulation.views_play import ViewEnumerator, responses
+from simulation.view_enumeration import CLIENTS, ViewEnumerator, responses
+from simulation.views import IdealFunctionality, every_run, excess, uniform
 
 pytestmark = pytest.mark.usefixtures("ideal_signatures")
 
@@ -41,7 +43,10 @@ SAME = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Tiny(DPDS):
-    """DPDS in a field so small that everything can be enumerated; a sum that wraps only says less."""
+    """DPDS in a field so small that everything can be enumerated.
+
+    A sum that wraps reveals less, not more.
+    """
 
     q: int = 2
 
@@ -50,69 +55,69 @@ class Tiny(DPDS):
         return self.q
 
 
-# --- stories ------------------------------------------------------------------------------------------------------
+# --- scenarios --------------------------------------------------------------------------------------
 
 
-def everybody(play: ViewEnumerator) -> None:
-    """Nobody fails."""
-    phases = 1 if play.params.topology is SERVERS else 3
+def run_all(enumerator: ViewEnumerator) -> None:
+    """Everybody comes to every phase."""
+    phases = 1 if enumerator.params.topology is SERVERS else 3
     for _ in range(phases):
-        play.visit(*range(play.params.n_max))
-        play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
+        enumerator.visit(*range(enumerator.params.n_max))
+        enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
 
 
-def comes_late(play: ViewEnumerator):
-    """The last user's body arrives after the deadline: it is dropped. Returns the body."""
-    *others, late = range(play.params.n_max)
-    if play.params.topology is not SERVERS:
-        play.visit(*others, late)
-        play.deadline()
-    play.visit(*others)
-    body = play.prepare(late)
-    play.deadline()
-    play.tell_s1(body)
-    helpers = (late,) if play.params.topology is TWO_STAGE else ()  # no reporter, but elected
-    for _ in range(2):  # two-stage adds up once more
-        play.visit(*others, *helpers)
-        play.deadline()
-    assert play.s1.state.phase is Phase.PUBLISHED
-    return body
+def run_with_late_message(enumerator: ViewEnumerator):
+    """The last client's message arrives after the deadline, so it is dropped. Returns it."""
+    *others, late = range(enumerator.params.n_max)
+    if enumerator.params.topology is not SERVERS:
+        enumerator.visit(*others, late)
+        enumerator.deadline()
+    enumerator.visit(*others)
+    message = enumerator.prepare(late)
+    enumerator.deadline()
+    enumerator.tell_s1(message)
+    # In two-stage the late client is no reporter any more, but it may be an elected helper.
+    helpers = (late,) if enumerator.params.topology is TWO_STAGE else ()
+    # Two-stage adds up once more.
+    for _ in range(2):
+        enumerator.visit(*others, *helpers)
+        enumerator.deadline()
+    assert enumerator.s1.state.phase is Phase.PUBLISHED
+    return message
 
 
-def is_forwarded(play: ViewEnumerator) -> None:
-    """The planted hole: the coordinator sends the aggregator what came too late, and what belongs to it."""
-    late, s1, params = comes_late(play), play.s1.state, play.params
-    play.tell_s2(
-        sign(
-            s1.key,
-            Party.COORDINATOR,
-            ShareBatch(params.survey, s1.manifest_hash, (late.encrypted_share,)),
-        )
-    )
+def forward_late_report(enumerator: ViewEnumerator) -> None:
+    """A planted hole: the coordinator sends the aggregator a report that came too late."""
+    late = run_with_late_message(enumerator)
+    s1 = enumerator.s1.state
+    params = enumerator.params
+    batch = ShareBatch(params.survey, s1.manifest_hash, (late.encrypted_share,))
+    enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, batch))
     # The survey is over, so only hashes of the others are left.
-    left = [s1.view.first_messages.get(user) for user in s1.view.first_messages]
-    shares = [body.share for body in left if body is not None] + [late.share]
+    stored = [s1.view.first_messages.get(user) for user in s1.view.first_messages]
+    shares = [report.share for report in stored if report is not None] + [late.share]
     total = pack(sum_packed(shares, params.q, params.N), params.q)
-    play.tell_s2(sign(s1.key, Party.COORDINATOR, AggregateShare(params.survey, bytes(32), total)))
+    aggregate_share = AggregateShare(params.survey, bytes(32), total)
+    enumerator.tell_s2(sign(s1.key, Party.COORDINATOR, aggregate_share))
 
 
-def theatre(topology: Topology, mechanism, **terms) -> ViewEnumerator:
+def make_enumerator(topology: Topology, mechanism, **terms) -> ViewEnumerator:
     return ViewEnumerator(mechanism, topology, **{"attempts": 2, **terms})
 
 
-# --- everybody comes ----------------------------------------------------------------------------------------------
+# --- everybody comes ------------------------------------------------------------------------------
 
 SIZES = [(SERVERS, 3)]
-"""Topologies and moduli. Where users mask for each other there is too much to enumerate: see test_linear_views.py."""
+"""Topologies and moduli. With a roster there is too much to enumerate: see test_linear_views.py."""
 
 
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -> None:
-    """Sampling, every item with another holder: users 1 and 2 hold one item each, user 0 either. phi = 1."""
+    """Sampling with phi = 1, and another holder of every item: 1 and 2 hold one each, 0 either."""
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, q=q)
-    play = theatre(topology, mechanism)
-    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    enumerator = make_enumerator(topology, mechanism)
+    one, other = (enumerator.law((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -122,60 +127,60 @@ def test_views_depend_on_the_answers_only_as_the_guarantee_allows(topology, q) -
         assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
         for who, law in one.coalitions.items():
             assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
-        # the servers see no more than any reader of the result, and the bound is not idle
-        seen = excess(one.reader, other.reader, epsilon)
-        assert seen > 0 or epsilon > 0
-        assert excess(one.s1, other.s1, epsilon) == pytest.approx(seen, abs=SAME)
-        assert excess(one.s2, other.s2, epsilon) == pytest.approx(seen, abs=SAME)
+        # The servers see no more than any reader of the result, and the bound is not idle.
+        public = excess(one.reader, other.reader, epsilon)
+        assert public > 0 or epsilon > 0
+        assert excess(one.s1, other.s1, epsilon) == pytest.approx(public, abs=SAME)
+        assert excess(one.s2, other.s2, epsilon) == pytest.approx(public, abs=SAME)
 
 
 @pytest.mark.slow
 def test_decoys_hide_all_neighbours_from_everybody() -> None:
-    """No floor: first one of two users changes its answer, then the other, who collude against each other.
-
-    The field is the real one.
-    """
+    """No floor, and the real field: one of two participants changes its answer, the other spies."""
     mechanism = Decoys(items=2, users=2, coins=2, insiders=1)
-    play = theatre(SERVERS, mechanism)
+    enumerator = make_enumerator(SERVERS, mechanism)
     laws = {
-        answers: play.law(answers, everybody, [(0,), (1,)]) for answers in ((0, 0), (0, 1), (1, 1))
+        answers: enumerator.law(answers, run_all, [(0,), (1,)])
+        for answers in ((0, 0), (0, 1), (1, 1))
     }
     for answers, changed in product(laws, repeat=2):
-        differ = [i for i in range(2) if answers[i] != changed[i]]
-        if len(differ) == 1:
-            (user,), one, other = differ, laws[answers], laws[changed]
-            for epsilon in EPSILONS:
-                inside, outside = (
-                    mechanism.guarantee(epsilon=epsilon, adversary=insiders(t)).delta
-                    for t in (1, 0)
-                )
-                assert excess(one.s1, other.s1, epsilon) <= outside + SAME
-                assert excess(one.s2, other.s2, epsilon) <= outside + SAME
-                peer = (1 - user,)
-                assert (
-                    excess(one.coalitions[peer], other.coalitions[peer], epsilon) <= inside + SAME
-                )
+        differing = [i for i in range(2) if answers[i] != changed[i]]
+        if len(differing) != 1:
+            continue
+        peer = (1 - differing[0],)
+        one = laws[answers]
+        other = laws[changed]
+        for epsilon in EPSILONS:
+            inside = mechanism.guarantee(epsilon=epsilon, adversary=insiders(1)).delta
+            outside = mechanism.guarantee(epsilon=epsilon, adversary=insiders(0)).delta
+            assert excess(one.s1, other.s1, epsilon) <= outside + SAME
+            assert excess(one.s2, other.s2, epsilon) <= outside + SAME
+            leaked = excess(one.coalitions[peer], other.coalitions[peer], epsilon)
+            assert leaked <= inside + SAME
 
 
-# --- somebody is dropped ------------------------------------------------------------------------------------------
+# --- somebody is dropped --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("topology", "q"), SIZES)
-def test_a_dropped_user_leaves_no_trace(topology, q) -> None:
-    """Noise off: even so, nobody's view depends on the answer of a user whose body came too late."""
-    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
-    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+def test_a_dropped_participant_leaves_no_trace(topology, q) -> None:
+    """Even without noise no view depends on the answer in a report that came too late."""
+    enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (
+        enumerator.law((0, 1, item), run_with_late_message, [(0,), (1,)]) for item in (0, 1)
+    )
     assert one.s1 == other.s1
     assert one.s2 == other.s2
     assert one.coalitions == other.coalitions
-    assert len(one.reader) == 1  # noise is off: the others' sum is what it is
+    # Noise is off, so the others' sum is always the same.
+    assert len(one.reader) == 1
 
 
 @pytest.mark.parametrize(("topology", "q"), SIZES)
-def test_a_late_body_that_is_forwarded_is_found(topology, q) -> None:
-    """The planted hole: the same run, but the coordinator forwards the late body. The aggregator then knows the dropped user's answer."""
-    play = theatre(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
-    one, other = (play.law((0, 1, item), is_forwarded) for item in (0, 1))
+def test_a_late_report_that_is_forwarded_is_found(topology, q) -> None:
+    """The aggregator then knows the answer of the participant who was dropped."""
+    enumerator = make_enumerator(topology, Tiny(items=2, users=3, p=1.0, insiders=0, q=q))
+    one, other = (enumerator.law((0, 1, item), forward_late_report) for item in (0, 1))
     assert excess(one.s2, other.s2, 10.0) == pytest.approx(1, abs=SAME)
     assert one.reader == other.reader
 
@@ -183,102 +188,100 @@ def test_a_late_body_that_is_forwarded_is_found(topology, q) -> None:
 @pytest.mark.parametrize(("topology", "q"), SIZES)
 def test_those_who_stay_keep_what_is_left_of_the_guarantee(topology, q) -> None:
     mechanism = Tiny(items=2, users=3, p=0.25, floor=1, insiders=0, q=q)
-    play = theatre(topology, mechanism)
-    one, other = (play.law((item, 0, 1), comes_late) for item in (0, 1))
+    enumerator = make_enumerator(topology, mechanism)
+    one, other = (enumerator.law((item, 0, 1), run_with_late_message) for item in (0, 1))
     for epsilon in EPSILONS:
         left = replace(mechanism, dropouts=1).guarantee(epsilon=epsilon).delta
         assert excess(one.s1, other.s1, epsilon) <= left + SAME
         assert excess(one.s2, other.s2, epsilon) <= left + SAME
 
 
-# --- lying servers ------------------------------------------------------------------------------------------------
+# --- dishonest servers --------------------------------------------------------------------------------
 
 
-def said_by_s2(play: ViewEnumerator, says, number: int = 0):
-    return sign(play.s2.state.key, Party.AGGREGATOR, says, Link(number, bytes(32)))
+def sign_for_s2(enumerator: ViewEnumerator, message, number: int = 0):
+    return sign(enumerator.s2.state.key, Party.AGGREGATOR, message, Link(number, bytes(32)))
 
 
-def claimed_set(play: ViewEnumerator, bits: int) -> AcceptedReports:
-    """A set as the aggregator would name it, of the coordinator's claim."""
-    manifest = play.s1.state.manifest
-    places = [i for i in range(len(manifest.entries)) if bits >> i & 1]
-    lines = [(manifest.entries[i].user, manifest.entries[i].public_key) for i in places]
-    return AcceptedReports(
-        manifest.survey,
-        play.s1.state.manifest_hash,
-        bytes((bits,)),
-        merkle_root(roster_leaves(lines)),
-    )
+def accepted_reports(enumerator: ViewEnumerator, bits: int) -> AcceptedReports:
+    """A set as the aggregator would state it, for the coordinator's manifest."""
+    manifest = enumerator.s1.state.manifest
+    chosen = [entry for i, entry in enumerate(manifest.entries) if bits >> i & 1]
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in chosen))
+    manifest_hash = enumerator.s1.state.manifest_hash
+    return AcceptedReports(manifest.survey, manifest_hash, bytes((bits,)), root)
 
 
-def lying_s2(first: int, second: int):
-    """The aggregator gives a receipt, and names one set and then another; what the coordinator answers is on the wire, and the aggregator reads it."""
+def dishonest_s2(first: int, second: int):
+    """The aggregator signs a reservation, states two sets, and reads what the coordinator sends."""
 
-    def story(play: ViewEnumerator) -> None:
-        play.visit(*range(play.params.n_max))
-        play.s1, out = play.world.call(end_phase, play.s1)
-        play.tell_s2(out[0])
-        play.tell_s1(play.wire.pop())  # the receipt; the coordinator sends the blobs
+    def scenario(enumerator: ViewEnumerator) -> None:
+        enumerator.visit(*range(enumerator.params.n_max))
+        enumerator.s1, out = enumerator.ideal.call(end_phase, enumerator.s1)
+        enumerator.tell_s2(out[0])
+        # With the reservation the coordinator sends the encrypted shares.
+        enumerator.tell_s1(enumerator.in_transit.pop())
         for bits in (first, second):
-            play.tell_s1(said_by_s2(play, claimed_set(play, bits)))
-        play.to_s2 += play.wire
+            enumerator.tell_s1(sign_for_s2(enumerator, accepted_reports(enumerator, bits)))
+        enumerator.to_s2 += enumerator.in_transit
 
-    return story
+    return scenario
 
 
-def in_set(bits: int, answers) -> tuple[int, ...]:
-    return tuple(sorted(answer for i, answer in enumerate(answers) if bits >> i & 1))
+def sum_in_field(bits: int, answers) -> int:
+    """The sum of the answers in the bits, in the field of two elements."""
+    return sum(answer for i, answer in enumerate(answers) if bits >> i & 1) % 2
 
 
 @pytest.mark.parametrize("first", range(8))
 @pytest.mark.parametrize("second", [1, 3, 7])
-def test_a_lying_s2_learns_one_sum_over_at_least_the_minimum(first: int, second: int) -> None:
-    """Noise off, minimum 2 of 3: whatever sets the aggregator names, its view depends on one sum over the first, or on nothing."""
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+def test_a_dishonest_s2_learns_one_sum_over_at_least_the_minimum(first: int, second: int) -> None:
+    """Noise off, minimum 2 of 3: its view depends on one sum over the first set, or on nothing."""
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
     laws = {
-        answers: play.law(answers, lying_s2(first, second)).s2
+        answers: enumerator.law(answers, dishonest_s2(first, second)).s2
         for answers in ((0, 0, 1), (0, 1, 0), (1, 1, 1))
     }
-    order = _claim_order(play)
-    counted = first if first.bit_count() >= 2 and first == second else 0
-    counted = first if first.bit_count() >= 2 else counted
+    order = _manifest_order(enumerator)
+    counted = first if first.bit_count() >= 2 else 0
     for one, other in product(laws, repeat=2):
-        same = in_set(counted, [one[i] for i in order]) == in_set(
-            counted, [other[i] for i in order]
-        )
-        parity = [in_set(counted, [each[i] for i in order]).count(1) % 2 for each in (one, other)]
-        if same or parity[0] == parity[1]:
+        one_sum = sum_in_field(counted, [one[i] for i in order])
+        other_sum = sum_in_field(counted, [other[i] for i in order])
+        if one_sum == other_sum:
             assert laws[one] == laws[other]
         else:
             assert excess(laws[one], laws[other], 10.0) == pytest.approx(1, abs=SAME)
 
 
-def _claim_order(play: ViewEnumerator) -> list[int]:
-    """Users by their place in a claim, which is ascending by user id."""
-    return sorted(range(play.params.n_max), key=lambda i: play.setup.invitations[i].user)
+def _manifest_order(enumerator: ViewEnumerator) -> list[int]:
+    """The participants by their place in a manifest, which is ascending by user id."""
+    invitations = enumerator.setup.invitations
+    return sorted(range(enumerator.params.n_max), key=lambda i: invitations[i].user)
 
 
-def test_without_the_check_a_lying_s2_reads_one_answer(monkeypatch) -> None:
-    """The planted hole: the coordinator adds up whatever the aggregator names."""
+def test_without_the_check_a_dishonest_s2_reads_one_answer(monkeypatch) -> None:
+    """A planted hole: the coordinator adds up whatever the aggregator names."""
     monkeypatch.setattr(servers_coordinator, "_set_problem", lambda s, rows, stated: None)
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
-    victim = _claim_order(play)[0]
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=2))
+    victim = _manifest_order(enumerator)[0]
     answers = [[0, 0, 0], [0, 0, 0]]
     answers[1][victim] = 1
-    one, other = (play.law(tuple(each), lying_s2(1, 1)).s2 for each in answers)
+    one, other = (enumerator.law(tuple(chosen), dishonest_s2(1, 1)).s2 for chosen in answers)
     assert excess(one, other, 10.0) == pytest.approx(1, abs=SAME)
 
 
-def lying_s1(play: ViewEnumerator) -> None:
-    """The coordinator claims two users of three, then all, sends one sum, and asks for another one over what it likes."""
-    play.visit(*range(play.params.n_max))
-    play.s1, _ = play.world.call(end_phase, play.s1)
-    key, manifest = play.s1.state.key, play.s1.state.manifest
+def dishonest_s1(enumerator: ViewEnumerator) -> None:
+    """The coordinator sends two manifests, over two of three and over all, and three sums."""
+    enumerator.visit(*range(enumerator.params.n_max))
+    enumerator.s1, _ = enumerator.ideal.call(end_phase, enumerator.s1)
+    params = enumerator.params
+    key = enumerator.s1.state.key
+    manifest = enumerator.s1.state.manifest
     fewer = replace(manifest, entries=manifest.entries[:2])
-    encrypted_shares = tuple(
-        play.s1.state.view.first_messages[each.user].encrypted_share for each in fewer.entries
-    )
-    shares = [play.s1.state.view.first_messages[each.user].share for each in fewer.entries]
+    stored = enumerator.s1.state.view.first_messages
+    reports = [stored[entry.user] for entry in fewer.entries]
+    encrypted_shares = tuple(report.encrypted_share for report in reports)
+    shares = [report.share for report in reports]
     digest = sha256(encode(fewer)).digest()
     for message in (
         fewer,
@@ -286,31 +289,32 @@ def lying_s1(play: ViewEnumerator) -> None:
         ShareBatch(manifest.survey, digest, encrypted_shares),
         ShareBatch(manifest.survey, digest, encrypted_shares[:1]),
     ):
-        play.tell_s2(sign(key, Party.COORDINATOR, message))
-    stated = next(
-        each for each in play.s2.state.statements if isinstance(each.message, AcceptedReports)
-    )
+        enumerator.tell_s2(sign(key, Party.COORDINATOR, message))
+    statements = enumerator.s2.state.statements
+    stated = next(s for s in statements if isinstance(s.message, AcceptedReports))
+    accepted_hash = sha256(stated.signed.payload).digest()
     for chosen in (shares, shares[:1], []):
-        total = pack(sum_packed(chosen, play.params.q, play.params.N), play.params.q)
-        named = sha256(stated.signed.payload).digest()
-        play.tell_s2(sign(key, Party.COORDINATOR, AggregateShare(manifest.survey, named, total)))
-    play.to_s1 += play.wire
+        total = pack(sum_packed(chosen, params.q, params.N), params.q)
+        aggregate_share = AggregateShare(manifest.survey, accepted_hash, total)
+        enumerator.tell_s2(sign(key, Party.COORDINATOR, aggregate_share))
+    enumerator.to_s1 += enumerator.in_transit
 
 
-def test_a_lying_s1_learns_one_sum_over_the_set_that_it_claimed_first() -> None:
-    play = theatre(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=3))
-    order = _claim_order(play)
+def test_a_dishonest_s1_learns_one_sum_over_its_first_manifest() -> None:
+    enumerator = make_enumerator(SERVERS, Tiny(items=2, users=3, p=1.0, insiders=0, q=3))
+    order = _manifest_order(enumerator)
     outside = order[2]
     answers = [[0, 1, 0], [0, 1, 0]]
     answers[1][outside] = 1 - answers[0][outside]
-    one, other = (play.law(tuple(each), lying_s1).s1 for each in answers)
-    assert one == other  # the user whom it left out leaves no trace
+    one, other = (enumerator.law(tuple(chosen), dishonest_s1).s1 for chosen in answers)
+    # The participant whom it left out leaves no trace, and of the others it knows only the sum.
+    assert one == other
     swapped = list(answers[0])
     swapped[order[0]], swapped[order[1]] = swapped[order[1]], swapped[order[0]]
-    assert play.law(tuple(swapped), lying_s1).s1 == one  # and of the others it knows the sum only
+    assert enumerator.law(tuple(swapped), dishonest_s1).s1 == one
 
 
-# --- two stages ---------------------------------------------------------------------------------------------------
+# --- two stages -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,35 +328,36 @@ class TinyTwoStage(TSSPrime):
         return self.q
 
 
-def two_stages(monkeypatch, mechanism, **terms) -> ViewEnumerator:
-    """The coordinator numbers the reporters in an order that nobody else knows: each is as likely as any other."""
-    play = theatre(TWO_STAGE, mechanism, **terms)
+def make_two_stage_enumerator(monkeypatch, mechanism, **terms) -> ViewEnumerator:
+    """A survey in which every order of the reporters, which only the coordinator knows, is tried."""
+    enumerator = make_enumerator(TWO_STAGE, mechanism, **terms)
     orders = list(permutations(range(mechanism.n)))
 
     def assign_numbers(_, eligible):
-        drawn = play.world.ask("draw", ("order",), uniform(len(orders)))
+        drawn = enumerator.ideal.ask("draw", ("order",), uniform(len(orders)))
         return tuple(eligible[i] for i in orders[drawn])
 
     monkeypatch.setattr(announcing, "assign_numbers", assign_numbers)
-    for module in (relay, two_stage_user):  # without its salt the root of a list says nothing
+    # To whoever does not have the salt, the root of a list says nothing.
+    for module in (relay, two_stage_user):
         monkeypatch.setattr(module, "list_root", lambda salt, numbers: bytes(32))
     monkeypatch.setattr(
         relay, "prove_listed", lambda salt, numbers, number: ListProof(0, bytes(32), ())
     )
     monkeypatch.setattr(two_stage_user, "is_listed", lambda *_: True)
-    # without the masks of helpers the coordinator sees more than it does, everybody else the same
-    monkeypatch.setattr(play.world, "expand", lambda *_: np.zeros(_[-1], dtype=np.uint8))
-    return play
+    # Without the helpers' masks the coordinator sees more than it does, everybody else the same.
+    monkeypatch.setattr(enumerator.ideal, "expand", lambda *_: np.zeros(_[-1], dtype=np.uint8))
+    return enumerator
 
 
 @pytest.mark.parametrize(
     ("k", "q"), [(2, 3), pytest.param(0, 2, marks=pytest.mark.slow)], ids=["phi+1", "m'_j"]
 )
 def test_two_stage_views(monkeypatch, k, q) -> None:
-    """One of two items is reported; the coordinator sees the sets and the result, helpers see shares under numbers."""
+    """The coordinator sees the sets and the result; helpers see shares of reporters by number."""
     mechanism = TinyTwoStage(items=2, users=3, p=0.5, alpha=0.5, floor=1, phi=1, insiders=1, q=q)
-    play = two_stages(monkeypatch, mechanism, k=k)
-    one, other = (play.law((item, 0, 1), everybody, [(1,), (2,)]) for item in (0, 1))
+    enumerator = make_two_stage_enumerator(monkeypatch, mechanism, k=k)
+    one, other = (enumerator.law((item, 0, 1), run_all, [(1,), (2,)]) for item in (0, 1))
     for epsilon in EPSILONS:
         allowed = {
             who: mechanism.guarantee(epsilon=epsilon, adversary=who).delta
@@ -362,19 +367,21 @@ def test_two_stage_views(monkeypatch, k, q) -> None:
         assert excess(one.s2, other.s2, epsilon) <= allowed[S2] + SAME
         for who, law in one.coalitions.items():
             assert excess(law, other.coalitions[who], epsilon) <= allowed[insiders(1)] + SAME
-        # The coordinator learns the sets, and what the coordinator can do with them is known exactly
+        # The coordinator learns the sets, and what that reveals is known exactly.
         if q > 2:
             assert excess(one.s1, other.s1, epsilon) == pytest.approx(allowed[S1], abs=1e-9)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 2.0])
 def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamma) -> None:
-    """Noise off. The set says nothing about the answer if it is uniform, and as much as was stated if it is not."""
+    """Noise off: a uniform set says nothing about the answer, another one as much as is stated."""
     mechanism = TinyTwoStage(
         items=2, users=3, p=1.0, alpha=0.5, gamma=gamma, phi=1, insiders=1, q=2
     )
-    play = two_stages(monkeypatch, mechanism, k=2)
-    one, other = (play.law((0, 1, item), comes_late, [(0,), (1,)]) for item in (0, 1))
+    enumerator = make_two_stage_enumerator(monkeypatch, mechanism, k=2)
+    one, other = (
+        enumerator.law((0, 1, item), run_with_late_message, [(0,), (1,)]) for item in (0, 1)
+    )
     for epsilon in EPSILONS:
         stated = sets_delta(mechanism.N, mechanism.reported_items, mechanism.rate, gamma, epsilon)
         assert excess(one.s1, other.s1, epsilon) <= stated + SAME
@@ -383,45 +390,57 @@ def test_a_reporter_that_is_dropped_leaves_nothing_but_its_set(monkeypatch, gamm
             assert excess(law, other.coalitions[who], epsilon) <= stated + SAME
 
 
-# --- the enumeration itself ---------------------------------------------------------------------------------------
+# --- the enumeration itself -----------------------------------------------------------------------
 
 
 def test_every_run_is_counted_with_its_probability() -> None:
-    def play(chance):
+    def run(chance):
         first = chance.draw("first", (1, 3))
-        return (
-            first
-            + (chance.draw("second", uniform(3)) if first else 0)
-            + 0 * chance.draw("first", (1, 3))
-        )
+        second = chance.draw("second", uniform(3)) if first else 0
+        assert chance.draw("first", (1, 3)) == first
+        return first + second
 
     quarter = Fraction(1, 4)
-    assert every_run(play) == {0: quarter, 1: quarter, 2: quarter, 3: quarter}
-    assert excess({0: quarter, 1: 3 * quarter}, {0: 3 * quarter, 1: quarter}, 0.0) == pytest.approx(
-        0.5
-    )
+    assert every_run(run) == {0: quarter, 1: quarter, 2: quarter, 3: quarter}
+    one = {0: quarter, 1: 3 * quarter}
+    other = {0: 3 * quarter, 1: quarter}
+    assert excess(one, other, 0.0) == pytest.approx(0.5)
     assert excess({0: Fraction(1)}, {1: Fraction(1)}, 20.0) == 1
 
 
-def test_remembered_roles_see_what_real_ones_see(monkeypatch) -> None:
+def call_real(ideal, role, node, *what):
+    return ideal.call_real(role, node, what)
+
+
+def test_views_are_the_same_when_every_role_is_run_for_real(monkeypatch) -> None:
     laws = []
     for _ in range(2):
-        play = theatre(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
-        laws.append(play.law((0, 1), everybody, [(0,), (1,)]))
-        monkeypatch.setattr(
-            Ideal, "call", lambda world, role, node, *what: world._really(role, node, what)
-        )
+        enumerator = make_enumerator(SERVERS, Tiny(items=2, users=2, p=0.25, insiders=0))
+        laws.append(enumerator.law((0, 1), run_all, [(0,), (1,)]))
+        monkeypatch.setattr(IdealFunctionality, "call", call_real)
     assert laws[0] == laws[1]
 
 
 def test_responses_are_those_of_the_mechanism() -> None:
     assert dict(responses(Tiny(items=2, p=0.25), 1)) == {(0, 1): 1, (0, 0): 3}
-    noisy = responses(Decoys(items=2, users=2, coins=2), 0)
-    assert sorted(drawn for drawn, _ in noisy) == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    made = TSSPrime(items=3, p=0.5, alpha=1 / 3, gamma=2.0, phi=1)
-    law = dict(responses(made, 0))
-    whole = sum(law.values())
-    assert Fraction(law[1, 0], whole) == Fraction(
-        1, 4
-    )  # active, and the set is its own item: 1/2 times 2/(2+1+1)
-    assert Fraction(law[0, 2], whole) == Fraction(1, 8) + Fraction(1, 6)
+    with_noise = responses(Decoys(items=2, users=2, coins=2), 0)
+    assert sorted(outcome for outcome, _ in with_noise) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    two_stage = TSSPrime(items=3, p=0.5, alpha=1 / 3, gamma=2.0, phi=1)
+    law = dict(responses(two_stage, 0))
+    total = sum(law.values())
+    # Active, and the set is its own item: 1/2 times 2/(2+1+1).
+    assert Fraction(law[1, 0], total) == Fraction(1, 4)
+    assert Fraction(law[0, 2], total) == Fraction(1, 8) + Fraction(1, 6)
+
+
+@pytest.mark.parametrize("topology", known_topologies(), ids=str)
+def test_enumerated_clients_replace_methods_of_the_real_ones(topology) -> None:
+    """After a rename of the real method the client would draw from its real tables, for ever."""
+    client = CLIENTS[topology]
+    real = type(topology.client)
+    assert client.__bases__ == (real,)
+    replaced = {name: method for name, method in vars(client).items() if inspect.isfunction(method)}
+    assert replaced
+    for name, method in replaced.items():
+        arguments = inspect.signature(getattr(real, name)).parameters
+        assert list(inspect.signature(method).parameters) == list(arguments), name

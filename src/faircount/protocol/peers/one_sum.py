@@ -1,9 +1,15 @@
-"""The coordinator in every topology with a roster: it holds vectors under masks, accepts one set
-per claim, hands over ONE sum.
+"""The coordinator in every topology with a roster: of all answers, it sends one total.
 
-Whatever the aggregator says, nothing that depends on answers leaves the coordinator but one sum
-over one set of at least the minimum, recorded before it is sent. A set that is none of the
-claim, or a second one for it, ends the survey.
+    masked vectors and encrypted seeds   <- clients
+    manifest with the seeds              -> aggregator
+    AcceptedMembers                      <- aggregator: whose seeds it could decrypt
+    AggregateTotal                       -> aggregator: the sum of these members' vectors
+
+The vectors are under masks that the coordinator does not know. Whatever the aggregator asks for,
+nothing that depends on answers leaves the coordinator except one total, over one set of at least
+the minimum. The total is recorded before it is sent, so that a restart sends the same one. If the
+aggregator names a member that is not in the manifest, or two sets for one manifest, the coordinator
+ends the survey by itself: the difference of two sums could be one participant's answer.
 """
 
 from abc import abstractmethod
@@ -37,42 +43,38 @@ from faircount.sharing.packing import pack
 
 @dataclass(frozen=True)
 class PeersState(TopologyState):
-    """What the coordinator keeps beside the common state; a topology that needs more subclasses
-    it.
-    """
+    """What the coordinator stores for these topologies; one that needs more subclasses it."""
 
     stored_tag = "peers-coordinator"
-    total: AggregateTotal | None  # the one sum of this survey, recorded before it is sent
+    total: AggregateTotal | None  # the only total of this survey, recorded before it is sent
 
 
 def peers_state(s: Coordinator) -> PeersState:
-    """The coordinator's own part of the state."""
+    """The topology state; empty before there is one."""
     return s.topology_state if isinstance(s.topology_state, PeersState) else PeersState(None)
 
 
 class PeersCoordinator(RosterCoordinator):
-    """The coordinator of one sum: it accepts one set per claim, and records what it hands over
-    before it is sent.
-    """
+    """The coordinator of one total: one set per manifest, recorded before anything is sent."""
 
     def aggregator_handlers(self) -> Mapping[type[Message], coordinator.AggregatorHandler]:
-        """The aggregator's word on whose seeds open."""
-        return {**super().aggregator_handlers(), AcceptedMembers: self.on_included}
+        """The aggregator's statement of the accepted members."""
+        return {**super().aggregator_handlers(), AcceptedMembers: self.on_accepted}
 
     @abstractmethod
-    def claimed_places(self, s: Coordinator) -> Sequence[int]:
-        """The places of the users that the claim names; empty before there is one."""
+    def manifest_places(self, s: Coordinator) -> Sequence[int]:
+        """The places of the members that the manifest names; empty before there is one."""
 
     @abstractmethod
-    def go_on(self, s: Coordinator, rows: StepRows, places: tuple[int, ...]) -> coordinator.Change:
-        """What happens once the aggregator has named a set that the coordinator accepts: the one
-        sum, or a further attempt.
-        """
+    def continue_with(
+        self, s: Coordinator, rows: StepRows, places: tuple[int, ...]
+    ) -> coordinator.Change:
+        """Go on with the accepted members: record the total, or begin a further attempt."""
 
-    def on_included(
+    def on_accepted(
         self, s: Coordinator, rows: StepRows, stated: AcceptedMembers, statement: Statement
     ) -> coordinator.Change:
-        """The aggregator's word on whose seeds open, for the claim that stands."""
+        """Check the accepted members of the current manifest, and go on with them."""
         if (
             s.final is not None
             # check: peers-set-before-receipt - nothing is added up before the budget is charged
@@ -91,67 +93,65 @@ class PeersCoordinator(RosterCoordinator):
         if (
             places is None
             # check: peers-set-of-manifest - the aggregator adds users of its own to the set
-            or not set(places) <= set(self.claimed_places(s))
+            or not set(places) <= set(self.manifest_places(s))
             # check: peers-set-attempt - the aggregator answers for the set of another attempt
             or stated.set_digest != getattr(s.manifest, "set_digest", b"")
         ):
             return coordinator.end_alone(s, rows, aggregator_contradiction(NOT_OF_BATCH))
-        return self.go_on(replace(s, included=statement), rows, places)
+        return self.continue_with(replace(s, included=statement), rows, places)
 
     def pending(self, s: Coordinator, rows: StepRows) -> coordinator.Out:
-        """The claim until the aggregator has named a set, then the one sum once it is made."""
+        """The total once it is recorded; before, a manifest without accepted members."""
         total = peers_state(s).total
         if total is not None:
             return (coordinator.to_aggregator(s, total),)
-        waits = s.manifest is not None and s.phase is Phase.COUNTING and s.included is None
-        return (
-            (coordinator.to_aggregator(s, s.manifest),) if waits and s.manifest is not None else ()
-        )
+        if s.manifest is not None and s.phase is Phase.COUNTING and s.included is None:
+            return (coordinator.to_aggregator(s, s.manifest),)
+        return ()
 
     def sent_once(self, s: Coordinator) -> bytes:
-        """The hash of the one sum; zeros before there is one."""
+        """The hash of the total; zeros before there is one."""
         total = peers_state(s).total
         return bytes(32) if total is None else sha256(encode(total)).digest()
 
     def on_published(
         self, s: Coordinator, rows: StepRows, message: Published, statement: Statement
     ) -> coordinator.Change:
-        """The aggregator's result, if it is one over the set that the coordinator added up."""
+        """Store the aggregator's result, if it counts the members that the coordinator summed."""
         stated = None if s.included is None else s.included.message
-        same_claim = (
+        # A result for another manifest is not compared: the coordinator may have been restored, and
+        # asks the aggregator for its manifest first.
+        is_same_manifest = (
             isinstance(stated, AcceptedMembers)
             and message.manifest_hash == stated.manifest_hash == s.manifest_hash
         )
         # check: peers-result-set - the aggregator publishes a result over another set
-        if same_claim and isinstance(stated, AcceptedMembers) and message.root != stated.root:
-            return s, (
-                reject(
-                    Reason.WRONG_DIGEST,
-                    "this result is over another set than the coordinator added up",
-                ),
-            )
+        if is_same_manifest and isinstance(stated, AcceptedMembers) and message.root != stated.root:
+            problem = "this result counts another set than the coordinator summed"
+            return s, (reject(Reason.WRONG_DIGEST, problem),)
         return super().on_published(s, rows, message, statement)
 
     def scrub(self, s: Coordinator, rows: StepRows) -> Coordinator:
-        """The coordinator when the survey is over: what users sent goes, and its sum."""
+        """Delete the total and what clients sent: the survey is over."""
         # check: peers-sum-deleted - nothing is left for whoever seizes the coordinator
-        own = (
-            replace(s.topology_state, total=None)
-            if isinstance(s.topology_state, PeersState)
-            else s.topology_state
-        )
+        if isinstance(s.topology_state, PeersState):
+            s = replace(s, topology_state=replace(s.topology_state, total=None))
         rows.scrub("uploads")
-        return replace(s, topology_state=own)
+        return s
 
     def charges_abort(self, s: Coordinator) -> bool:
-        """The aggregator itself knows whether the coordinator may have sent its sum: before that
-        an abort costs nothing.
+        """No: the aggregator knows by itself whether the coordinator may have sent its total.
+
+        Before that an abort costs nothing.
         """
         return False
 
 
-def enough(s: Coordinator, places: Sequence[int]) -> bool:
-    """Whether a sum over these users keeps minimum and promise."""
+# --- the total ------------------------------------------------------------------------------------
+
+
+def has_enough_members(s: Coordinator, places: Sequence[int]) -> bool:
+    """Whether a sum over these members keeps the minimum and the promised privacy."""
     params = s.params
     # check: peers-minimum - a sum over few users is nearly one report
     return len(places) >= params.minimum and keeps_promise(
@@ -159,60 +159,61 @@ def enough(s: Coordinator, places: Sequence[int]) -> bool:
     )
 
 
-def root_of(s: Coordinator, places: Sequence[int]) -> bytes:
-    """Merkle root of users of the roster."""
-    return merkle_root(roster_leaves((s.roster[j].user, s.roster[j].public_key) for j in places))
+def inclusion_root(s: Coordinator, places: Sequence[int]) -> bytes:
+    """Merkle root of the members at these places."""
+    members = (s.roster[place] for place in places)
+    return merkle_root(roster_leaves((member.user, member.public_key) for member in members))
 
 
-def hand_over(
+def record_sum(
     s: Coordinator, rows: StepRows, places: Sequence[int], vectors: Sequence[bytes]
 ) -> coordinator.Change:
-    """Record the one sum, over vectors of these users, unless they are too few or not those that
-    the aggregator signed for.
-    """
-    return hand_over_total(
-        s, rows, places, root_of(s, places), lambda: sum_packed(vectors, s.params.q, s.params.N)
-    )
+    """Record the sum of these members' vectors as the total, as `record_total` does."""
+
+    def sum_vectors() -> Residues:
+        return sum_packed(vectors, s.params.q, s.params.N)
+
+    return record_total(s, rows, places, inclusion_root(s, places), sum_vectors)
 
 
-def hand_over_total(
+def record_total(
     s: Coordinator,
     rows: StepRows,
     places: Sequence[int],
     root: bytes,
-    total: Callable[[], Residues],
+    compute: Callable[[], Residues],
 ) -> coordinator.Change:
-    """The same where a result counts these users, who are named by this root, and the
-    coordinator adds up in a way of its own.
+    """Record the total over these members, unless they are too few or not the accepted ones.
+
+    `root` is the root of the inclusion tree of the members. `compute` makes the total, and is
+    called after the checks.
     """
     stated = None if s.included is None else s.included.message
-    if not isinstance(stated, AcceptedMembers) or s.included is None:
+    if not isinstance(stated, AcceptedMembers):
         return s, ()
-    if not enough(s, places):
+    if not has_enough_members(s, places):
         return coordinator.give_up(s, too_few_readable(len(places), s.params.minimum))
     # check: peers-set-root - inclusion would be proven for another set than was added up
     if stated.root != root:
         return coordinator.end_alone(s, rows, aggregator_contradiction(OTHER_ROOT))
-    return recorded(s, total()), ()
+    return with_total(s, compute()), ()
 
 
-def recorded(s: Coordinator, total: Residues) -> Coordinator:
-    """The coordinator with its one sum made; if there is one already, that stands."""
-    own = peers_state(s)
-    if own.total is not None or s.included is None:
+def with_total(s: Coordinator, total: Residues) -> Coordinator:
+    """The state with its total, which replaces no earlier one."""
+    state = peers_state(s)
+    if state.total is not None or s.included is None:
         return s
-    made = AggregateTotal(
-        s.params.survey, sha256(s.included.signed.payload).digest(), pack(total, s.params.q)
-    )
-    return replace(
-        s, topology_state=replace(own, total=made), phase=advance(s.phase, Phase.AGGREGATED)
-    )
+    accepted_hash = sha256(s.included.signed.payload).digest()
+    message = AggregateTotal(s.params.survey, accepted_hash, pack(total, s.params.q))
+    phase = advance(s.phase, Phase.AGGREGATED)
+    return replace(s, topology_state=replace(state, total=message), phase=phase)
 
 
-def forget_vectors(
+def delete_vectors(
     s: Coordinator, rows: StepRows, kind: type[Message], made_for: bytes, places: Sequence[int]
 ) -> None:
-    """Delete vectors that are in no sum any more; their hashes stay."""
-    for j in places:
+    """Delete vectors that can be in no total any more; their hashes stay, to recognize repeats."""
+    for place in places:
         # check: peers-vectors-deleted - a vector left out of the sum could be unmasked later
-        rows.uploads.scrub((kind.tag, made_for, j))
+        rows.uploads.scrub((kind.tag, made_for, place))

@@ -1,15 +1,16 @@
-"""The aggregator in every topology with a roster: it opens the seeds of a claim, says whose open,
-and takes the coordinator's one sum.
+"""The aggregator in every topology with a roster: it decrypts seeds and unmasks one total.
 
-    manifest with encrypted seeds -> reservation and `AcceptedMembers`
-    -> whatever the topology needs to be ready -> `AggregateTotal` -> result
+    manifest with encrypted seeds  -> reservation, and AcceptedMembers: whose seeds it decrypted
+    what else the topology needs   -> the partial sum: all masks that the total will carry
+    AggregateTotal                 -> the total minus the partial sum, published as the result
 
-Seeds say nothing about answers, so the aggregator may be given those of several attempts; it
-takes one sum, over the set that it named last, and no further claim once it is ready for that
-sum.
+A seed says nothing about an answer, so the aggregator may decrypt the seeds of several attempts.
+But it unmasks one total only, over the members that it accepted last. Once it has the partial sum
+it takes no further manifest: the coordinator may have sent its total already, and a total over
+another set would differ from the first one by single answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -30,167 +31,182 @@ from faircount.sharing.field import check_residues, subtract
 from faircount.sharing.keys import SEED_BYTES
 from faircount.sharing.packing import unpack
 
-AT_ONCE = 1000
-"""Masks that are made together, in one table."""
+MASKS_AT_ONCE = 1000
+"""How many masks are expanded into one table: more would not be faster, and take more memory."""
+
+
+# --- the confirmed roster -------------------------------------------------------------------------
 
 
 def roster_size(s: Aggregator) -> int:
-    """Users on the sealed roster."""
+    """Number of members on the confirmed roster; 0 before there is one."""
     return 0 if s.roster is None else len(s.roster.entries)
 
 
 def entry(s: Aggregator, index: int) -> tuple[bytes, bytes]:
-    """(user id, public key) at a place of the sealed roster."""
-    line = s.roster.entries[index] if s.roster is not None else None
-    return (b"", b"") if line is None else (line.user, line.public_key)
+    """(user id, public key) at a place of the confirmed roster."""
+    if s.roster is None:
+        return b"", b""
+    found = s.roster.entries[index]
+    return found.user, found.public_key
 
 
-def opened(s: Aggregator, j: int, info: bytes, encrypted_share: bytes) -> bytes:
-    """What user j sealed to the aggregator; nothing if it does not open."""
-    secret = s.crypto.agree(s.encryption_keys, entry(s, j)[1])
-    return (s.crypto.decrypt(secret, s.digest, info, encrypted_share) or b"") if secret else b""
+def inclusion_root(s: Aggregator, places: Sequence[int]) -> bytes:
+    """Merkle root of the members at these places."""
+    return merkle_root(roster_leaves(entry(s, place) for place in places))
 
 
-def root_of(s: Aggregator, members: Sequence[int]) -> bytes:
-    """Merkle root of the included users."""
-    return merkle_root(roster_leaves(entry(s, j) for j in members))
+def decrypt_from_member(s: Aggregator, place: int, info: bytes, encrypted_share: bytes) -> bytes:
+    """What a member encrypted to the aggregator; empty if it cannot be decrypted."""
+    _, public_key = entry(s, place)
+    secret = s.crypto.agree(s.encryption_keys, public_key)
+    # A key of low order gives no secret: whatever came with it counts as unreadable.
+    if not secret:
+        return b""
+    return s.crypto.decrypt(secret, s.digest, info, encrypted_share) or b""
 
 
 class PeersAggregator(AggregatorRules):
-    """The aggregator of one sum under masks."""
+    """The aggregator of one total under masks."""
 
     def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
-        """The one sum; a topology adds its claim."""
+        """The total; a topology adds its manifest."""
         return {**super().handlers(), AggregateTotal: self.on_total}
 
     def on_total(self, s: Aggregator, rows: StepRows, message: AggregateTotal) -> aggregator.Change:
-        """The coordinator's one sum: the result, or an abort if it cannot be one.
+        """Publish the result, or abort if the total does not give one.
 
-        Another sum later changes nothing.
+        A total that arrives later changes nothing, and gets the final statement again.
         """
         if s.phase in FINAL:
             return s, s.newest_statements
-        total = read_total(s, message)
-        if isinstance(total, Rejection):
-            return s, (total,)
-        places, after = included(s), replace(s, phase=advance(s.phase, Phase.AGGREGATED))
-        return aggregator.publish(after, rows, total, len(places), places, root_of(s, places))
+        counts = unmask_total(s, message)
+        if isinstance(counts, Rejection):
+            return s, (counts,)
+        places = accepted_places(s)
+        after = replace(s, phase=advance(s.phase, Phase.AGGREGATED))
+        return aggregator.publish(
+            after, rows, counts, len(places), places, inclusion_root(s, places)
+        )
 
 
-# --- claims
-# --------------------------------------------------------------------------------------------------
+# --- manifests ------------------------------------------------------------------------------------
 
 
-def repeated(s: Aggregator, manifest: Any) -> aggregator.Change | None:
-    """The answer to a claim that needs no check; None for the first one, and for one of a later
-    attempt.
+def answer_known_manifest(s: Aggregator, manifest: Any) -> aggregator.Change | None:
+    """The answer to a manifest that must not be recorded; None if it may be.
 
-    Once the aggregator is ready the coordinator may have sent its sum, even if it has forgotten
-    that: another claim would lead to a second one.
+    It may be recorded if it is the first one, or one of a later attempt.
     """
-    reservation, before = s.last(Reservation), s.manifest
     if s.phase in FINAL:
         return s, (reject(Reason.CLOSED, f"the survey is {s.phase}"), *s.newest_statements)
-    if before is None or reservation is None:
+    reservation = s.last(Reservation)
+    recorded = s.manifest
+    if recorded is None or reservation is None:
         return None
-    if before == manifest:
-        return s, tuple(each.signed for each in s.statements[s.statements.index(reservation) :])
+    if recorded == manifest:
+        # The coordinator repeats itself: it gets everything signed since this manifest again.
+        since = s.statements[s.statements.index(reservation) :]
+        return s, tuple(statement.signed for statement in since)
+    # Once there is a partial sum the coordinator may have sent its total, even if it was restored
+    # and does not know it any more.
     if (
-        manifest.attempt > getattr(before, "attempt", 0)
+        manifest.attempt > getattr(recorded, "attempt", 0)
         # check: peers-manifest-when-ready - another manifest now leads to a second sum
         and s.partial_sum is None
     ):
         return None
-    return s, (reject(Reason.CONFLICT, "another claim stands"), reservation.signed)
+    return s, (reject(Reason.CONFLICT, "another manifest is recorded"), reservation.signed)
 
 
-def admitted(
-    s: Aggregator, rows: StepRows, manifest: Any, included: int, places: Sequence[int] | None
+def admit_attempt(
+    s: Aggregator, rows: StepRows, manifest: Any, members: int, places: Sequence[int] | None
 ) -> aggregator.Change:
-    """Record a claim of this attempt and reserve the budget, or say why not: then its state is not
-    `CLAIMED` anew.
+    """Record the manifest of an attempt and reserve the budget, or refuse it.
+
+    A refused manifest is not the `manifest` of the returned state. `members` is how many the
+    manifest names, and `places` which ones, where they are named by their places.
     """
     if not 1 <= manifest.attempt <= s.params.attempts:
-        why = reject(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
-        return aggregator.refuse_manifest(s, why)
+        problem = reject(Reason.TOO_MANY_ATTEMPTS, f"attempts run from 1 to {s.params.attempts}")
+        return aggregator.refuse_manifest(s, problem)
+    # A further attempt goes back through SUBMITTING.
     path = () if s.phase is Phase.SUBMITTING else (Phase.SUBMITTING,)
-    return aggregator.admit(s, rows, manifest, included, places, path)
+    return aggregator.admit(s, rows, manifest, members, places, path)
 
 
-def open_seeds(
-    s: Aggregator, now: AttemptContext, places: Sequence[int], encrypted_shares: Sequence[bytes]
+def decrypt_seeds(
+    s: Aggregator, context: AttemptContext, places: Sequence[int], encrypted: Sequence[bytes]
 ) -> dict[int, bytes]:
-    """The seeds that open, by place."""
-    found = {
-        j: opened(s, j, now.seed_info(j), encrypted_share)
-        for j, encrypted_share in zip(places, encrypted_shares, strict=True)
-    }
-    return {j: seed for j, seed in found.items() if len(seed) == SEED_BYTES}
+    """The seeds that can be decrypted, by place."""
+    seeds = {}
+    for place, encrypted_seed in zip(places, encrypted, strict=True):
+        seed = decrypt_from_member(s, place, context.seed_info(place), encrypted_seed)
+        if len(seed) == SEED_BYTES:
+            seeds[place] = seed
+    return seeds
 
 
-def self_masks(s: Aggregator, now: AttemptContext, seeds: Mapping[int, bytes]) -> Residues:
-    """The sum of the masks that these users have put over their vectors."""
-    q, count = s.params.q, s.params.N
-    masks = (
-        s.crypto.expand_rows(
-            [seeds[j] for j in some], now.digest, [now.mask_info(j) for j in some], q, count
-        )
-        for some in batched(seeds, AT_ONCE)
-    )
-    return sum_batches(masks, q, count)
+def sum_self_masks(s: Aggregator, context: AttemptContext, seeds: Mapping[int, bytes]) -> Residues:
+    """The sum of the masks that these members put over their own vectors."""
+    q = s.params.q
+    count = s.params.N
+
+    def expand_batches() -> Iterator[Residues]:
+        for places in batched(seeds, MASKS_AT_ONCE):
+            some_seeds = [seeds[place] for place in places]
+            infos = [context.mask_info(place) for place in places]
+            yield s.crypto.expand_rows(some_seeds, context.digest, infos, q, count)
+
+    return sum_batches(expand_batches(), q, count)
 
 
-def say_included(
+def state_accepted(
     s: Aggregator,
-    step: aggregator.Change,
+    admitted: aggregator.Change,
     set_digest: bytes,
     places: Sequence[int],
-    held: Residues | None,
+    partial_sum: Residues | None,
     root: bytes,
 ) -> aggregator.Change:
-    """After the receipt: whose seeds open. `held` is what the aggregator will take off the
-    coordinator's sum, once it can.
+    """Sign, after the reservation, whose seeds could be decrypted.
+
+    `admitted` is the step that recorded the manifest. `partial_sum` is what the aggregator will
+    subtract from the total, or None if it cannot know that yet.
     """
-    after, out = step
+    after, out = admitted
     stated = AcceptedMembers(
         s.params.survey, after.manifest_hash, set_digest, bitmap(places, roster_size(s)), root
     )
-    said, more = aggregator.say(
-        replace(after, partial_sum=held, handed_over=s.handed_over or held is not None), stated
-    )
-    return said, (*out, *more)
+    # With the partial sum the total may arrive, so from here on an abort is charged.
+    handed_over = s.handed_over or partial_sum is not None
+    after = replace(after, partial_sum=partial_sum, handed_over=handed_over)
+    after, statements = aggregator.say(after, stated)
+    return after, (*out, *statements)
 
 
-# --- the one sum
-# --------------------------------------------------------------------------------------------------
+# --- the total ------------------------------------------------------------------------------------
 
 
-def included(s: Aggregator) -> tuple[int, ...]:
-    """The set that the aggregator named last, as places of the roster."""
-    stated = s.last(AcceptedMembers)
-    says = None if stated is None else stated.message
-    return (
-        (members_of(says.members, roster_size(s)) or ())
-        if isinstance(says, AcceptedMembers)
-        else ()
-    )
+def accepted_places(s: Aggregator) -> tuple[int, ...]:
+    """The members that the aggregator accepted last, as places of the roster."""
+    statement = s.last(AcceptedMembers)
+    if statement is None or not isinstance(statement.message, AcceptedMembers):
+        return ()
+    return members_of(statement.message.members, roster_size(s)) or ()
 
 
-def read_total(s: Aggregator, message: AggregateTotal) -> Residues | Rejection:
-    """The sum over the set that the aggregator named last, its masks taken off; or why the
-    aggregator cannot use it.
-    """
+def unmask_total(s: Aggregator, message: AggregateTotal) -> Residues | Rejection:
+    """The total without its masks, or why the aggregator cannot use it."""
     stated = s.last(AcceptedMembers)
     if stated is None or s.partial_sum is None:
-        return reject(Reason.EARLY, "The aggregator is not ready for the sum")
+        return reject(Reason.EARLY, "The aggregator is not ready for the total")
     # check: peers-share-of-set - the coordinator sends a sum over another set
     if message.accepted_hash != sha256(stated.signed.payload).digest():
-        return reject(Reason.WRONG_DIGEST, "the sum was made over another set")
+        return reject(Reason.WRONG_DIGEST, "the total is a sum over another set")
+    q = s.params.q
     try:
-        return subtract(
-            check_residues(unpack(message.total, s.params.q, s.params.N), s.params.q),
-            s.partial_sum,
-            s.params.q,
-        )
+        total = check_residues(unpack(message.total, q, s.params.N), q)
     except ShareError:
-        return reject(Reason.MALFORMED, "the sum is not a packed vector")
+        return reject(Reason.MALFORMED, "the total is not a packed vector")
+    return subtract(total, s.partial_sum, q)

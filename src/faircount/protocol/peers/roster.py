@@ -1,5 +1,13 @@
-"""The coordinator in the topologies in which users enrol before they answer: it fixes a roster
-and has the aggregator seal it.
+"""The coordinator where participants enrol before they respond: the roster and its confirmation.
+
+    enrolments, until the deadline   <- clients
+    roster proposal                  -> aggregator, which checks every enrolment MAC
+    RejectedEntries                  <- aggregator: propose again without these entries
+    RosterConfirmation               <- aggregator, signed, once; the next phase begins
+    roster with its confirmation     -> clients, which poll from now on for what to do
+
+A client uses other participants' keys only under the aggregator's signature, so the coordinator
+cannot put in keys of its own.
 """
 
 from abc import abstractmethod
@@ -31,23 +39,23 @@ from faircount.protocol.wire.signing import Statement
 
 
 class RosterCoordinator(CoordinatorRules):
-    """The coordinator where users enrol first: the roster, and what a user is told who comes by."""
+    """The coordinator where participants enrol first: the roster, and answers to polls."""
 
     def user_handlers(self) -> Mapping[type[Message], coordinator.UserHandler]:
-        """Enrolment, the roster for who asks, and visits."""
+        """Enrolments, requests for the roster, and polls."""
         return {
             **super().user_handlers(),
             Enrolment: self.enrol,
             OutcomeRequest: self.show_roster,
-            PollRequest: self.answer_visit,
+            PollRequest: self.answer_poll,
         }
 
     def aggregator_handlers(self) -> Mapping[type[Message], coordinator.AggregatorHandler]:
-        """What the aggregator says about the roster."""
+        """The aggregator's statements about the roster."""
         return {
             **super().aggregator_handlers(),
-            RosterConfirmation: self.on_seal,
-            RejectedEntries: self.on_bad_entries,
+            RosterConfirmation: self.on_confirmation,
+            RejectedEntries: self.on_rejected_entries,
         }
 
     def deadline_handlers(self) -> Mapping[Phase, coordinator.DeadlineHandler]:
@@ -55,116 +63,119 @@ class RosterCoordinator(CoordinatorRules):
         return {Phase.ENROLLING: self.close_roster}
 
     def enrol(self, s: Coordinator, rows: StepRows, message: Enrolment) -> coordinator.Change:
-        """A user joins.
+        """Enrol a participant.
 
-        After a restore, a user whom the aggregator has sealed may say again what the coordinator
-        forgot.
+        After a restore, a member of the confirmed roster may repeat the enrolment that the
+        coordinator lost.
         """
         user = coordinator.admit_person(s, rows, message.access, message.public_key)
         if isinstance(user, Rejection):
             return s, (user,)
-        open_ = s.phase is Phase.ENROLLING and not s.roster
-        return coordinator.write_body(
-            s,
-            rows,
-            user,
-            message,
-            open_=open_ or RosterEntry(user, message.public_key, message.mac) in s.roster,
-        )
+        is_enrolling = s.phase is Phase.ENROLLING and not s.roster
+        # Only with the very key and MAC that are on the roster: with others the client's messages
+        # would not fit what the aggregator confirmed.
+        is_on_roster = RosterEntry(user, message.public_key, message.mac) in s.roster
+        return coordinator.write_body(s, rows, user, message, open_=is_enrolling or is_on_roster)
 
     def close_roster(self, s: Coordinator, rows: StepRows) -> coordinator.Change:
-        """Fix the roster, ascending by user id, and ask the aggregator to seal it."""
+        """Fix the roster, ascending by user id, and propose it to the aggregator."""
         if not s.roster:
-            held = ((user, rows.first_messages.intact(user)) for user in rows.first_messages)
-            lines = (
-                RosterEntry(user, body.public_key, body.mac)
-                for user, body in held
-                if body is not None
-            )
-            s = replace(s, roster=tuple(lines))
+            s = replace(s, roster=tuple(_enrolled_entries(rows)))
         if s.n < s.params.minimum:
             return coordinator.give_up(s, too_few_enrolled(s.n, s.params.minimum))
         return s, (coordinator.to_aggregator(s, coordinator.roster_proposal(s)),)
 
-    def on_bad_entries(
+    def on_rejected_entries(
         self, s: Coordinator, rows: StepRows, message: RejectedEntries, _: Statement
     ) -> coordinator.Change:
-        """The aggregator does not believe some entries: leave them out and ask again."""
-        if (
-            s.phase is not Phase.ENROLLING
-            or message.request_hash != sha256(encode(coordinator.roster_proposal(s))).digest()
-        ):
+        """Propose the roster again without the entries whose MACs the aggregator rejects."""
+        if s.phase is not Phase.ENROLLING:
             return s, ()
-        doubted = set(message.positions)
-        left = tuple(each for i, each in enumerate(s.roster) if i not in doubted)
-        if not left:  # an empty roster would be made anew from the same entries
+        # Positions of an earlier, longer proposal would remove the wrong entries.
+        if message.request_hash != sha256(encode(coordinator.roster_proposal(s))).digest():
+            return s, ()
+        rejected = set(message.positions)
+        left = tuple(entry for i, entry in enumerate(s.roster) if i not in rejected)
+        # An empty roster counts as not fixed yet, and would be made again of the same entries.
+        if not left:
             return coordinator.give_up(s, Ending(EndCode.NOT_INVITED))
         return self.close_roster(replace(s, roster=left), rows)
 
-    def on_seal(
+    def on_confirmation(
         self, s: Coordinator, rows: StepRows, message: RosterConfirmation, statement: Statement
     ) -> coordinator.Change:
-        """The roster is sealed: the next phase of the users begins.
+        """Store the confirmation: the participants' next phase begins.
 
-        Another roster than ours: ask the aggregator what stands.
+        If the aggregator confirmed another roster, ask it for everything it has recorded.
         """
         if s.phase is not Phase.ENROLLING:
             return s, ()
         if message.digest != s.digest:
             return s, (coordinator.to_aggregator(s, SyncRequest(s.params.survey)),)
         if not s.roster or (message.n, message.root) != (s.n, s.levels[-1][0]):
-            return s, (reject(Reason.MALFORMED, "this is no seal of the roster with its digest"),)
-        begins = s.params.topology.phases[1]
-        return replace(
-            s, confirmation=statement, phase=advance(s.phase, Phase.CONFIRMED, begins)
-        ), ()
+            problem = "this does not confirm the roster that has its digest"
+            return s, (reject(Reason.MALFORMED, problem),)
+        next_phase = s.params.topology.phases[1]
+        phase = advance(s.phase, Phase.CONFIRMED, next_phase)
+        return replace(s, confirmation=statement, phase=phase), ()
 
     def show_roster(
         self, s: Coordinator, rows: StepRows, message: OutcomeRequest
     ) -> coordinator.Change:
-        """The roster with the aggregator's signature, for an invited person who asks."""
+        """The roster and its confirmation, for somebody who was invited."""
         # check: roster-for-invited - anybody could read who takes part
         if coordinator.invited_user(rows, message.access) is None:
             return s, (reject(Reason.UNKNOWN, "no such invitation for this survey"),)
         return s, (roster_message(s),)
 
-    def answer_visit(
+    def answer_poll(
         self, s: Coordinator, rows: StepRows, message: PollRequest
     ) -> coordinator.Change:
-        """What a user who comes by is told: how it ended, what there is to do, or to come back
-        later.
-        """
+        """How the survey ended, what the client has to do now, or that it should poll again."""
         problem = coordinator.credential_problem(s, rows, message.index, message.credential)
         if problem is not None:
             return s, (problem,)
-        told = outcome(s, rows, message.index) or self.next_task(s, rows, message.index)
-        return s, (told or NotReady(s.params.survey, s.phase.encode()),)
+        answer = outcome_for(s, message.index) or self.next_task(s, rows, message.index)
+        return s, (answer or NotReady(s.params.survey, s.phase.encode()),)
 
     @abstractmethod
     def next_task(self, s: Coordinator, rows: StepRows, index: int) -> Message | None:
-        """What there is to do for the user at this place of the roster; None if there is nothing
-        now.
-        """
+        """What the member at this place of the roster has to do now; None if nothing."""
+
+
+def _enrolled_entries(rows: StepRows) -> list[RosterEntry]:
+    """An entry for every enrolment that is still as it was acknowledged, ascending by user id."""
+    entries = []
+    for user in rows.first_messages:
+        enrolment = rows.first_messages.intact(user)
+        if enrolment is not None:
+            entries.append(RosterEntry(user, enrolment.public_key, enrolment.mac))
+    return entries
 
 
 def roster_message(s: Coordinator) -> Message:
-    """The roster with the aggregator's signature, or that there is none yet."""
+    """The roster and its confirmation, or that there is none yet."""
     if s.confirmation is None:
         return NotReady(s.params.survey, s.phase.encode())
-    return Roster(s.confirmation.signed, _lines(s.roster))
+    return Roster(s.confirmation.signed, _peer_keys(s.roster))
 
 
 @lru_cache(maxsize=4)
-def _lines(roster: tuple[RosterEntry, ...]) -> tuple[PeerKey, ...]:
-    """The roster as users see it; made once, shown to everybody."""
-    return tuple(PeerKey(each.user, each.public_key) for each in roster)
+def _peer_keys(roster: tuple[RosterEntry, ...]) -> tuple[PeerKey, ...]:
+    """The roster as clients see it; cached, because every client asks for it."""
+    return tuple(PeerKey(entry.user, entry.public_key) for entry in roster)
 
 
-def outcome(s: Coordinator, rows: StepRows, index: int) -> Message | None:
-    """How the survey ended, for the user at this place of the roster; None while it goes on."""
+def outcome_for(s: Coordinator, index: int) -> Message | None:
+    """How the survey ended, for the member at this place; None while it goes on.
+
+    A member that the result counts gets a proof of inclusion with it.
+    """
+    # Clients accept only an ending that the aggregator signed.
     if s.phase not in FINAL or s.final is None or s.final.signed.by != Party.AGGREGATOR:
         return None
-    final, places = s.final.signed, s.rules.included_places(s)
+    final = s.final.signed
+    places = s.rules.included_places(s)
     if s.phase is Phase.ABORTED or index not in places:
         return FinalStatement(final)
     entries = s.rules.included_entries(s)

@@ -47,11 +47,11 @@ def sign_together(
 
 
 def verify_acknowledgement(
-    params: SurveyParameters, answer: Acknowledgement, body: Message
+    params: SurveyParameters, answer: Acknowledgement, message: Message
 ) -> bool:
     """Whether the coordinator has signed that it stored exactly this message."""
     # check: acknowledged-report - the coordinator confirms another report than was sent
-    if answer.survey != params.survey or answer.message_hash != sha256(encode(body)).digest():
+    if answer.survey != params.survey or answer.message_hash != sha256(encode(message)).digest():
         return False
     proof = MerkleProof(answer.index, answer.size, answer.path)
     root = root_of_proof(proof, _leaf(answer.message_hash))

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 def encode(ledger: Ledger) -> bytes:
     """The stored form of a ledger."""
-    body = {
+    plain = {
         "kind": KIND,
         "version": VERSION,
         "population": ledger.population,
@@ -32,7 +32,7 @@ def encode(ledger: Ledger) -> bytes:
         "heads": [head.hex() for head in ledger.heads],
         "closed": ledger.closed,
     }
-    data = canonical_json.encode({**body, "check": _checksum(body)})
+    data = canonical_json.encode({**plain, "check": _checksum(plain)})
     # Refused here, before it is stored: `decode` could not read it back.
     if len(data) > canonical_json.MOST_BYTES:
         raise ProtocolError("this ledger has too many charges to be stored: open a new population")
@@ -41,20 +41,20 @@ def encode(ledger: Ledger) -> bytes:
 
 def decode(data: bytes) -> Ledger:
     """The ledger that these bytes encode; any other bytes are refused."""
-    body = canonical_json.decode(data)
-    if not isinstance(body, dict) or body.get("kind") != KIND:
+    plain = canonical_json.decode(data)
+    if not isinstance(plain, dict) or plain.get("kind") != KIND:
         raise MalformedError("these bytes are no ledger of faircount")
-    if body.get("version") != VERSION:
+    if plain.get("version") != VERSION:
         raise MalformedError(
-            f"this ledger has version {body.get('version')}, and this faircount reads {VERSION}"
+            f"this ledger has version {plain.get('version')}, and this faircount reads {VERSION}"
         )
-    if body.pop("check", None) != _checksum(body):
+    if plain.pop("check", None) != _checksum(plain):
         raise MalformedError(
             "this ledger was changed or damaged: restore it from a copy, and charge what is missing"
         )
     try:
         # A matching checksum proves nothing about who wrote it: every field is checked as well.
-        ledger = _ledger_from_plain(body)
+        ledger = _ledger_from_plain(plain)
         # Encoding again finds unknown fields, and numbers that are not written in their one form.
         is_whole = encode(ledger) == data
     except (KeyError, TypeError, ValueError, AttributeError, InputError):
@@ -64,8 +64,8 @@ def decode(data: bytes) -> Ledger:
     return ledger
 
 
-def _checksum(body: Mapping[str, Any]) -> str:
-    return sha256(canonical_json.encode(body)).hexdigest()
+def _checksum(plain: Mapping[str, Any]) -> str:
+    return sha256(canonical_json.encode(plain)).hexdigest()
 
 
 def _charge_to_plain(charge: Charge) -> dict[str, Any]:
@@ -79,16 +79,16 @@ def _charge_to_plain(charge: Charge) -> dict[str, Any]:
     }
 
 
-def _ledger_from_plain(body: Mapping[str, Any]) -> Ledger:
+def _ledger_from_plain(plain: Mapping[str, Any]) -> Ledger:
     return Ledger(
-        _require_type(str, body["population"]),
-        float(body["epsilon"]),
-        float(body["delta"]),
-        _require_type(bool, body["adaptive"]),
-        tuple(map(_charge_from_plain, body["charges"])),
-        _require_type(int, body["changes"]),
-        tuple(map(bytes.fromhex, body["heads"])),
-        _require_type(bool, body["closed"]),
+        _require_type(str, plain["population"]),
+        float(plain["epsilon"]),
+        float(plain["delta"]),
+        _require_type(bool, plain["adaptive"]),
+        tuple(map(_charge_from_plain, plain["charges"])),
+        _require_type(int, plain["changes"]),
+        tuple(map(bytes.fromhex, plain["heads"])),
+        _require_type(bool, plain["closed"]),
     )
 
 

@@ -35,7 +35,7 @@ def test_seeds_that_do_not_open_lead_to_a_further_attempt_without_them(stage) ->
     assert (play.s1.attempt, play.s1.members) == (2, (0, 1, 2, 3, 5))
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 1, 1, 0, 1]
-    kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
+    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds == [
         "RosterConfirmation",
         "Reservation",
@@ -62,7 +62,7 @@ def test_further_attempts_may_lose_others_until_the_minimum_and_an_abort_costs_n
 
 
 def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
-    play, manifest = claimed(stage)
+    play, manifest = run_until_manifest(stage)
     play.tell_s2(manifest)
     later = explicit_coordinator.current_set(play.s1.changed(attempt=2, members=(0, 1, 2, 3)))
     further = replace(
@@ -84,7 +84,7 @@ def test_no_claim_is_admitted_once_s1_may_have_sent_its_sum(stage) -> None:
     [({"accepted_hash": bytes(32)}, Reason.WRONG_DIGEST), ({"total": b""}, Reason.MALFORMED)],
 )
 def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
-    play, manifest = claimed(stage)
+    play, manifest = run_until_manifest(stage)
     early = AggregateTotal(play.setup.params.survey, bytes(32), b"")
     assert play.said_by_s2(play.tell_s2(play.by_s1(early))[0]).reason == Reason.EARLY
     reservation, included = play.tell_s2(manifest)
@@ -96,7 +96,7 @@ def test_sums_that_s2_cannot_use(stage, change, reason) -> None:
     assert play.counts() == [1] * 6
 
 
-def claimed(stage):
+def run_until_manifest(stage):
     play = ready(stage)
     play.share_all()
     (manifest,) = play.sum_all()
@@ -117,7 +117,7 @@ def claimed(stage):
     ],
 )
 def test_claims_that_s2_refuses(stage, change, reason) -> None:
-    play, _ = claimed(stage)
+    play, _ = run_until_manifest(stage)
     (answer,) = play.tell_s2(play.by_s1(replace(play.s1.manifest, **change)))
     refused = play.said_by_s2(answer)
     assert isinstance(refused, Refusal)
@@ -133,7 +133,7 @@ def test_claims_that_s2_refuses(stage, change, reason) -> None:
     ],
 )
 def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> None:
-    play, _ = claimed(stage)
+    play, _ = run_until_manifest(stage)
     wanted = explicit_coordinator.current_set(
         play.s1.changed(
             attempt=attempt,
@@ -151,7 +151,7 @@ def test_well_formed_sets_that_s2_refuses(stage, attempt, removed, reason) -> No
 
 
 def test_too_small_a_set_is_refused(stage) -> None:
-    play, _ = claimed(stage)
+    play, _ = run_until_manifest(stage)
     wanted = explicit_coordinator.current_set(play.s1.changed(members=(0, 1)))
     small = replace(
         play.s1.manifest,
@@ -165,9 +165,15 @@ def test_too_small_a_set_is_refused(stage) -> None:
 
 def test_an_invented_roster_entry_is_named_and_left_out(stage) -> None:
     play = stage(E)
-    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.setup.invitations]
-    for i, each in enumerate(joined):
-        play.tell_s1(replace(each.enrolment, mac=bytes(32)) if i == 2 else each.enrolment)
+    members = [
+        user.enrol(play.setup.params, invitation, play.entropy)
+        for invitation in play.setup.invitations
+    ]
+    for i, member in enumerate(members):
+        enrolment = member.enrolment
+        if i == 2:
+            enrolment = replace(enrolment, mac=bytes(32))
+        play.tell_s1(enrolment)
     (request,) = play.deadline()
     (answer,) = play.tell_s2(request)
     assert isinstance(play.said_by_s2(answer), RejectedEntries)

@@ -48,14 +48,16 @@ def test_everybody_is_counted_once(stage) -> None:
 
 
 def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
-    """Algorithm 2, line 10: what the users send adds up to what they hold, and no single one says anything."""
+    """Algorithm 2, line 10: the sums add up to the responses, and no single one reveals anything."""
     play = ready(stage)
     play.share_all()
-    params, wanted, taus = play.setup.params, explicit_coordinator.current_set(play.s1), []
+    params = play.setup.params
+    wanted = explicit_coordinator.current_set(play.s1)
+    taus = []
     for i, mine in enumerate(play.people):
         _, body = explicit_user.answer_sum_request(mine, play.visit(i), play.entropy)
         now = AttemptContext(params, play.s1.digest, wanted.attempt, wanted.set_digest)
-        seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
+        seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
         own = now.self_mask(play.s2.crypto, i, seed, params.N)
         taus.append(subtract(unpack(body.vector, params.q, params.N), own, params.q))
         others = [
@@ -69,9 +71,10 @@ def test_the_sum_of_the_held_shares_is_the_sum_of_the_vectors(stage) -> None:
 
 
 def test_bytes_that_others_were_given_are_not_mended(stage) -> None:
-    """The phase is over: users may have been sent the spoiled shares, so the coordinator must go on knowing that they are."""
+    """After the phase clients may have the damaged shares: they stay marked as damaged."""
     play = ready(stage)
-    spoiled, key = play.people[1].bundle, (ShareBundle.tag, 0, 1)
+    spoiled = play.people[1].bundle
+    key = (ShareBundle.tag, 0, 1)
     play.tell_s1(spoiled)
     spoil(
         play.s1, "uploads", key, replace(spoiled, encrypted_shares=spoiled.encrypted_shares[::-1])
@@ -235,7 +238,8 @@ def test_who_spoils_many_shares_is_dropped(stage) -> None:
 
 def test_costs_are_those_of_the_paper(stage) -> None:
     """(n-1) N elements sent and received, N to the aggregator: Table I as it should read."""
-    n, play = 6, ready(stage)
+    n = 6
+    play = ready(stage)
     params = play.setup.params
     one = packed_size(params.q, params.N) + 28
     assert [len(encrypted_share) for encrypted_share in play.people[0].bundle.encrypted_shares] == [
@@ -299,7 +303,7 @@ def test_a_complaint_in_a_later_attempt_counts_as_absence(stage) -> None:
 
 @pytest.mark.parametrize(("liars", "ends"), [(2, Phase.PUBLISHED), (3, Phase.ABORTED)])
 def test_false_complaints_of_as_many_as_are_borne_leave_the_liars_out(stage, liars, ends) -> None:
-    """n > 2c + phi: here 6 users, phi = 1. Each liar complains of everybody else."""
+    """n > 2c + phi: here n = 6, phi = 1. Each malicious client complains about everybody else."""
     play = ready(stage, minimum=4)
     play.share_all()
     for i in range(liars):

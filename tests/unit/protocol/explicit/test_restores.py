@@ -27,7 +27,7 @@ def ready(stage, **terms):
     return play
 
 
-def claimed(stage):
+def run_until_manifest(stage):
     play = ready(stage)
     play.share_all()
     (manifest,) = play.sum_all()
@@ -36,20 +36,23 @@ def claimed(stage):
 
 def test_s1_restored_before_the_seal_adopts_it(stage) -> None:
     play = stage(E)
-    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.setup.invitations]
-    for each in joined[:4]:
-        play.tell_s1(each.enrolment)
+    members = [
+        user.enrol(play.setup.params, invitation, play.entropy)
+        for invitation in play.setup.invitations
+    ]
+    for member in members[:4]:
+        play.tell_s1(member.enrolment)
     kept = play.s1.copy()
-    play.tell_s1(joined[4].enrolment)
+    play.tell_s1(members[4].enrolment)
     play.settle(play.deadline())
     play.s1 = kept
-    play.tell_s1(joined[5].enrolment)
+    play.tell_s1(members[5].enrolment)
     play.settle(play.deadline())
     assert play.s1.phase is Phase.SHARING
     assert play.s1.n == 5
     assert play.s1.digest == play.s2.digest
     assert isinstance(
-        play.tell_s1(joined[4].enrolment)[0], Acknowledgement
+        play.tell_s1(members[4].enrolment)[0], Acknowledgement
     )  # whom the restored coordinator had forgotten
 
 
@@ -82,7 +85,7 @@ def test_s1_restored_without_the_sums_gives_up(stage) -> None:
 
 
 def test_s2_restored_aborts(stage) -> None:
-    play, manifest = claimed(stage)
+    play, manifest = run_until_manifest(stage)
     play.tell_s2(manifest)
     play.s2, out = play.s2.do(aggregator.restored)
     play.settle(out)
@@ -91,22 +94,22 @@ def test_s2_restored_aborts(stage) -> None:
 
 def test_s2_restored_before_the_seal_tells_s1_when_it_asks(stage) -> None:
     play = stage(E)
-    for each in play.setup.invitations:
-        play.tell_s1(user.enrol(play.setup.params, each, play.entropy).enrolment)
-    play.s2, _ = play.s2.do(aggregator.restored)  # the word is lost
+    for invitation in play.setup.invitations:
+        play.tell_s1(user.enrol(play.setup.params, invitation, play.entropy).enrolment)
+    play.s2, _ = play.s2.do(aggregator.restored)  # the statement is lost
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
 
 def test_every_message_between_the_servers_may_come_again(stage) -> None:
-    play, _ = claimed(stage)
+    play, _ = run_until_manifest(stage)
     for _ in range(4):
         for message in resume(play.s1.state, play.s1.rows) * 3:
             answers = play.tell_s2(message)
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == [1] * 6
-    assert sum(isinstance(play.said_by_s2(each), Reservation) for each in play.s2.statements) == 1
+    assert sum(isinstance(play.said_by_s2(s), Reservation) for s in play.s2.statements) == 1
 
 
 def asks_what_stands(play) -> None:
@@ -129,7 +132,7 @@ def test_an_explicit_sum_for_a_forgotten_set_is_not_taken(stage) -> None:
     play.tell_s1(play.people[5].bundle)
     play.settle(play.deadline())
     assert play.tell_s1(tau)[0].why is Reason.LATE
-    assert play.sum_all(skip=(2,)) == ()  # nobody's sum was claimed: user 2 is not in the next set
+    assert play.sum_all(skip=(2,)) == ()  # no manifest: participant 2 is not in the next set
     play.settle(play.sum_all())
     assert play.counts() == [1, 1, 0, 1, 1, 1]
     assert set(play.s1.members) == {0, 1, 3, 4, 5}
@@ -143,7 +146,7 @@ def test_whom_s2_has_sealed_may_enrol_again_in_a_full_survey(stage) -> None:
     play.enrol_all()
     play.s1 = empty
     intruder = user.enrol(play.setup.params, extra, play.entropy)
-    others = [each.member.enrolment for each in play.people]
+    others = [person.member.enrolment for person in play.people]
     for body in (intruder.enrolment, *others[:5]):
         assert isinstance(play.tell_s1(body)[0], Acknowledgement)
     asks_what_stands(play)

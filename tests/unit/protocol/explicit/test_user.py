@@ -96,13 +96,13 @@ def test_users_believe_only_the_roster_that_s2_sealed(stage) -> None:
     )
 
 
-def resealed(play, roster: Roster, entries: tuple[PeerKey, ...]) -> Roster:
-    """The roster that a lying aggregator would have sealed in the place of the true one."""
-    root = merkle_root(roster_leaves((each.user, each.public_key) for each in entries))
+def confirm_other_roster(play, roster: Roster, entries: tuple[PeerKey, ...]) -> Roster:
+    """A roster that a dishonest aggregator confirmed instead of the true one."""
+    root = merkle_root(roster_leaves((entry.user, entry.public_key) for entry in entries))
     true = verify_message(play.params.keys.s2, Party.AGGREGATOR, roster.confirmation)
     digest = roster_digest(play.params.digest, len(entries), root)
-    seal = replace(true, n=len(entries), root=root, digest=digest)
-    return Roster(sign(play.s2.key, Party.AGGREGATOR, seal), entries)
+    confirmation = replace(true, n=len(entries), root=root, digest=digest)
+    return Roster(sign(play.s2.key, Party.AGGREGATOR, confirmation), entries)
 
 
 def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_the_users_own_key(
@@ -112,18 +112,27 @@ def test_a_roster_that_a_lying_s2_sealed_is_no_smaller_than_the_minimum_and_has_
     member = replace(play.people[0].member, index=-1, roster=(), digest=b"")
     (roster,) = play.tell_s1(OutcomeRequest(play.params.survey, play.invitations[0].access))
     lines = roster.entries
-    assert user.verify_roster(member, resealed(play, roster, lines[:5])).index == 0
-    assert user.verify_roster(member, resealed(play, roster, lines[:4])).why is Reason.TOO_FEW
+    assert user.verify_roster(member, confirm_other_roster(play, roster, lines[:5])).index == 0
+    assert (
+        user.verify_roster(member, confirm_other_roster(play, roster, lines[:4])).why
+        is Reason.TOO_FEW
+    )
     swapped = (replace(lines[0], public_key=bytes(31) + b"\x09"), *lines[1:])
-    assert user.verify_roster(member, resealed(play, roster, swapped)).why is Reason.UNKNOWN
+    assert (
+        user.verify_roster(member, confirm_other_roster(play, roster, swapped)).why
+        is Reason.UNKNOWN
+    )
 
 
 def test_s2_must_reveal_what_it_committed_to(stage) -> None:
     play = stage(E)
     play.s2 = play.s2.changed(committed=b"another value, of 32 bytes as well"[:32])
-    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.setup.invitations]
-    for each in joined:
-        play.tell_s1(each.enrolment)
+    members = [
+        user.enrol(play.setup.params, invitation, play.entropy)
+        for invitation in play.setup.invitations
+    ]
+    for member in members:
+        play.tell_s1(member.enrolment)
     play.settle(play.deadline())
     (roster,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, play.invitations[0].access))
-    assert user.verify_roster(joined[0], roster).why is Reason.WRONG_DIGEST
+    assert user.verify_roster(members[0], roster).why is Reason.WRONG_DIGEST

@@ -1,4 +1,4 @@
-"""Who masks with whom: the ring that nobody chose, the numbers of the design page, and what is left of a graph."""
+"""The graph of neighbours: a ring that nobody chose, its degree, and what dropouts leave of it."""
 
 import math
 from hashlib import sha256
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from faircount.core.errors import ParameterError
-from faircount.protocol.topologies.masked.aggregator import needed
+from faircount.protocol.topologies.masked.aggregator import find_uncancelled
 from faircount.protocol.topologies.masked.graph import (
     _log_below,
     check_degree,
@@ -49,7 +49,7 @@ def test_neighbours_stand_beside_each_other_on_the_ring() -> None:
 
 
 def test_known_order() -> None:
-    """For other languages: ring order of ten users, value SHA-256("value"), digest SHA-256("roster")."""
+    """A known answer: ring order of ten, value SHA-256("value"), digest SHA-256("roster")."""
     assert ring(10, 4).key.hex()[:16] == "8fe52d03337497e1"
     assert ring(10, 4).order.tolist() == [8, 3, 4, 1, 7, 6, 0, 2, 9, 5]
 
@@ -88,7 +88,7 @@ def test_degrees_of_the_design_page(n, k) -> None:
     ("n", "k", "t"), [(100, 28, 6), (1000, 76, 25), (5000, 88, 29), (10**5, 102, 33)]
 )
 def test_degrees_and_thresholds_of_the_design_page(n, k, t) -> None:
-    """2^-40 is for both ways to lose privacy together: each of them gets 2^-41. Who colludes may not help either."""
+    """2^-40 is for both ways to lose privacy together, half for each; colluders may not unmask."""
     assert plan_graph(n, 0.05, 0.30) == (k, t)
 
 
@@ -115,7 +115,7 @@ def test_a_plan_keeps_what_it_says_and_nothing_smaller_does(n) -> None:
         return apart <= 2**-41 and exposed <= 2**-41 and gone <= 2**-20
 
     assert holds(k, t) or k > bad + lost
-    assert not any(holds(k - 2, each) for each in range(2, k - 1))
+    assert not any(holds(k - 2, t) for t in range(2, k - 1))
 
 
 @pytest.mark.parametrize("n", [6, 10, 64])
@@ -152,8 +152,10 @@ def test_tails_are_those_of_drawing_without_replacement() -> None:
 
 
 def test_the_bound_is_above_the_exact_chance_of_falling_apart() -> None:
-    """All ways to lose 5 of 11 users on a ring: how often the others fall apart, and what the bound says."""
-    n, k, lost = 11, 4, 5
+    """All ways to lose 5 of 11 members on a ring, and what the bound says about them."""
+    n = 11
+    k = 4
+    lost = 5
     graph = ring(n, k)
     ways = list(combinations(range(n), lost))
     apart = sum(not graph.is_connected(~graph.marks(gone)) for gone in ways) / len(ways)
@@ -162,7 +164,7 @@ def test_the_bound_is_above_the_exact_chance_of_falling_apart() -> None:
 
 
 lives = st.lists(st.booleans(), min_size=14, max_size=14).map(
-    lambda each: np.array(each, dtype=bool)
+    lambda marks: np.array(marks, dtype=bool)
 )
 
 
@@ -208,14 +210,14 @@ def test_counts_of_neighbours(alive, k) -> None:
 
 
 def completes(graph, t: int, rng) -> bool:
-    """The coordinator's decisions when everybody misses each visit (share, send, help) with probability 5%, independently."""
+    """The coordinator's decisions when every visit is missed with probability 5%, independently."""
 
     def here():
         return rng.random(graph.n) >= 0.05
 
     inside = graph.stable_component(here(), t)
     included = graph.largest_component(inside & here())
-    gone = needed(graph, inside, included)
+    gone = find_uncancelled(graph, inside, included)
     enough = [
         (graph.count_neighbours(holders)[gone] >= t).all()
         for holders in (included, included & here())
@@ -225,7 +227,7 @@ def completes(graph, t: int, rng) -> bool:
 
 @pytest.mark.parametrize("n", [100, 1000, 5000])
 def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
-    """The page asks for 99%. The plan promises 1 - 2^-20 at far greater losses, so no run may fail."""
+    """The plan promises 1 - 2^-20 at far greater losses, so no run may fail."""
     (k, t), rng = plan_graph(n), np.random.default_rng(n)
     graph = ring(n, k)
     assert all(completes(graph, t, rng) for _ in range(100))
@@ -233,7 +235,9 @@ def test_surveys_complete_with_5_percent_loss_at_every_visit(n) -> None:
 
 
 def test_many_colluding_users_need_many_neighbours_or_are_refused() -> None:
-    n, bad, missing = 10**6, 300_000, 600_000
+    n = 10**6
+    bad = 300_000
+    missing = 600_000
     k, t = plan_graph(n, 0.3, 0.3)
     assert hypergeom.sf(t - 1, n - 1, bad, k) * n <= 2.0**-41
     assert hypergeom.cdf(t - 1, n - 1, n - 1 - missing, k) * n <= 2.0**-20

@@ -1,4 +1,4 @@
-"""`masked`: masks that cancel, users who vanish at any point, and keys that are recovered for nobody else."""
+"""`masked`: masks that cancel, dropouts at any point, and keys that are recovered."""
 
 from dataclasses import replace
 
@@ -53,18 +53,19 @@ def test_everybody_is_counted_once(masked, terms) -> None:
 
 def test_masks_cancel_over_the_set_and_hide_every_part_of_it(masked) -> None:
     play = masked("shared")
-    q, wanted = play.setup.params.q, PeerSet(play.s1.digest, 1, 20, play.s1.members)
+    q = play.setup.params.q
+    wanted = PeerSet(play.s1.digest, 1, 20, play.s1.members)
     now = AttemptContext(play.setup.params, play.s1.digest, 1, wanted.set_digest)
-    keys = {i: each.mask.public for i, each in enumerate(play.people)}
+    keys = {i: person.mask.public for i, person in enumerate(play.people)}
     crypto = play.s2.crypto
     masks = [
         masks_of(
             crypto,
             now,
             i,
-            mask_secrets(crypto, each.mask, {j: keys[j] for j in each.placed.neighbours}),
+            mask_secrets(crypto, person.mask, {j: keys[j] for j in person.placed.neighbours}),
         )
-        for i, each in enumerate(play.people)
+        for i, person in enumerate(play.people)
     ]
     assert not (np.sum(masks, axis=0, dtype=np.int64) % q).any()
     assert all((np.sum(masks[:i], axis=0, dtype=np.int64) % q).any() for i in range(1, 20))
@@ -81,7 +82,7 @@ def plain_sum(play, i):
         play.s1.view.uploads[MaskedSum.tag, play.s1.topology_state.set_digest, i],
         play.setup.params,
     )
-    seed = opening.opened(play.s2, i, now.seed_info(i), body.encrypted_share)
+    seed = opening.decrypt_from_member(play.s2, i, now.seed_info(i), body.encrypted_share)
     return subtract(
         unpack(body.vector, params.q, 20), now.self_mask(play.s2.crypto, i, seed, 20), params.q
     )
@@ -124,9 +125,9 @@ def test_whoever_vanishes_the_sum_is_that_of_the_claimed_set_or_there_is_none(
             play.settle(play.recover(skip={i for i, phase in enumerate(ways) if phase == "h"}))
     assert play.s1.phase is play.s2.phase
     if play.s1.phase is Phase.PUBLISHED:
-        claimed = set(play.s1.topology_state.included)
-        assert play.counts() == [int(i in claimed) for i in range(20)]
-        assert not {i for i, phase in enumerate(ways) if phase in "sr"} & claimed
+        accepted = set(play.s1.topology_state.accepted)
+        assert play.counts() == [int(i in accepted) for i in range(20)]
+        assert not {i for i, phase in enumerate(ways) if phase in "sr"} & accepted
     else:
         assert play.s1.phase is Phase.ABORTED
         assert play.s2.partial_sum is None
@@ -145,12 +146,15 @@ def test_too_few_left_end_the_survey(masked) -> None:
 
 def test_a_roster_too_small_for_the_threshold_is_refused_by_its_users(masked) -> None:
     play = masked("open", n=8, k=7, t=5)
-    joined = [user.enrol(play.setup.params, each, play.entropy) for each in play.invitations[:5]]
-    for each in joined:
-        play.tell_s1(each.enrolment)
+    members = [
+        user.enrol(play.setup.params, invitation, play.entropy)
+        for invitation in play.invitations[:5]
+    ]
+    for member in members:
+        play.tell_s1(member.enrolment)
     play.settle(play.deadline())
-    (near,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, joined[0].enrolment.access))
-    assert masked_user.verify_roster(joined[0], near).why is Reason.TOO_FEW
+    (near,) = play.tell_s1(OutcomeRequest(play.setup.params.survey, members[0].enrolment.access))
+    assert masked_user.verify_roster(members[0], near).why is Reason.TOO_FEW
     play.settle(play.deadline())
     assert play.s1.phase is play.s2.phase is Phase.ABORTED
 
@@ -174,8 +178,8 @@ def test_a_mask_key_is_used_for_nothing_else(masked) -> None:
     """Whoever recovers it learns no key of the roster, and two users never have one in common."""
     play = masked("shared")
     masks, others = (
-        {each.mask.public for each in play.people},
-        {each.member.keys.public for each in play.people},
+        {person.mask.public for person in play.people},
+        {person.member.keys.public for person in play.people},
     )
     assert len(masks) == 20
     assert not masks & others
@@ -254,7 +258,7 @@ def test_s2_gets_message_keys_of_what_dropped_users_dealt_and_of_nothing_else(ma
                 play.s2.crypto.decrypt_with_key(key, encrypted_share)
                 for key, encrypted_share in zip(keys, dealt, strict=True)
             ]
-            assert [KeyShare.from_bytes(each).threshold for each in opened] == [3] * len(gone)
+            assert [KeyShare.from_bytes(data).threshold for data in opened] == [3] * len(gone)
 
 
 def opened_help(play, i, help_):
@@ -283,7 +287,7 @@ def test_too_few_helpers_cost_an_attempt_and_no_budget(masked, attempts, ends) -
     play = masked("recovering", gone=(3,), attempts=attempts)
     near = list(play.people[3].placed.neighbours)
     play.settle(play.recover(skip=near[2:]))  # two of three shares
-    assert [type(each.message) for each in play.s2.statements][3] is Unrecoverable
+    assert [type(statement.message) for statement in play.s2.statements][3] is Unrecoverable
     assert play.s2.partial_sum is None
     if attempts == 2:
         assert (play.s1.attempt, set(play.s1.members)) == (2, set(range(20)) - {3})
@@ -294,7 +298,7 @@ def test_too_few_helpers_cost_an_attempt_and_no_budget(masked, attempts, ends) -
     assert play.s1.phase is play.s2.phase is ends
 
 
-def lies(play, i) -> None:
+def deal_wrong_shares(play, i) -> None:
     """User i gives other message keys than those of its shares."""
     secrets = {j: bytes(32) for j in play.people[i].secrets}
     play.people[i] = replace(play.people[i], secrets=secrets)
@@ -305,17 +309,18 @@ def test_helpers_who_lie_do_not_stop_the_others(masked, honest) -> None:
     """They can withhold a share, and not change it: any three that open will do."""
     play = masked("recovering", gone=(3,))
     for i in list(play.people[3].placed.neighbours)[honest:]:
-        lies(play, i)
+        deal_wrong_shares(play, i)
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 
 
 def deals_wrongly(play, i) -> None:
-    """User i deals shares that open and are of no key: half of them of one dealing, half of another."""
+    """Client i deals shares that decrypt and give no key: half of one dealing, half of another."""
     other = masked_user.prepare(
         play.people[i].placed, play.people[i].response, play.people[i].mask, play.entropy
     )
-    one, two = play.people[i].bundle, other.bundle
+    one = play.people[i].bundle
+    two = other.bundle
     encrypted_shares = tuple(
         (one if at % 2 else two).encrypted_shares[at] for at in range(len(one.encrypted_shares))
     )
@@ -334,9 +339,10 @@ def test_a_dealer_of_wrong_shares_who_vanishes_is_left_out_and_the_survey_goes_o
 
 
 def test_a_dealer_of_shares_of_another_key_is_found_out(masked) -> None:
-    """The shares fit together, but the key that they give is not the one whose public half was claimed."""
+    """The shares combine to a key, but not to the one whose public half is in the manifest."""
     play = masked("enrolled")
-    user, other = play.people[3], play.s2.crypto.keypair(play.entropy)
+    user = play.people[3]
+    other = play.s2.crypto.keypair(play.entropy)
     false = masked_user.prepare(
         user.placed, user.response, KeyPair(other.secret, user.mask.public), play.entropy
     )
@@ -358,7 +364,7 @@ def test_a_dealer_of_wrong_shares_who_stays_is_counted(masked) -> None:
 
 
 def test_wrong_dealers_who_leave_one_by_one_cost_an_attempt_each(masked) -> None:
-    """Ten attempts bear nine of them, as docs/explanation/protocol.md says; here two attempts bear one and not two."""
+    """Ten attempts tolerate nine of them (docs/explanation/protocol.md); here two tolerate one."""
     play = masked("enrolled", t=6, attempts=2)
     for i in (3, 4):
         deals_wrongly(play, i)

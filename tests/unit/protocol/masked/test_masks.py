@@ -1,4 +1,4 @@
-"""`masked`: the exact law of what the aggregator sees, over all masks: it depends on the included users' sum and no more."""
+"""`masked`: over all masks, what the aggregator sees depends on the accepted members' sum only."""
 
 from collections import Counter
 from itertools import product
@@ -22,7 +22,7 @@ def name(i: int) -> KeyPair:
 
 
 def law(responses, included, also=()):
-    """How often the aggregator sees what, over all masks: sums of the included, masks of the dropped, and what it should not."""
+    """How often the aggregator sees what, over all masks: the sum, the dropped masks, and `also`."""
     seen = Counter()
     for drawn in product(range(Q), repeat=len(RING)):
         masks = dict(zip(RING, drawn, strict=True))
@@ -46,9 +46,9 @@ def sent(world, i: int, response: int) -> int:
 
 
 def depends_on(included, also=()):
-    """The pairs of responses that the aggregator can tell apart although the included users' sum is the same."""
-    laws = {each: law(each, included, also) for each in product((0, 1), repeat=5)}
-    total = {each: sum(each[i] for i in included) % Q for each in laws}
+    """The responses with equal sums that the aggregator can nevertheless tell apart."""
+    laws = {responses: law(responses, included, also) for responses in product((0, 1), repeat=5)}
+    total = {responses: sum(responses[i] for i in included) % Q for responses in laws}
     return [(a, b) for a, b in product(laws, laws) if total[a] == total[b] and laws[a] != laws[b]]
 
 
@@ -58,7 +58,7 @@ def test_s2_learns_the_sum_of_those_included(included) -> None:
 
 
 def test_a_set_that_falls_apart_gives_partial_sums() -> None:
-    """Why both servers check that the included users hang together."""
+    """Why both servers check that the accepted members are connected."""
     found = depends_on((0, 1, 3))
     assert ((1, 0, 0, 0, 0), (0, 0, 0, 1, 0)) in found
 

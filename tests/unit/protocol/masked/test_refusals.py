@@ -1,4 +1,4 @@
-"""`masked`: what the coordinator, the aggregator and users refuse: other sets, other keys, bad blobs, sets that fall apart."""
+"""`masked`: what servers and clients refuse: other sets, other keys, sets that fall apart."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_who_sends_a_seed_that_does_not_open_is_dropped(masked) -> None:
     play = masked("shared")
     play.spoil(4)
     play.settle(play.sum_all(skip=(4, 9)))
-    kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
+    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds == ["RosterConfirmation", "Reservation", "AcceptedMembers"]
     assert not play.s1.view.uploads.get(
         (MaskedSum.tag, play.s1.topology_state.set_digest, 4)
@@ -59,7 +59,7 @@ def test_a_mask_key_that_s1_changes_in_the_claim_gives_no_result(masked) -> None
 
 
 def test_seeds_whose_senders_cannot_be_recovered_cost_an_attempt(masked) -> None:
-    """Nine users are needed for each key: with four dropped, the eight others cannot, and begin again by themselves."""
+    """Each key needs nine neighbours: with four dropped only eight are left, and they begin again."""
     play = masked("shared", t=9, minimum=7, n=12, k=11)
     for i in range(3):
         play.spoil(i)
@@ -96,13 +96,13 @@ def test_a_mask_key_of_low_order_is_refused_by_everybody(masked) -> None:
         play,
         range(20),
         range(20),
-        mask_keys=(zeros, *(each.mask.public for each in play.people[1:])),
+        mask_keys=(zeros, *(person.mask.public for person in play.people[1:])),
     )
     assert play.said_by_s2(play.tell_s2(play.by_s1(manifest))[0]).reason == Reason.MALFORMED
 
 
 def test_a_user_takes_no_part_if_few_neighbours_have_shared_with_it(masked) -> None:
-    """The coordinator puts keys of its own in the place of the neighbours': their shares beside them do not open."""
+    """The coordinator shows keys of its own: the neighbours' shares do not decrypt beside them."""
     play = masked("shared")
     call = play.visit(0)
     own = tuple(play.s2.crypto.keypair(play.entropy).public for _ in call.mask_keys)
@@ -113,7 +113,7 @@ def test_a_user_takes_no_part_if_few_neighbours_have_shared_with_it(masked) -> N
 
 
 def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
-    """The coordinator shows a user another set than the others: its sum cannot be combined with theirs."""
+    """The coordinator shows one client another set: its sum cannot be combined with the others."""
     play = masked("shared")
     call = play.visit(0)
     other = PeerSet(play.s1.digest, 1, 20, tuple(i for i in range(20) if i != 15))
@@ -130,7 +130,7 @@ def test_a_sum_made_for_another_set_does_not_open(masked) -> None:
     body = replace(body, keys_digest=masked_rules._keys_around(play.s1.state, play.s1.view, 0))
     put(play.s1, "uploads", (MaskedSum.tag, play.s1.topology_state.set_digest, 0), body)
     play.settle(play.sum_all(skip=(0,)))
-    assert 0 not in play.s1.topology_state.included
+    assert 0 not in play.s1.topology_state.accepted
     play.settle(play.recover())
     assert play.counts() == without(20, 0)
 
@@ -142,7 +142,7 @@ def cut_off(play):
 
 
 @pytest.mark.parametrize(("attempts", "ends"), [(1, Phase.ABORTED), (2, Phase.PUBLISHED)])
-def test_who_is_cut_off_is_dropped_before_the_claim(masked, attempts, ends) -> None:
+def test_who_is_cut_off_is_dropped_before_the_manifest(masked, attempts, ends) -> None:
     play = masked("shared", attempts=attempts)
     alone, around = cut_off(play)
     play.settle(play.sum_all(skip=around))
@@ -228,7 +228,7 @@ def test_attempts_have_an_end_at_s2_too(masked) -> None:
 def test_too_small_a_part_is_refused(masked) -> None:
     play = masked("shared", n=6, k=5, t=2, minimum=4)
     wanted = PeerSet(play.s1.digest, 1, 6, tuple(range(6)))
-    keys = tuple(each.mask.public for each in play.people)
+    keys = tuple(person.mask.public for person in play.people)
     three = bitmap((0, 1, 2), 6), wanted.set_digest, keys, (bytes(32),) * 3
     manifest = MaskedManifest(play.setup.params.survey, play.s1.digest, 1, wanted.bits, *three)
     assert play.said_by_s2(play.tell_s2(play.by_s1(manifest))[0]).reason == Reason.TOO_FEW
@@ -236,7 +236,7 @@ def test_too_small_a_part_is_refused(masked) -> None:
 
 @pytest.mark.parametrize("at", [2, 60, -20, -1])
 def test_a_blob_that_changed_on_its_way_is_not_acknowledged(masked, at) -> None:
-    """Else the sender's retry would be a conflict, and the aggregator would get nearly its vector, and then its key."""
+    """Otherwise the aggregator would get nearly the vector of a sender, and then its key."""
     play = masked("shared")
     play.people[3], body = masked_user.answer_sum_request(
         play.people[3], play.visit(3), play.entropy

@@ -124,7 +124,7 @@ def test_every_message_between_the_servers_may_come_again(masked) -> None:
         for answer in answers * 2:
             play.tell_s1(answer)
     assert play.counts() == without(20, 3)
-    kinds = [type(play.said_by_s2(each)).__name__ for each in play.s2.statements]
+    kinds = [type(play.said_by_s2(statement)).__name__ for statement in play.s2.statements]
     assert kinds == [
         "RosterConfirmation",
         "Reservation",
@@ -175,7 +175,7 @@ def test_s1_restored_after_the_claim_goes_on_only_with_the_blobs(masked) -> None
 
 
 def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked) -> None:
-    """It forgot its deadline and takes the late sum; the aggregator's claim stands all the same, without that user."""
+    """It forgot its deadline and takes the late sum, but the recorded manifest does not have it."""
     play = masked("shared")
     for i in set(range(20)) - {3}:
         play.come(i)
@@ -185,7 +185,7 @@ def test_a_restored_s1_that_hears_a_dropped_user_does_not_pass_its_sum_on(masked
     assert isinstance(play.come(3), Acknowledgement)
     play.settle(play.deadline())
     assert play.s1.phase is Phase.UNMASKING
-    assert 3 not in play.s1.topology_state.included
+    assert 3 not in play.s1.topology_state.accepted
     play.settle(play.recover())
     assert play.counts() == without(20, 3)
 
@@ -268,7 +268,7 @@ def test_s1_restored_to_before_a_further_attempt_comes_to_the_same_set(masked) -
 
 
 def test_s1_taken_back_after_its_sum_ends_as_it_was(masked) -> None:
-    """The sum is lost on the way; the coordinator forgets it, is told what stands, and makes the very same one again."""
+    """The sum is lost in transit; the coordinator forgets it, resynchronizes, and makes it again."""
     play = masked("recovering", gone=(3,))
     before = play.s1.copy()
     (ready,) = play.tell_s2(play.recover()[0])

@@ -42,13 +42,16 @@ def costs(masked, n, k):
     play.people[0], help_ = masked_user.answer_unmask_request(play.people[0], asked, play.entropy)
     sent = [member.enrolment, play.people[0].bundle, play.people[0].first_messages[0], help_]
     received = [near, call, asked]
-    return [len(encode(each)) for each in sent], [len(encode(each)) for each in received]
+    sent_sizes = [len(encode(message)) for message in sent]
+    received_sizes = [len(encode(message)) for message in received]
+    return sent_sizes, received_sizes
 
 
 def test_a_user_sends_and_receives_k_parts_and_one_bit_per_user(masked) -> None:
     sizes = {(n, k): costs(masked, n, k) for n in (40, 160) for k in (8, 16)}
     for k in (8, 16):
-        few, many = sizes[40, k], sizes[160, k]
+        few = sizes[40, k]
+        many = sizes[160, k]
         vector = packed_size(163, 160) - packed_size(41, 40)
         assert many[0][1] - few[0][1] == 0  # the bundle does not know n
         assert many[0][2] - few[0][2] == vector
@@ -57,13 +60,13 @@ def test_a_user_sends_and_receives_k_parts_and_one_bit_per_user(masked) -> None:
         for n, (_, received) in ((40, few), (160, many)):
             assert received[0] <= 250 + (k + 1) * (
                 48 + 32 * (n - 1).bit_length()
-            )  # lines, and the way up from each
+            )  # entries, and the audit path of each
     assert sizes[40, 16][0][1] - sizes[40, 8][0][1] == 8 * (4 + SHARE_BYTES + OVERHEAD)
     assert sizes[40, 16][1][1] - sizes[40, 8][1][1] == 8 * (4 + SHARE_BYTES + OVERHEAD + 32)
 
 
 def lossy(masked, n, seed):
-    """Everybody misses each of its visits with probability 5%, independently of everything else."""
+    """Every visit is missed with probability 5%, independently of everything else."""
     rng, (k, t) = np.random.default_rng(seed), plan_graph(n)
 
     def missing():
@@ -80,9 +83,9 @@ def lossy(masked, n, seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_survey_of_a_hundred_completes_with_5_percent_loss_at_every_visit(masked, seed) -> None:
-    """It fails if fewer than half are left or t of k neighbours, both below 1e-9 (Chernoff): no run may fail."""
+    """Fewer than half are left, or than t of k neighbours, with 1e-9 (Chernoff): no run may fail."""
     play = lossy(masked, 100, seed)
-    included = set(play.s1.topology_state.included)
+    included = set(play.s1.topology_state.accepted)
     assert play.counts() == [int(i in included) for i in range(100)]
     assert 70 <= len(included) < 100
 
@@ -181,7 +184,7 @@ def test_a_threshold_below_what_the_colluders_of_the_promise_need_is_refused_als
 def test_neighbours_whom_the_colluders_of_the_promise_could_cut_off_are_refused_also_when_read(
     insiders, k, cut
 ) -> None:
-    """A threshold above the number of colluders passed, with so few neighbours that two users cut the ring in two."""
+    """With so few neighbours two colluders cut the ring, whatever the threshold."""
     keys = Keys(bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32, bytes(32), bytes([4]) * 32)
     mechanism = Laplace(items=3, users=100, epsilon=1.0, insiders=insiders)
     fine = propose(mechanism, keys, survey=bytes(16), topology=MASKED, question="?")

@@ -101,7 +101,7 @@ def test_calls_that_a_user_refuses(masked, change, reason) -> None:
 
 
 def test_a_set_without_enough_neighbours_is_refused(masked) -> None:
-    """Without masks the vector would be bare: a user checks that t of its neighbours are in the set."""
+    """Without masks the vector would be bare: t of a client's neighbours must be in the set."""
     play = masked("shared")
     near = list(play.people[0].placed.neighbours)
     call = play.visit(0)

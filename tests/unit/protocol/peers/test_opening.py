@@ -14,15 +14,15 @@ def test_masks_made_together_are_those_that_each_user_makes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In three tables, the last of them smaller; without one user the sum is another one."""
-    monkeypatch.setattr(opening, "AT_ONCE", 3)
+    monkeypatch.setattr(opening, "MASKS_AT_ONCE", 3)
     params = SimpleNamespace(q=5003, N=4, survey=bytes(16))
     s2, now = (
         SimpleNamespace(params=params, crypto=StandardCrypto()),
         AttemptContext(params, bytes(32), 1, bytes(32)),
     )
     seeds = {place: bytes([place]) * 32 for place in range(2, 10)}
-    each = [now.self_mask(s2.crypto, place, seed, params.N) for place, seed in seeds.items()]
-    wanted = np.sum(each, axis=0, dtype=np.int64) % params.q
-    assert opening.self_masks(s2, now, seeds).tolist() == wanted.tolist()
+    masks = [now.self_mask(s2.crypto, place, seed, params.N) for place, seed in seeds.items()]
+    wanted = np.sum(masks, axis=0, dtype=np.int64) % params.q
+    assert opening.sum_self_masks(s2, now, seeds).tolist() == wanted.tolist()
     seeds.pop(9)
-    assert opening.self_masks(s2, now, seeds).tolist() != wanted.tolist()
+    assert opening.sum_self_masks(s2, now, seeds).tolist() != wanted.tolist()

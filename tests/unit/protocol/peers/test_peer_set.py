@@ -23,7 +23,8 @@ def test_sets_that_hold_together_do_without_any_phi_users(n, phi, data) -> None:
     if is_robustly_connected(range(n), removed, phi):
         for gone in combinations(range(n), min(phi, n - 1)):
             left = [i for i in range(n) if i not in gone]
-            reached, todo = {left[0]}, [left[0]]
+            reached = {left[0]}
+            todo = [left[0]]
             while todo:
                 i = todo.pop()
                 near = {

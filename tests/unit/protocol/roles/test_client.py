@@ -45,7 +45,7 @@ from faircount.protocol.wire.messages import (
     Withdrawal,
 )
 from faircount.protocol.wire.signing import SigningKey, sign
-from simulation.world import World, small_survey
+from simulation.parties import Simulation, small_survey
 
 
 def begun(setup, i, item=0):
@@ -153,7 +153,7 @@ def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_
     topology, monkeypatch
 ) -> None:
     """Anybody could make the coordinator hash a whole roster again and again."""
-    world, made = World(topology, 5, 1), list[int]()
+    world, made = Simulation(topology, 5, 1), list[int]()
     world.visit(0)
     stranger, guest = (
         OutcomeRequest(world.setup.params.survey, access) for access in (bytes(32), _access(world))
@@ -173,7 +173,7 @@ def test_who_has_no_invitation_is_told_nothing_and_the_tree_of_a_result_is_made_
     )  # elsewhere it is shown to whoever visits with its credential
 
 
-def _access(world: World) -> bytes:
+def _access(world: Simulation) -> bytes:
     return world.setup.invitations[0].access
 
 

@@ -19,7 +19,7 @@ from faircount.protocol.topologies.masked.messages import MaskedSum
 from faircount.protocol.topologies.two_stage.messages import SlotComplaint, SlotSumRequest
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import addressee
-from simulation.world import World
+from simulation.parties import Simulation
 
 
 def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> None:
@@ -50,7 +50,7 @@ def test_spoiled_numbers_in_the_store_end_no_role(masked, two_stage, stage) -> N
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_a_step_that_is_not_written_leaves_no_trace(topology) -> None:
     """A server that crashes before it writes has done nothing, so roles may not write themselves."""
-    world = World(topology, 5, 1)
+    world = Simulation(topology, 5, 1)
     for _ in range(8):
         for device in world.devices:
             asked = None if device.state is None else world.client.next_message(device)
@@ -61,13 +61,13 @@ def test_a_step_that_is_not_written_leaves_no_trace(topology) -> None:
         untouched(world.s1, partial(end_phase, world.s1.state))
         world.s1, out = world.s1.do(end_phase)
         world.post(out)
-        while world.wire:
-            message = world.wire.pop(0)
+        while world.in_transit:
+            message = world.in_transit.pop(0)
             if addressee(message) is Party.AGGREGATOR:
                 untouched(world.s2, partial(aggregate, world.s2.state, message))
             else:
                 untouched(world.s1, partial(coordinate, world.s1.state, message))
-            world.arrive(message)
+            world.deliver(message)
     assert world.s1.phase is world.s2.phase is Phase.PUBLISHED
 
 

@@ -30,7 +30,7 @@ from faircount.protocol.wire.messages import (
 )
 from faircount.protocol.wire.roster_messages import RejectedEntries
 from simulation.faults import Kind, Op, step
-from simulation.world import World, small_survey
+from simulation.parties import Simulation, small_survey
 
 FEW = 4096
 """Bytes of the objects that even an empty message takes."""
@@ -144,7 +144,7 @@ def test_what_is_not_for_users_they_do_not_read(kind) -> None:
 def test_a_device_that_is_sent_long_lists_in_true_messages_builds_none_of_them(topology) -> None:
     """The coordinator can leave all that the aggregator signed as it is, and send a million lines beside it."""
     tried = set[str]()
-    for device, asked, answer in _conversation(World(topology, 7, 1, real=True)):
+    for device, asked, answer in _conversation(Simulation(topology, 7, 1, real=True)):
         hear = partial(_heard, topology.client, device, asked)
         usual = peak_of(partial(hear, encode(answer)))
         for name, long in _lengthened(answer):
@@ -181,7 +181,7 @@ def _lengthened(answer: Message) -> Iterator[tuple[str, Message]]:
                 yield f"{type(answer).__name__}.{name}", replace(answer, **{name: one})
 
 
-def _conversation(world: World) -> list[tuple[ClientState, Message, Message]]:
+def _conversation(world: Simulation) -> list[tuple[ClientState, Message, Message]]:
     """What devices are answered in a survey in which some vanish: the first answer of each kind."""
     found = dict[type[Message], tuple[ClientState, Message, Message]]()
     hear = world.client.handle_response
@@ -214,7 +214,7 @@ def _conversation(world: World) -> list[tuple[ClientState, Message, Message]]:
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_between_servers_the_signature_is_looked_at_before_anything_is_built(topology) -> None:
     """A long message without it costs its bytes, and those that are hashed; with it the lists are built."""
-    world = World(topology, 7, 1)
+    world = Simulation(topology, 7, 1)
     statements = {*topology.coordinator.aggregator_handlers(), SyncState}
     to_s1 = ((coordinate, world.s1, Party.AGGREGATOR, kind) for kind in statements)
     to_s2 = (

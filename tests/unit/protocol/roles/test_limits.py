@@ -12,12 +12,12 @@ from faircount.protocol.simulator import set_up
 from faircount.protocol.topologies.explicit.messages import Complaint
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import PollRequest, Reason, Rejection, reject
-from simulation.world import World
+from simulation.parties import Simulation
 
 
 @pytest.mark.parametrize("topology", known_topologies(), ids=str)
 def test_every_message_of_an_honest_survey_is_short_enough(topology) -> None:
-    world = World(topology, 7, 1)
+    world = Simulation(topology, 7, 1)
     world.finish()
     sent = [each for each in world.sent if type(each) in topology.coordinator.user_handlers()]
     assert sent

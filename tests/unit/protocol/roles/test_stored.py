@@ -62,7 +62,7 @@ from faircount.protocol.wire.stored_codecs import (
     TaggedUnion,
 )
 from simulation.faults import Kind, Op, step
-from simulation.world import World, small_survey
+from simulation.parties import Simulation, small_survey
 
 SEALING = StandardCrypto()
 STATES = (Coordinator, Aggregator, ClientState)
@@ -187,9 +187,9 @@ def test_every_row_comes_back(table: str) -> None:
 # --- real states
 
 
-def end_of(topology: Any) -> World:
+def end_of(topology: Any) -> Simulation:
     """A survey in which user 1 vanished after enrolling."""
-    world = World(topology, 6, 1)
+    world = Simulation(topology, 6, 1)
     for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE) * 4:
         step(world, Op(kind, 0, 2 if kind is Kind.ROUND and world.s1.roster else 0))
     return world
@@ -348,7 +348,7 @@ def test_states_are_told_apart() -> None:
 
 def read_back(server: InMemory[Coordinator]) -> InMemory[Coordinator]:
     """The coordinator from its bytes."""
-    disk = World(SERVERS, 6, 1).disk_s1
+    disk = Simulation(SERVERS, 6, 1).disk_s1
     back = disk.read(disk.write(server))
     assert back.rows == server.rows
     return back
@@ -408,7 +408,7 @@ def test_a_row_is_the_message_under_its_key_with_its_hash() -> None:
 
 def test_states_stay_small_when_tables_fill() -> None:
     """What is written at every change does not grow with the participants who come by."""
-    world = World(SERVERS, 6, 1)
+    world = Simulation(SERVERS, 6, 1)
     empty = len(encode_state(world.s1.state))
     step(world, Op(Kind.ROUND))
     assert len(world.s1.view.first_messages) == 6

@@ -14,11 +14,11 @@ from faircount.protocol.wire import stored as wire_stored
 from faircount.protocol.wire.stored import VERSION, AnyState, StoredState, layout_of
 from faircount.protocol.wire.stored_codecs import encode_value
 from simulation.faults import Kind, Op, step
-from simulation.world import World
+from simulation.parties import Simulation
 
 
-def sealed() -> World:
-    world = World(MASKED)
+def sealed() -> Simulation:
+    world = Simulation(MASKED)
     for kind in (Kind.ROUND, Kind.DEADLINE, Kind.CONVERSE):
         step(world, Op(kind))
     return world
@@ -43,7 +43,7 @@ LAYOUTS = {
     "explicit-client": "0ef147e50041acf9",
     "explicit-coordinator": "0e0761e2f02777c3",
     "masked-client": "b81d52f983064cfb",
-    "masked-coordinator": "40c9a0e13fd50e52",
+    "masked-coordinator": "a420c6d5198d8859",
     "peers-coordinator": "b4727845d21efb9e",
     "servers-aggregator": "d801462aba177dc4",
     "servers-manifest-parts": "4e2fec47d6e10072",

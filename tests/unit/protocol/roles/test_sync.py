@@ -39,24 +39,24 @@ from faircount.protocol.wire.roster_messages import (
     RosterProposal,
 )
 from faircount.protocol.wire.signing import UNCHAINED, Link, compute_link, sign
-from simulation.world import World
+from simulation.parties import Simulation
 
 NUMBERS = st.one_of(st.integers(0, 8), st.just(2**32 - 1))
 PLACES = st.one_of(st.integers(0, 8), st.just(2**31))
 BITS = st.sampled_from([b"", b"\x07", b"\x0f", b"\x1f", b"\x3f", b"\xff", b"\x1f\x00", bytes(1)])
 
 
-def stages(topology) -> list[World]:
+def stages(topology) -> list[Simulation]:
     """The coordinator and the aggregator after every step of an honest survey of five users."""
-    worlds, world = [], World(topology, 5, 1)
+    worlds, world = [], Simulation(topology, 5, 1)
     for _ in range(6):
         worlds.append(world)
         world = _later(world)
     return worlds
 
 
-def _later(before: World) -> World:
-    world = World(before.setup.params.topology, 5, 1)
+def _later(before: Simulation) -> Simulation:
+    world = Simulation(before.setup.params.topology, 5, 1)
     world.s1, world.s2, world.devices, world.crypto = (
         before.s1.copy(), before.s2.copy(), list(before.devices), before.crypto,
     )  # fmt: skip
@@ -65,13 +65,13 @@ def _later(before: World) -> World:
             if not world.exchange(at):
                 break
     world.s1, out = world.s1.do(end_phase)
-    world.wire = list(out)
-    if len(before.wire) % 2 == 0:
-        world.s1, world.s2 = converse(world.s1, world.s2, tuple(world.wire))
+    world.in_transit = list(out)
+    if len(before.in_transit) % 2 == 0:
+        world.s1, world.s2 = converse(world.s1, world.s2, tuple(world.in_transit))
     return world
 
 
-def hashes(world: World) -> st.SearchStrategy[bytes]:
+def hashes(world: Simulation) -> st.SearchStrategy[bytes]:
     known = [
         world.s1.manifest_hash,
         world.s2.manifest_hash,
@@ -84,7 +84,7 @@ def hashes(world: World) -> st.SearchStrategy[bytes]:
     )
 
 
-def lies(world: World) -> st.SearchStrategy:
+def lies(world: Simulation) -> st.SearchStrategy:
     """One statement, true or false."""
     survey, some = st.just(world.setup.params.survey), hashes(world)
     said = [each.message for each in world.s2.statements]
@@ -126,7 +126,7 @@ def lies(world: World) -> st.SearchStrategy:
 
 
 @st.composite
-def sync_states(draw, world: World) -> Signed:
+def sync_states(draw, world: Simulation) -> Signed:
     """Statements in a chain that may be broken, a roster and a claim that may be others or nothing at all."""
     key, statements = world.s2.key, list[Signed]()
     for says in draw(st.lists(lies(world), max_size=4)):
@@ -191,7 +191,7 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
     """The fuzzing would find nothing if every sync state were refused."""
     for world in STAGES[topology]:
         if world.s2.statements:
-            forgetful = World(topology, 5, 1)
+            forgetful = Simulation(topology, 5, 1)
             roster = b"" if world.s2.roster is None else encode(world.s2.roster)
             manifest = b"" if world.s2.manifest is None else encode(world.s2.manifest)
             said = tuple(each.signed for each in world.s2.statements)
@@ -203,7 +203,7 @@ def test_what_an_honest_s2_says_is_adopted(topology) -> None:
 
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bool) -> None:
-    world = World(EXPLICIT, 5, 1)
+    world = Simulation(EXPLICIT, 5, 1)
     early, invitation = world.s1.copy(), world.setup.invitations[0]
     sealed = _later(world).s2
     s1 = early.do(reissued, invitation.access, bytes(32))[0] if exchanged else early

@@ -61,6 +61,7 @@ class Explicit(Topology):
 
     def check(self, params: SurveyParameters) -> None:
         """Two honest participants must be left to hide each other."""
+        # With a single honest participant the colluders subtract their own vectors from the sum.
         if params.n_max <= params.phi + 1:
             raise ParameterError(
                 f"explicit: a sum needs at least {params.phi + 2} users, so that two are left to "
@@ -69,6 +70,7 @@ class Explicit(Topology):
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted share for everybody else, the sum and its encrypted seed."""
+        # Computed and not encoded: for many participants the bundle itself would fill the memory.
         vector = packed_size(mechanism.modulus, mechanism.N)
         bundle = size_with_encrypted_shares(
             ShareBundle(bytes(16), 0, bytes(32), ()), mechanism.n - 1, vector + OVERHEAD

@@ -1,5 +1,8 @@
-"""The aggregator in the `explicit` topology: a claim over a set, whose seeds open, and one sum
-if all of them do.
+"""The aggregator in the `explicit` topology: all seeds must decrypt.
+
+The shares of a set cancel only over the whole set. So if a single seed of a manifest cannot be
+decrypted, the aggregator names the others as accepted, does not get ready for a total, and waits
+for the manifest of a further attempt among them.
 """
 
 from collections.abc import Mapping
@@ -20,58 +23,58 @@ class ExplicitAggregator(PeersAggregator):
     """The aggregator of `explicit`."""
 
     def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
-        """The claim of an attempt."""
-        return {**super().handlers(), ExplicitManifest: self.on_claim}
+        """The manifest of an attempt."""
+        return {**super().handlers(), ExplicitManifest: self.on_manifest}
 
-    def on_claim(
+    def on_manifest(
         self, s: Aggregator, rows: StepRows, manifest: ExplicitManifest
     ) -> aggregator.Change:
-        """Check digest, set, attempt, connectivity, minimum and budget, record the claim and open
-        its seeds.
-        """
-        known = opening.repeated(s, manifest)
-        if known is not None:
-            return known
+        """Check and record the manifest, reserve the budget, and decrypt the seeds."""
+        answer = opening.answer_known_manifest(s, manifest)
+        if answer is not None:
+            return answer
         wanted = parse_peer_set(
             s.digest, manifest.attempt, opening.roster_size(s), manifest.members, manifest.removed
         )
-        problem = _set_problem(s, manifest, wanted)
+        problem = _manifest_problem(s, manifest, wanted)
         if problem is not None or wanted is None:
             return aggregator.refuse_manifest(s, problem)
-        step = opening.admitted(s, rows, manifest, len(wanted.members), wanted.members)
-        return _included(s, manifest, wanted, step) if step[0].manifest == manifest else step
+        admitted = opening.admit_attempt(s, rows, manifest, len(wanted.members), wanted.members)
+        if admitted[0].manifest != manifest:
+            return admitted
+        return _accept_members(s, manifest, wanted, admitted)
 
 
-def _set_problem(
+def _manifest_problem(
     s: Aggregator, manifest: ExplicitManifest, wanted: PeerSet | None
 ) -> Rejection | None:
-    """What is wrong with the set of a claim, budget and minimum aside."""
+    """What is wrong with a manifest, apart from attempt, minimum and budget."""
     if manifest.digest != s.digest or s.roster is None:
         return reject(
-            Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one"
+            Reason.WRONG_DIGEST, "the manifest was made for another roster than the confirmed one"
         )
     if wanted is None or len(wanted.members) != len(manifest.encrypted_shares):
         return reject(
-            Reason.MALFORMED, "a claim names members of the roster, and one sealed seed of each"
+            Reason.MALFORMED, "a manifest names members of the roster, and a seed of each of them"
         )
     if manifest.set_digest != wanted.set_digest:
         return reject(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
+    # phi colluding members could otherwise cut the others apart and read the sum of a part.
     if not is_robustly_connected(wanted.members, wanted.removed, s.params.phi):
-        return reject(Reason.DISCONNECTED, "the set falls apart")
+        return reject(Reason.DISCONNECTED, "the set is not connected without the colluding users")
     return None
 
 
-def _included(
-    s: Aggregator, manifest: ExplicitManifest, wanted: PeerSet, step: aggregator.Change
+def _accept_members(
+    s: Aggregator, manifest: ExplicitManifest, wanted: PeerSet, admitted: aggregator.Change
 ) -> aggregator.Change:
-    """Whose seeds open.
-
-    Their shares cancel only if all do: else the aggregator waits for a further attempt without
-    the others.
-    """
-    now = AttemptContext(s.params, s.digest, manifest.attempt, manifest.set_digest)
-    seeds = opening.open_seeds(s, now, wanted.members, manifest.encrypted_shares)
-    held = opening.self_masks(s, now, seeds) if len(seeds) == len(wanted.members) else None
-    return opening.say_included(
-        s, step, manifest.set_digest, tuple(seeds), held, opening.root_of(s, tuple(seeds))
-    )
+    """Accept the members whose seeds can be decrypted; ready for the total if these are all."""
+    context = AttemptContext(s.params, s.digest, manifest.attempt, manifest.set_digest)
+    seeds = opening.decrypt_seeds(s, context, wanted.members, manifest.encrypted_shares)
+    accepted = tuple(seeds)
+    # Without a partial sum the aggregator refuses a total, and still takes a later manifest.
+    partial_sum = None
+    if len(accepted) == len(wanted.members):
+        partial_sum = opening.sum_self_masks(s, context, seeds)
+    root = opening.inclusion_root(s, accepted)
+    return opening.state_accepted(s, admitted, manifest.set_digest, accepted, partial_sum, root)

@@ -48,6 +48,7 @@ def _next_sizes(
     # Ten standard deviations and 50 below the mean of the smallest set: fewer have no weight.
     low = sizes[0] * (1 - who.loss) - 10 * math.sqrt(sizes[0] * who.loss) - 50
     came = np.arange(max(who.minimum, math.floor(low)), sizes[-1] + 1 - missing)
+    # From a given size the number that comes is binomial, and at least `missing` do not come.
     chances = np.where(
         came <= sizes[:, None] - missing, binom.pmf(came, sizes[:, None], 1 - who.loss), 0.0
     )

@@ -62,6 +62,7 @@ def share(member: Member, answer: int, entropy: Entropy) -> Sharer:
     `answer` is the position of the chosen item in the item list.
     """
     params = member.params
+    # Before the roster is verified its keys may be the coordinator's own.
     if member.index < 0:
         raise ProtocolError("verify the roster before sharing")
     response = params.mechanism.respond_as(member.index, answer, entropy)
@@ -133,6 +134,7 @@ def answer_sum_request(
     problem = _set_problem(sharer, wanted)
     if problem is not None or wanted is None:
         return sharer, problem or reject(Reason.MALFORMED, "this is no set of the roster")
+    # Shares come with the first request only, and later sets are subsets of that one.
     if sharer.last is None:
         if len(request.encrypted_shares) != len(wanted.members) - 1:
             return sharer, reject(Reason.MALFORMED, "one share from every other member is needed")
@@ -190,6 +192,7 @@ def _decrypt_shares(sharer: Sharer, wanted: PeerSet, encrypted_shares: Sequence[
 def _sum_or_complaint(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> PeerSum | Complaint:
     member = sharer.member
     params = member.params
+    # Both members of a removed pair leave each other out, so that the other shares still cancel.
     removed = set[int]()
     for pair in wanted.removed:
         if member.index in pair:
@@ -200,6 +203,7 @@ def _sum_or_complaint(sharer: Sharer, wanted: PeerSet, entropy: Entropy) -> Peer
         return Complaint(params.survey, member.index, member.credential, wanted.attempt, failed)
     arrived = sum_rows(sharer.received[counted], params.q)
     given = sum_rows(sharer.sent[counted], params.q)
+    # tau_i of Algorithm 2, line 10; over the whole set what arrived and what was given cancel.
     tau = subtract(add(sharer.response, arrived, params.q), given, params.q)
     context = AttemptContext(params, member.digest, wanted.attempt, wanted.set_digest)
     vector, encrypted_share = mask_vector(member, context, tau, entropy)

@@ -91,11 +91,13 @@ class Masked(Topology):
                 f"with t = {params.t} key shares {params.phi} colluding users could put a "
                 f"neighbour's key together: t must be at least {least} for k = {params.k}"
             )
+        # Each part would have a sum of its own, over fewer people than the minimum.
         if not stays_connected(params.n_max, params.phi, params.k):
             raise ParameterError(
                 f"with k = {params.k} neighbours {params.phi} colluding users could cut the others "
                 "into parts: k must be larger"
             )
+        # Without a commitment the aggregator could choose the graph when it knows the roster.
         if params.keys.s2_commitment == NO_COMMITMENT:
             raise ParameterError(
                 "masked surveys draw a graph: the aggregator must commit to a value"
@@ -114,7 +116,8 @@ class Masked(Topology):
 
     def trial(self, users: int, variant: int) -> tuple[FieldMechanism, dict[str, Any]]:
         """A complete graph; in the variant a sparse one, which can fall apart."""
-        return noiseless_mechanism(users), {"k": 4 if variant and users > 5 else users - 1, "t": 2}
+        is_sparse = bool(variant) and users > 5
+        return noiseless_mechanism(users), {"k": 4 if is_sparse else users - 1, "t": 2}
 
     def bytes_sent(self, mechanism: FieldMechanism) -> int:
         """Enrolment, an encrypted key share per neighbour, the vector and its encrypted seed.

@@ -1,20 +1,25 @@
-"""The aggregator in the `masked` topology: whose seeds open, the keys of those who are dropped, one
-sum.
+"""The aggregator in the `masked` topology: it recovers the mask keys of dropped members.
 
-The coordinator's sum over the included users lacks the masks that dropped users would have
-cancelled: the aggregator puts each dropped user's mask key together from t shares, checks it
-against the public half in the claim, and adds what that user would have added. Fewer than t
-shares of one key say nothing. A share opens with the message key of the neighbour to whom it was
-dealt: a lying helper can withhold it, and not change it. If t shares that open do not give the
-key, the dealer lied.
+    MaskedManifest  -> decrypt the seeds of those who sent a sum, and state who is accepted
+    UnmaskBatch     -> combine the mask keys of dropped members from t key shares each:
+                       ReadyForTotal, or Unrecoverable with those whose key cannot be combined
+    AggregateTotal  -> subtract all masks and publish
+
+The total over the accepted members lacks the pairwise masks that dropped members would have
+cancelled. For each of them the aggregator combines the mask key from t shares, compares it with the
+public mask key in the manifest, and computes what the member would have added.
+
+Fewer than t shares of a key reveal nothing. A key share is decrypted with the message key of the
+neighbour to whom it was dealt, so a dishonest neighbour can withhold a share but cannot change it.
+If t shares that decrypt do not give the key, the dealer was dishonest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from faircount.core.arrays import Bools
+from faircount.core.arrays import Bools, Residues
 from faircount.core.errors import ShareError
 from faircount.protocol.peers import opening
 from faircount.protocol.peers.messages import AcceptedMembers
@@ -43,40 +48,29 @@ from faircount.sharing.keys import KEY_BYTES, is_canonical_key
 from faircount.sharing.shamir import KeyShare, combine_key
 
 
-def needed(graph: Graph, inside: Bools, included: Bools) -> Bools:
-    """Dropped users who left masks in the sum: in the set, not included, with an included
-    neighbour.
+def find_uncancelled(graph: Graph, inside: Bools, accepted: Bools) -> Bools:
+    """The dropped members whose masks remain in the sum.
+
+    They are in the set and not accepted, and have an accepted neighbour.
     """
-    return inside & ~included & (graph.count_neighbours(included) > 0)
+    return inside & ~accepted & (graph.count_neighbours(accepted) > 0)
 
 
-def recoverable(graph: Graph, inside: Bools, included: Bools, least: int) -> bool:
-    """Whether those included hang together, and every lost mask has `least` included neighbours to
-    recover it.
+def is_recoverable(graph: Graph, inside: Bools, accepted: Bools, least: int) -> bool:
+    """Whether the accepted are connected, and can recover the key of every uncancelled mask.
+
+    For that, its owner needs at least `least` accepted neighbours.
     """
-    lost = needed(graph, inside, included)
-    return graph.is_connected(included) and bool(
-        (graph.count_neighbours(included)[lost] >= least).all()
-    )
+    uncancelled = find_uncancelled(graph, inside, accepted)
+    helpers = graph.count_neighbours(accepted)[uncancelled]
+    return graph.is_connected(accepted) and bool((helpers >= least).all())
 
 
 def _graph(s: Aggregator) -> Graph:
     return draw_graph(s.committed, s.digest, opening.roster_size(s), s.params.k)
 
 
-def _sets(s: Aggregator, manifest: MaskedManifest) -> tuple[PeerSet, PeerSet] | None:
-    """The set of a claim and the part of it that has sent, if it names them in the canonical
-    way.
-    """
-    n = opening.roster_size(s)
-    inside = parse_peer_set(s.digest, manifest.attempt, n, manifest.members, ())
-    part = parse_peer_set(s.digest, manifest.attempt, n, manifest.included, ())
-    if inside is None or part is None or not set(part.members) <= set(inside.members):
-        return None
-    return inside, part
-
-
-def _round(s: Aggregator, manifest: MaskedManifest) -> AttemptContext:
+def _context(s: Aggregator, manifest: MaskedManifest) -> AttemptContext:
     return AttemptContext(s.params, s.digest, manifest.attempt, manifest.set_digest)
 
 
@@ -84,196 +78,251 @@ class MaskedAggregator(PeersAggregator):
     """The aggregator of `masked`."""
 
     def handlers(self) -> Mapping[type[Message], aggregator.Handler]:
-        """The claim of an attempt, and help to recover the keys of those who dropped out."""
+        """The manifest of an attempt, and the unmask shares for it."""
         return {
             **super().handlers(),
-            MaskedManifest: self.on_claim,
-            UnmaskBatch: self.on_help,
+            MaskedManifest: self.on_manifest,
+            UnmaskBatch: self.on_unmask_batch,
         }
 
-    def on_claim(
+    def on_manifest(
         self, s: Aggregator, rows: StepRows, manifest: MaskedManifest
     ) -> aggregator.Change:
-        """Check digest, set, connection, keys, minimum and budget, record the claim and open its
-        seeds.
-        """
-        known = opening.repeated(s, manifest)
-        if known is not None:
-            return known
-        sets = _sets(s, manifest)
-        problem = _claim_problem(s, manifest, sets)
+        """Check and record the manifest, reserve the budget, and decrypt the seeds."""
+        answer = opening.answer_known_manifest(s, manifest)
+        if answer is not None:
+            return answer
+        sets = _parse_sets(s, manifest)
+        problem = _manifest_problem(s, manifest, sets)
         if problem is not None or sets is None:
             return aggregator.refuse_manifest(s, problem)
-        places = sets[1].members
-        step = opening.admitted(s, rows, manifest, len(places), places)
-        return _included(s, manifest, places, step) if step[0].manifest == manifest else step
+        _, senders = sets
+        places = senders.members
+        admitted = opening.admit_attempt(s, rows, manifest, len(places), places)
+        if admitted[0].manifest != manifest:
+            return admitted
+        return _accept_members(s, manifest, places, admitted)
 
-    def on_help(self, s: Aggregator, rows: StepRows, message: UnmaskBatch) -> aggregator.Change:
-        """Put the dropped users' keys together: ready, or their names if some cannot be.
+    def on_unmask_batch(
+        self, s: Aggregator, rows: StepRows, message: UnmaskBatch
+    ) -> aggregator.Change:
+        """Combine the keys of the dropped members: ready, or who cannot be recovered.
 
-        Said once per claim.
+        Stated once per manifest; a repeated batch gets the same statement.
         """
-        manifest, stated = s.manifest, s.last(AcceptedMembers)
+        manifest = s.manifest
+        accepted = s.last(AcceptedMembers)
         if s.phase in FINAL:
             return s, s.newest_statements
-        if not isinstance(manifest, MaskedManifest) or stated is None:
-            return s, (reject(Reason.EARLY, "send the claim first"),)
-        said = s.statements[s.statements.index(stated) + 1 :]
-        if message.manifest_hash == s.manifest_hash and (said or s.partial_sum is not None):
-            return s, tuple(each.signed for each in said)
-        helpers = members_of(message.helpers, _graph(s).n)
-        if (
-            message.manifest_hash != s.manifest_hash
-            or helpers is None
-            or len(helpers) != len(message.encrypted_shares)
-        ):
-            return s, (reject(Reason.WRONG_DIGEST, "this is no help for the claim that stands"),)
-        return _recovered(
-            s,
-            manifest,
-            _shares(
-                s,
-                manifest,
-                dict(zip(helpers, message.encrypted_shares, strict=True)),
-                message.shares,
-            ),
-        )
+        if not isinstance(manifest, MaskedManifest) or accepted is None:
+            return s, (reject(Reason.EARLY, "send the manifest first"),)
+        if message.manifest_hash != s.manifest_hash:
+            return s, (reject(Reason.WRONG_DIGEST, "these unmask shares are for another manifest"),)
+        # A second batch with other shares must not change what was stated after the first.
+        later = s.statements[s.statements.index(accepted) + 1 :]
+        if later or s.partial_sum is not None:
+            return s, tuple(statement.signed for statement in later)
+        helpers = members_of(message.helpers, opening.roster_size(s))
+        if helpers is None or len(helpers) != len(message.encrypted_shares):
+            problem = "one encrypted message is needed for each member that helps to unmask"
+            return s, (reject(Reason.WRONG_DIGEST, problem),)
+        encrypted_keys = dict(zip(helpers, message.encrypted_shares, strict=True))
+        key_shares = _decrypt_key_shares(s, manifest, encrypted_keys, message.shares)
+        return _recover_keys(s, manifest, key_shares)
 
 
-def _claim_problem(
+# --- the manifest ---------------------------------------------------------------------------------
+
+
+def _parse_sets(s: Aggregator, manifest: MaskedManifest) -> tuple[PeerSet, PeerSet] | None:
+    """The set of a manifest and those of it who sent a sum; None unless in canonical form."""
+    n = opening.roster_size(s)
+    inside = parse_peer_set(s.digest, manifest.attempt, n, manifest.members, ())
+    senders = parse_peer_set(s.digest, manifest.attempt, n, manifest.included, ())
+    if inside is None or senders is None or not set(senders.members) <= set(inside.members):
+        return None
+    return inside, senders
+
+
+def _manifest_problem(
     s: Aggregator, manifest: MaskedManifest, sets: tuple[PeerSet, PeerSet] | None
 ) -> Rejection | None:
     if s.roster is None or manifest.digest != s.digest:
         return reject(
-            Reason.WRONG_DIGEST, "the claim was made for another roster than the sealed one"
+            Reason.WRONG_DIGEST, "the manifest was made for another roster than the confirmed one"
         )
-    if sets is None or (len(sets[0].members), len(sets[1].members)) != (
-        len(manifest.mask_keys),
-        len(manifest.encrypted_shares),
+    if (
+        sets is None
+        or len(sets[0].members) != len(manifest.mask_keys)
+        or len(sets[1].members) != len(manifest.encrypted_shares)
     ):
         return reject(
             Reason.MALFORMED,
-            "a claim names a set with its mask keys, a part of it, and one seed of each",
+            "a manifest names a set with its mask keys, who of it sent a sum, and their seeds",
         )
     # check: manifest-mask-key - a mask made with a low-order key is zero and hides nothing
     if not all(is_canonical_key(key) for key in manifest.mask_keys):
         return reject(Reason.MALFORMED, "a mask key is not canonical, or of low order")
-    if manifest.set_digest != sets[0].set_digest:
+    inside, senders = sets
+    if manifest.set_digest != inside.set_digest:
         return reject(Reason.WRONG_DIGEST, "the set's digest is not that of the set")
+    # In two components the masks of each would cancel by themselves: two sums instead of one.
     graph = _graph(s)
-    if not recoverable(
-        graph, graph.marks(sets[0].members), graph.marks(sets[1].members), s.params.t
-    ):
+    is_inside = graph.marks(inside.members)
+    has_sent = graph.marks(senders.members)
+    if not is_recoverable(graph, is_inside, has_sent, s.params.t):
         why = (
-            f"those who sent do not hang together, or a dropped user has fewer than {s.params.t} "
-            "of them around it"
+            "the members that sent a sum are not connected, or a dropped member has fewer than "
+            f"{s.params.t} of them as neighbours"
         )
         return reject(Reason.DISCONNECTED, why)
     return None
 
 
-def _included(
-    s: Aggregator, manifest: MaskedManifest, places: Sequence[int], step: aggregator.Change
+def _accept_members(
+    s: Aggregator, manifest: MaskedManifest, places: Sequence[int], admitted: aggregator.Change
 ) -> aggregator.Change:
-    """Whose seeds open.
+    """Accept the members whose seeds can be decrypted.
 
-    If nobody is dropped, the aggregator is ready for the sum; else the keys of the dropped come
-    first.
+    If nobody's mask is left uncancelled, the aggregator is ready for the total.
     """
-    now, graph = _round(s, manifest), _graph(s)
-    seeds = opening.open_seeds(s, now, places, manifest.encrypted_shares)
-    inside, counted = (
-        graph.marks(each) for each in (members_of(manifest.members, graph.n) or (), list(seeds))
-    )
-    ready = graph.is_connected(counted) and not needed(graph, inside, counted).any()
-    held = opening.self_masks(s, now, seeds) if ready else None
-    return opening.say_included(
-        s, step, manifest.set_digest, tuple(seeds), held, opening.root_of(s, tuple(seeds))
-    )
+    context = _context(s, manifest)
+    graph = _graph(s)
+    # The seed of a malicious client may be garbage: the client is dropped, and the others go on.
+    seeds = opening.decrypt_seeds(s, context, places, manifest.encrypted_shares)
+    accepted = tuple(seeds)
+    is_inside = graph.marks(members_of(manifest.members, graph.n) or ())
+    is_accepted = graph.marks(accepted)
+    partial_sum = None
+    if (
+        graph.is_connected(is_accepted)
+        and not find_uncancelled(graph, is_inside, is_accepted).any()
+    ):
+        partial_sum = opening.sum_self_masks(s, context, seeds)
+    root = opening.inclusion_root(s, accepted)
+    return opening.state_accepted(s, admitted, manifest.set_digest, accepted, partial_sum, root)
 
 
-def _recovered(
-    s: Aggregator, manifest: MaskedManifest, shares: Mapping[int, Sequence[KeyShare]]
-) -> aggregator.Change:
-    graph, now, places = _graph(s), _round(s, manifest), opening.included(s)
-    inside = members_of(manifest.members, graph.n) or ()
-    public = dict(zip(inside, manifest.mask_keys, strict=True))
-    lost = np.flatnonzero(needed(graph, graph.marks(inside), graph.marks(places))).tolist()
-    keys = {j: _mask_key(s, public[j], shares.get(j, ())) for j in lost}
-    missing = [j for j, key in keys.items() if key is None]
-    s = replace(s, phase=advance(s.phase, Phase.UNMASKING))
-    if missing:
-        return aggregator.say(
-            s, Unrecoverable(s.params.survey, s.manifest_hash, bitmap(missing, graph.n))
-        )
-    counted = frozenset(places)
-    masks = (
-        masks_of(
-            s.crypto,
-            now,
-            j,
-            mask_secrets(
-                s.crypto, key, {i: public[i] for i in graph.neighbours_of(j) if i in counted}
-            ),
-        )
-        for j, key in keys.items()
-        if key is not None
-    )
-    sent = (members_of(manifest.included, graph.n) or (), manifest.encrypted_shares)
-    seeds = {j: seed for j, seed in opening.open_seeds(s, now, *sent).items() if j in counted}
-    held = subtract(
-        opening.self_masks(s, now, seeds), sum_vectors(masks, s.params.q, s.params.N), s.params.q
-    )
-    return aggregator.say(
-        s, ReadyForTotal(s.params.survey, s.manifest_hash), partial_sum=held, handed_over=True
-    )
+# --- recovery -------------------------------------------------------------------------------------
 
 
-def _shares(
-    s: Aggregator, manifest: MaskedManifest, helps: Mapping[int, bytes], sealed: Sequence[bytes]
+def _decrypt_key_shares(
+    s: Aggregator,
+    manifest: MaskedManifest,
+    encrypted_keys: Mapping[int, bytes],
+    encrypted_shares: Sequence[bytes],
 ) -> dict[int, list[KeyShare]]:
-    """The shares of each dropped user's key that open, each with the key of the neighbour to whom
-    it was dealt.
+    """The shares of each dropped member's mask key that can be decrypted.
+
+    Args:
+        s: the aggregator
+        manifest: of the current attempt
+        encrypted_keys: from each helping member, the message keys for its dropped neighbours
+        encrypted_shares: the key shares, by helping member and dropped neighbour, ascending
     """
-    graph, counted = _graph(s), frozenset(opening.included(s))
-    gone = frozenset(members_of(manifest.members, graph.n) or ()) - counted
-    found, at = {j: list[KeyShare]() for j in gone}, 0
-    for helper, encrypted_share in sorted(helps.items()):
-        wanted = [j for j in graph.neighbours_of(helper) if j in gone]
-        encrypted_shares, at = sealed[at : at + len(wanted)], at + len(wanted)
-        plain = (
-            opening.opened(
-                s, helper, unmask_info(s.params, helper, s.manifest_hash), encrypted_share
-            )
-            if helper in counted
-            else b""
-        )
-        if len(plain) == len(wanted) * KEY_BYTES and len(encrypted_shares) == len(wanted):
-            keys = (plain[start : start + KEY_BYTES] for start in range(0, len(plain), KEY_BYTES))
-            for j, key, share in zip(wanted, keys, encrypted_shares, strict=True):
-                part = _share(s.crypto.decrypt_with_key(key, share))
-                if part is not None and (part.index, part.threshold) == (
-                    1 + graph.neighbours_of(j).index(helper),
-                    s.params.t,
-                ):
-                    found[j].append(part)
+    graph = _graph(s)
+    accepted = frozenset(opening.accepted_places(s))
+    dropped = frozenset(members_of(manifest.members, graph.n) or ()) - accepted
+    found = {dealer: list[KeyShare]() for dealer in dropped}
+    start = 0
+    for helper, encrypted in sorted(encrypted_keys.items()):
+        dealers = [j for j in graph.neighbours_of(helper) if j in dropped]
+        shares = encrypted_shares[start : start + len(dealers)]
+        start += len(dealers)
+        # Whoever is not accepted has no say, but its shares keep their places in the list.
+        if helper not in accepted:
+            continue
+        info = unmask_info(s.params, helper, s.manifest_hash)
+        keys = _split_keys(opening.decrypt_from_member(s, helper, info, encrypted))
+        if len(keys) != len(dealers) or len(shares) != len(dealers):
+            continue
+        for dealer, key, share in zip(dealers, keys, shares, strict=True):
+            # A share at another place or of another threshold would spoil the interpolation.
+            index = 1 + graph.neighbours_of(dealer).index(helper)
+            key_share = _parse_key_share(s.crypto.decrypt_with_key(key, share))
+            if key_share is None or (key_share.index, key_share.threshold) != (index, s.params.t):
+                continue
+            found[dealer].append(key_share)
     return found
 
 
-def _share(part: bytes | None) -> KeyShare | None:
+def _split_keys(plaintext: bytes) -> list[bytes]:
+    """The message keys in a plaintext; none if it does not consist of whole keys."""
+    if len(plaintext) % KEY_BYTES:
+        return []
+    return [plaintext[at : at + KEY_BYTES] for at in range(0, len(plaintext), KEY_BYTES)]
+
+
+def _parse_key_share(plaintext: bytes | None) -> KeyShare | None:
     try:
-        return KeyShare.from_bytes(part or b"")
+        return KeyShare.from_bytes(plaintext or b"")
     except ShareError:
         return None
 
 
-def _mask_key(s: Aggregator, public: bytes, shares: Sequence[KeyShare]) -> KeyPair | None:
-    """The mask key with this public half, from t shares that open: of an honest dealer any t give
-    it.
-    """
+def _recover_keys(
+    s: Aggregator, manifest: MaskedManifest, key_shares: Mapping[int, Sequence[KeyShare]]
+) -> aggregator.Change:
+    """Combine the keys of all uncancelled masks, and state whether that worked."""
+    graph = _graph(s)
+    inside = members_of(manifest.members, graph.n) or ()
+    mask_keys = dict(zip(inside, manifest.mask_keys, strict=True))
+    is_accepted = graph.marks(opening.accepted_places(s))
+    uncancelled = np.flatnonzero(find_uncancelled(graph, graph.marks(inside), is_accepted))
+    keys = {}
+    missing = []
+    for place in uncancelled.tolist():
+        key = _combine_mask_key(s, mask_keys[place], key_shares.get(place, ()))
+        if key is None:
+            missing.append(place)
+        else:
+            keys[place] = key
+    s = replace(s, phase=advance(s.phase, Phase.UNMASKING))
+    if missing:
+        names = bitmap(missing, graph.n)
+        return aggregator.say(s, Unrecoverable(s.params.survey, s.manifest_hash, names))
+    # From now on the total may arrive, so an abort is charged to the budget.
+    partial_sum = _sum_remaining_masks(s, manifest, mask_keys, keys)
+    ready = ReadyForTotal(s.params.survey, s.manifest_hash)
+    return aggregator.say(s, ready, partial_sum=partial_sum, handed_over=True)
+
+
+def _combine_mask_key(s: Aggregator, public: bytes, shares: Sequence[KeyShare]) -> KeyPair | None:
+    """The mask key with this public half; any t shares of an honest dealer give it."""
     try:
-        own = s.crypto.keypair_from(combine_key(shares[: s.params.t], s.params.t))
-    except ShareError:  # too few, not of one dealing, or on no common polynomial
+        key = s.crypto.keypair_from(combine_key(shares[: s.params.t], s.params.t))
+    except ShareError:
+        # Too few shares, shares of two dealings, or shares on no common polynomial.
         return None
     # check: recovered-key - dishonest users hand in shares of another key
-    return own if own.public == public else None
+    return key if key.public == public else None
+
+
+def _sum_remaining_masks(
+    s: Aggregator,
+    manifest: MaskedManifest,
+    mask_keys: Mapping[int, bytes],
+    dropped_keys: Mapping[int, KeyPair],
+) -> Residues:
+    """What the total will carry beside the answers.
+
+    These are the accepted members' own masks, and the pairwise masks that the dropped members did
+    not cancel.
+    """
+    context = _context(s, manifest)
+    graph = _graph(s)
+    accepted = frozenset(opening.accepted_places(s))
+
+    def expand_dropped() -> Iterator[Residues]:
+        for place, key in dropped_keys.items():
+            neighbours = [j for j in graph.neighbours_of(place) if j in accepted]
+            secrets = mask_secrets(s.crypto, key, {j: mask_keys[j] for j in neighbours})
+            yield masks_of(s.crypto, context, place, secrets)
+
+    # Seeds are decrypted again instead of stored: the manifest is in the state anyway.
+    senders = members_of(manifest.included, graph.n) or ()
+    seeds = opening.decrypt_seeds(s, context, senders, manifest.encrypted_shares)
+    accepted_seeds = {place: seed for place, seed in seeds.items() if place in accepted}
+    self_masks = opening.sum_self_masks(s, context, accepted_seeds)
+    pairwise = sum_vectors(expand_dropped(), s.params.q, s.params.N)
+    return subtract(self_masks, pairwise, s.params.q)

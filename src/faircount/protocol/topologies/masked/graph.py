@@ -74,6 +74,7 @@ class Graph:
 
     def neighbours_of(self, member: int) -> list[int]:
         """The neighbours of a member, ascending."""
+        # One row only: a client of a large survey must not build the table of all neighbours.
         around = (self.place[member] + self._steps) % self.n
         found: list[int] = np.sort(self.order[around]).tolist()
         return found
@@ -137,6 +138,7 @@ class Graph:
             run[run == run[-1]] = 0
         sizes = np.bincount(run)
         members = self.order[places]
+        # Of equal runs the one with the smallest member, so that both servers choose the same.
         tied = sizes[run] == sizes.max()
         return self.marks(members[run == run[tied][np.argmin(members[tied])]])
 
@@ -160,6 +162,7 @@ def draw_graph(revealed: bytes, digest: bytes, n: int, k: int) -> Graph:
 
     Cached for simulations, in which all clients draw the same graph.
     """
+    # Half of the neighbours stand on each side of the ring, so only a complete graph may be odd.
     degree = min(k, n - 1)
     if degree < 1 or (degree < n - 1 and degree % 2):
         raise ParameterError(f"a ring of {n} users needs an even number of neighbours, not {k}")
@@ -231,6 +234,7 @@ def plan_graph(n: int, colluding: float = COLLUDING, dropout: float = DROPOUT) -
 def _degrees(first: int, n: int) -> Iterator[int]:
     """Even degrees from the first on, above 500 in steps of a twentieth; then n - 1."""
     k = first + first % 2
+    # Large degrees in steps: one by one the search would take seconds and save nobody a byte.
     while k < min(n - 1, MOST_NEIGHBOURS):
         yield k
         k += 2 if k < ONE_BY_ONE else 2 * (k // 40)
@@ -253,6 +257,7 @@ def _log_below(population: int, marked: int, drawn: int, least: int) -> float:
     high = min(least - 1, drawn, marked)
     if high < low:
         return -math.inf
+    # In logarithms: the probabilities go down to 2^-60, and binomial coefficients overflow.
     x = np.arange(low, high + 1)
     logs = _log_choose(marked, x) + _log_choose(population - marked, drawn - x)
     return float(logsumexp(logs) - _log_choose(population, np.array(drawn)))

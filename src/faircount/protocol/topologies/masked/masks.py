@@ -22,6 +22,7 @@ from faircount.sharing.keys import S2_INDEX, Purpose, is_canonical_key, key_info
 def mask_info(context: AttemptContext, one: int, other: int) -> bytes:
     """Key info for the mask of a pair."""
     survey = context.params.survey
+    # Both members of a pair must derive the same mask, so the smaller place always comes first.
     low = min(one, other)
     high = max(one, other)
     return key_info(Purpose.MASK, survey, context.attempt, low, high, context.set_digest)
@@ -34,6 +35,7 @@ def keys_digest(own: bytes, neighbours: Iterable[bytes]) -> bytes:
 
 def share_info(params: SurveyParameters, sender: int, receiver: int, mask_key: bytes) -> bytes:
     """Key info for a key share to a neighbour: it decrypts only beside the sender's mask key."""
+    # Bound to the mask key: the coordinator cannot show a neighbour's share beside another key.
     context = _mask_key_digest(mask_key)
     return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, receiver, context)
 
@@ -46,6 +48,7 @@ def _mask_key_digest(mask_key: bytes) -> bytes:
 
 def unmask_info(params: SurveyParameters, sender: int, manifest_hash: bytes) -> bytes:
     """Key info for unmask shares, which are sent to the aggregator for one manifest."""
+    # Bound to the manifest: the coordinator cannot replay unmask shares for another set.
     return key_info(Purpose.KEY_RECOVERY, params.survey, 0, sender, S2_INDEX, manifest_hash)
 
 
@@ -73,5 +76,6 @@ def masks_of(
     q = context.params.q
     infos = [mask_info(context, user, j) for j in secrets]
     rows = crypto.expand_rows(list(secrets.values()), context.digest, infos, q, context.params.N)
+    # A mask is added by the member with the smaller place and subtracted by the other one.
     above = np.array([j > user for j in secrets], dtype=np.bool_)
     return subtract(sum_rows(rows[above], q), sum_rows(rows[~above], q), q)

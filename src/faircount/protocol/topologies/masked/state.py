@@ -1,4 +1,4 @@
-"""What the coordinator keeps of a `masked` survey beside the common state."""
+"""What the coordinator stores for a `masked` survey beside the common state."""
 
 from dataclasses import dataclass, replace
 
@@ -10,31 +10,40 @@ from faircount.protocol.topologies.masked.graph import Graph
 
 @dataclass(frozen=True)
 class MaskedState(PeersState):
-    """What the coordinator keeps of this topology: the graph, and what was fixed at each
-    deadline.
+    """The graph, and what was fixed at each deadline.
+
+    Attributes:
+        graph: drawn when the roster is confirmed
+        bits: the set of the attempt, as the bitmap that clients get
+        set_digest: the digest that masks and seeds of the attempt are bound to
+        members: the set of the attempt
+        accepted: first those of the set that sent a sum, then those that the aggregator accepted
+        dropped: in the set, but not accepted
+        unmasking_closed: whether the unmask shares were sent to the aggregator: no more are taken
     """
 
     stored_tag = "masked-coordinator"
     graph: Graph
-    bits: bytes = b""  # the set of the attempt
+    bits: bytes = b""
     set_digest: bytes = b""
     members: frozenset[int] = frozenset()
-    included: tuple[int, ...] = ()
-    gone: frozenset[int] = frozenset()  # in the set, but not included
-    helped: bool = False  # the time for help is over: it is with the aggregator
+    accepted: tuple[int, ...] = ()
+    dropped: frozenset[int] = frozenset()
+    unmasking_closed: bool = False
 
 
 def masked_state(s: Coordinator) -> MaskedState:
-    """The coordinator's own part of the state, once the roster is sealed."""
+    """The topology state, which exists once the roster is confirmed."""
     if not isinstance(s.topology_state, MaskedState):
-        raise ProtocolError("the graph is drawn once the roster is sealed")
+        raise ProtocolError("the graph is drawn once the roster is confirmed")
     return s.topology_state
 
 
-def with_included(
-    masked: MaskedState, members: frozenset[int], included: tuple[int, ...]
+def with_accepted(
+    masked: MaskedState, members: frozenset[int], accepted: tuple[int, ...]
 ) -> MaskedState:
-    """The state with a set and those of it who are counted; the rest of the set is gone."""
+    """The state with a set and its accepted members; the others of the set are dropped."""
+    dropped = members - frozenset(accepted)
     return replace(
-        masked, members=members, included=included, gone=members - frozenset(included), helped=False
+        masked, members=members, accepted=accepted, dropped=dropped, unmasking_closed=False
     )

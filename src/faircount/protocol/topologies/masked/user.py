@@ -121,6 +121,7 @@ def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejection:
     if len(message.entries) == len(places):
         leaves = {place: leaf(place, peer.user, peer.public_key) for place, peer in entries.items()}
         root = root_from_multiproof(n, leaves, message.hashes)
+    # The first check makes sure that there is an entry at every place, which the second relies on.
     problem = members.confirmation_problem(member, confirmation, n, root) or _neighbourhood_problem(
         member, index, entries
     )
@@ -134,11 +135,13 @@ def verify_roster(member: Member, message: Neighbourhood) -> Placed | Rejection:
 def _neighbourhood_problem(
     member: Member, index: int, entries: Mapping[int, PeerKey]
 ) -> Rejection | None:
+    # Neighbours encrypt their key shares for whoever has the key under this client's name.
     if entries[index] != PeerKey(member.user, member.keys.public):
         return reject(Reason.UNKNOWN, "this user is not on the roster with its own key")
     # Two neighbours with one key would be one participant with two key shares.
     if len({peer.public_key for peer in entries.values()}) != len(entries):
         return reject(Reason.MALFORMED, "the roster names a key twice")
+    # The entries are the client's own and its neighbours', so t entries are t - 1 neighbours.
     if len(entries) <= member.params.t:
         return reject(
             Reason.TOO_FEW, f"fewer than {member.params.t} neighbours: nobody could recover a key"
@@ -159,6 +162,7 @@ def share(placed: Placed, answer: int, entropy: Entropy) -> Masker:
 def prepare(placed: Placed, response: Residues, mask: KeyPair, entropy: Entropy) -> Masker:
     """Share a mask key drawn before; `entropy` is for the polynomial and the nonces."""
     member = placed.member
+    # One share for each neighbour, in roster order: its index is 1 + the neighbour's position.
     key_shares = split_key(mask.secret, member.params.t, len(placed.neighbours), entropy)
     secrets = {
         j: member.crypto.agree(member.keys, key) or b"" for j, key in placed.neighbours.items()
@@ -229,6 +233,7 @@ def _mask_for_set(
     if vouched < member.params.t:
         few = "too few neighbours have shared their keys with this user: do not take part"
         return masker, reject(Reason.TOO_FEW, few)
+    # A new set: what was unmasked for the last one is over, but who was revealed stays known.
     after = replace(masker, last=wanted, near=keys, asked=b"", helped=None)
     message = _masked_sum(after, wanted, secrets, entropy)
     return replace(after, first_messages=(*masker.first_messages, message)), message
@@ -242,6 +247,7 @@ def _neighbours_in(masker: Masker, wanted: PeerSet) -> list[int]:
 def _set_problem(masker: Masker, wanted: PeerSet | None) -> Rejection | None:
     params = masker.member.params
     last = masker.last
+    # Masks made for a set without this client would not cancel.
     if (
         wanted is None
         or not 1 <= wanted.attempt <= params.attempts
@@ -334,6 +340,7 @@ def answer_unmask_request(
     member = masker.member
     accepted = frozenset(members_of(stated.members, masker.placed.n) or ())
     dropped = [j for j in masker.near if j not in accepted]
+    # Nothing to reveal, and the one statement per attempt must not be used up by it.
     if not dropped:
         return masker, reject(
             Reason.EARLY, "no neighbour was dropped: there is nothing to help with"
@@ -348,6 +355,7 @@ def answer_unmask_request(
         stated.set_digest,
         member.encrypt_to_aggregator(info, b"".join(keys), entropy),
     )
+    # Stored with the message: after a crash this client must remember whom it has revealed.
     revealed = masker.revealed.union(dropped)
     payload = request.statement.payload
     return replace(masker, asked=payload, helped=message, revealed=revealed), message

@@ -160,7 +160,7 @@ class TwoStageAggregator(PeersAggregator):
         self, s: Aggregator, rows: StepRows, manifest: TwoStageManifest
     ) -> aggregator.Change:
         """Check the manifest of an attempt, record it and decrypt its seeds."""
-        known = opening.repeated(s, manifest)
+        known = opening.answer_known_manifest(s, manifest)
         if known is not None:
             return known
         ballot = ballot_of(s)
@@ -172,7 +172,7 @@ class TwoStageAggregator(PeersAggregator):
         problem = _manifest_problem(s, manifest, ballot, slots, numbers)
         if problem is not None or slots is None or numbers is None:
             return aggregator.refuse_manifest(s, problem)
-        step = opening.admitted(s, rows, manifest, len(numbers), None)
+        step = opening.admit_attempt(s, rows, manifest, len(numbers), None)
         # A manifest that was refused, for example over budget, leaves the state without it.
         is_recorded = step[0].manifest == manifest
         return _name_readable(s, manifest, ballot, slots, step) if is_recorded else step
@@ -184,7 +184,7 @@ class TwoStageAggregator(PeersAggregator):
         """
         if s.phase in FINAL:
             return s, s.newest_statements
-        counts = opening.read_total(s, message)
+        counts = opening.unmask_total(s, message)
         if isinstance(counts, Rejection):
             return s, (counts,)
         manifest = s.manifest
@@ -308,7 +308,7 @@ def _name_readable(
     masks = None if unreadable else _sum_masks(s, slots, seeds)
     readable = sorted(holders - unreadable)
     root = _reporters_root(ballot, manifest)
-    return opening.say_included(s, step, manifest.set_digest, readable, masks, root)
+    return opening.state_accepted(s, step, manifest.set_digest, readable, masks, root)
 
 
 def _attempt_context(s: Aggregator, helper: HelperSums) -> AttemptContext:
@@ -318,7 +318,7 @@ def _attempt_context(s: Aggregator, helper: HelperSums) -> AttemptContext:
 def _decrypt_seed(s: Aggregator, helper: HelperSums, encrypted_seed: bytes) -> bytes:
     """The seed of a helper's mask; empty if it cannot be decrypted."""
     context = _attempt_context(s, helper)
-    seeds = opening.open_seeds(s, context, [helper.holder], [encrypted_seed])
+    seeds = opening.decrypt_seeds(s, context, [helper.holder], [encrypted_seed])
     return seeds.get(helper.holder, b"")
 
 

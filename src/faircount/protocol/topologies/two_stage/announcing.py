@@ -121,7 +121,7 @@ class AnnouncingCoordinator(PeersCoordinator):
                 indicated.append(place)
         return _announce(s, rows, indicated)
 
-    def on_bad_entries(
+    def on_rejected_entries(
         self, s: Coordinator, rows: StepRows, message: RejectedEntries, statement: Statement
     ) -> coordinator.Change:
         """The aggregator rejects the MACs of some keys: announce again without their owners.
@@ -134,7 +134,7 @@ class AnnouncingCoordinator(PeersCoordinator):
             or state.announcement is None
             or state.announcement_reply is not None
         ):
-            return super().on_bad_entries(s, rows, message, statement)
+            return super().on_rejected_entries(s, rows, message, statement)
         if message.request_hash != sha256(encode(state.announcement)).digest():
             return s, ()
         rejected = {state.order[i] for i in message.positions if i < len(state.order)}

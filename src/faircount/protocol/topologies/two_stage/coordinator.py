@@ -204,11 +204,13 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             return s, ()
         return super().on_reservation(s, rows, message, statement)
 
-    def claimed_places(self, s: Coordinator) -> Sequence[int]:
+    def manifest_places(self, s: Coordinator) -> Sequence[int]:
         """The helpers whose sums are in the manifest."""
         return [] if s.manifest is None else slots_of(s, s.attempt).holder.tolist()
 
-    def go_on(self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]) -> coordinator.Change:
+    def continue_with(
+        self, s: Coordinator, rows: StepRows, opened: tuple[int, ...]
+    ) -> coordinator.Change:
         """Send the one total if all helpers' seeds decrypt; otherwise replace the other helpers."""
         holders = {helper.holder for helper in current_helper_sums(s)}
         unreadable = holders - set(opened)
@@ -217,9 +219,9 @@ class TwoStageCoordinator(AnnouncingCoordinator):
             return _begin_attempt(reopened, rows, unreadable, ())
         if not self.is_complete(s, rows):
             return coordinator.give_up(s, Ending(EndCode.REPORTS_LOST))
-        # `hand_over_total` compares the root with the aggregator's: the set is the same for both.
+        # `record_total` compares the root with the aggregator's: the set is the same for both.
         root = merkle_root(roster_leaves(reporter_entries(s)))
-        return one_sum.hand_over_total(s, rows, s.members, root, lambda: item_totals(s, rows))
+        return one_sum.record_total(s, rows, s.members, root, lambda: item_totals(s, rows))
 
     def adopt_manifest(
         self, s: Coordinator, rows: StepRows, manifest: Message, parts: Sequence[Message]
@@ -355,7 +357,7 @@ def _delete_sums(s: Coordinator, rows: StepRows, holders: Collection[int] | None
     """Delete the sums of these helpers; by default of all, because the set is no longer theirs."""
     for helper in current_helper_sums(s):
         if holders is None or helper.holder in holders:
-            one_sum.forget_vectors(s, rows, SlotSums, helper.digest, (helper.holder,))
+            one_sum.delete_vectors(s, rows, SlotSums, helper.digest, (helper.holder,))
 
 
 def _fix_manifest(s: Coordinator, rows: StepRows) -> Coordinator:
