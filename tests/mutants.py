@@ -19,13 +19,19 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from security_checks import peers, roles, servers, two_stage
+from security_checks import peers, roles, servers, service, two_stage
 from security_checks.mutant import Mutant
 from security_checks.tags import TagError, files_by_slug
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
-MUTANTS = (*servers.MUTANTS, *roles.MUTANTS, *peers.MUTANTS, *two_stage.MUTANTS)
+MUTANTS = (
+    *servers.MUTANTS,
+    *roles.MUTANTS,
+    *peers.MUTANTS,
+    *two_stage.MUTANTS,
+    *service.MUTANTS,
+)
 
 
 @cache

@@ -6,12 +6,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import click
 import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no type information
 from make_settings import settings_table
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from faircount.cli import main
 from faircount.server.common.settings import AggregatorSettings, CoordinatorSettings
@@ -92,3 +95,64 @@ def test_the_image_installs_what_the_servers_need() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     assert "[service]" in text
     assert 'ENTRYPOINT ["faircount"]' in text
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_compose_file_trusts_the_gateway_of_its_network_alone(role: str) -> None:
+    read = yaml.safe_load((DEPLOY / f"compose-{role}.yaml").read_text())
+    trusted = read["services"][role]["environment"][f"FAIRCOUNT_{role.upper()}_TRUSTED_PROXIES"]
+    (network,) = read["networks"]["default"]["ipam"]["config"]
+    assert trusted == network["gateway"]
+    assert len(ROLES[role](trusted_proxies=trusted).proxies) == 1
+
+
+def locked(*names: str) -> dict[str, list[str]]:
+    """What the image installs for these packages: lines by package."""
+    command = [sys.executable, DEPLOY / "locked_requirements.py", *names]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    packages: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if re.match(r"[a-z]", line):
+            name = line.partition("==")[0]
+        packages.setdefault(name, []).append(line)
+    return packages
+
+
+def needed(name: str, extra: str = "") -> set[str]:
+    """The packages that an installed one needs here, and those that they need."""
+    found: set[str] = set()
+    waiting = [Requirement(f"{name}[{extra}]" if extra else name)]
+    while waiting:
+        package = waiting.pop()
+        for text in requires(package.name) or ():
+            one = Requirement(text)
+            marks = [{"extra": chosen} for chosen in (*package.extras, "")]
+            is_needed = one.marker is None or any(one.marker.evaluate(mark) for mark in marks)
+            if is_needed and canonicalize_name(one.name) not in found:
+                found.add(canonicalize_name(one.name))
+                waiting.append(one)
+    return found
+
+
+def test_the_image_installs_what_the_lock_names_and_what_is_needed() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert text.count("--require-hashes") == 2
+    assert "--no-index" in text
+    service = locked("faircount[service]")
+    assert needed("faircount", "service") <= set(service)
+    assert "pytest" not in service
+    assert needed("hatchling") <= set(locked("hatchling"))
+    lock = (DEPLOY.parent / "requirements.lock").read_text()
+    for lines in service.values():
+        assert "\n".join(lines) in lock or all(line in lock for line in lines)
+        assert any("--hash=sha256:" in line for line in lines)
+
+
+def test_the_proxy_believes_nobody_and_forwards_to_the_coordinator() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert text.count("proxy_pass http://127.0.0.1:8461;") == text.count("location ") == 2
+    assert text.count("X-Forwarded-For $proxy_add_x_forwarded_for;") == 2
+    assert "X-Forwarded-For $http" not in text
+    assert text.count("{") == text.count("}")
+    for limit in ("client_header_timeout", "client_body_timeout", "limit_conn ", "limit_req "):
+        assert limit in text

@@ -255,7 +255,9 @@ async def get_rejected_by_both(servers: Servers, survey: TrialSurvey) -> None:
     await s1.database.close()
     signed = sign(state.key, Party.COORDINATOR, stranger, Link())
     async with servers.client("s2") as to_s2:
-        await AggregatorLink(to_s2).send(state.key, survey.params.survey, signed)
+        await AggregatorLink(to_s2).send(
+            state.key, survey.params.survey, signed, survey.params.n_max
+        )
 
 
 @pytest.mark.slow

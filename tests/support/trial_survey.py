@@ -9,10 +9,12 @@ from typing import Any
 
 import httpx
 
-from faircount.core.entropy import Entropy
+from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import (
+    SERVERS,
     ClientState,
     Invitation,
     Keys,
@@ -96,6 +98,16 @@ async def set_up(
     for server in (to_s2, to_s1):
         require_success(await server.put(survey.path, content=params.published))
     await register_invitations(to_s1, to_s2, survey)
+    return survey
+
+
+async def open_trial(
+    to_s1: httpx.AsyncClient, to_s2: httpx.AsyncClient, users: int = 6, **terms: Any
+) -> TrialSurvey:
+    """A small survey in `servers` that is open, with almost no noise."""
+    mechanism = Laplace(items=["a", "b", "c"], epsilon=20.0, users=users, dropouts=2)
+    survey = await set_up(to_s1, to_s2, mechanism, SERVERS, SystemEntropy(), **terms)
+    require_success(await to_s1.post(f"{survey.path}/open"))
     return survey
 
 

@@ -107,6 +107,8 @@ def _use_server(
 
     from faircount.client.calls import RemoteServer
     from faircount.core.files import read_file
+    from faircount.owner.answers import BUDGET, read_answer
+    from faircount.transport.limits import LIST_ANSWER
 
     if population is None or token_file is None:
         raise ParameterError(
@@ -119,12 +121,12 @@ def _use_server(
     path = f"/v1/populations/{quote(population, safe='')}"
     if total is not None:
         server.call("PUT", path, json_body=total)
-    ledger: dict[str, Any] = server.call("GET", path).json()
+    ledger = read_answer(server.call("GET", path, limit=LIST_ANSWER), BUDGET)
     # The aggregator names surveys by their identifiers and keeps no labels.
     runs = []
     for charge in ledger["surveys"]:
         label = f"survey {charge['survey']}"
-        runs.append({**charge, "label": label, "status": STATUS[charge["status"]]})
+        runs.append({**charge, "label": label, "status": STATUS.get(charge["status"], "")})
     return {**ledger, "fixed_series": not ledger["adaptive"], "runs": runs}
 
 

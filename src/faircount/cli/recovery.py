@@ -6,6 +6,8 @@ population until the operator shows it the receipts that it signed since the bac
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,9 +66,11 @@ def restore(role: str, file: Path | None, settings: Path | None, data: str | Non
     # resynchronized must have the restored one.
     known = _read_settings(role, settings, data)
     _check_stopped(known)
-    if file is not None:
-        restore_database(known.database_url, file, role)
-    _show_restored(role, asyncio.run(_resynchronize(known)))
+    with _lock(known):
+        if file is not None:
+            restore_database(known.database_url, file, role)
+        done = asyncio.run(_resynchronize(known))
+    _show_restored(role, done)
 
 
 def _read_settings(role: str, file: Path | None, data: str | None) -> "ServerSettings":
@@ -81,8 +85,24 @@ def _read_settings(role: str, file: Path | None, data: str | None) -> "ServerSet
     return read_settings(kind, file, {"data": data})
 
 
+@contextmanager
+def _lock(settings: "ServerSettings") -> Iterator[None]:
+    """Refuse while the server runs on this machine, and keep it from starting meanwhile."""
+    from faircount.core.files import lock_file, make_private_folder
+
+    make_private_folder(settings.folder)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_file(settings.lock_path))
+        except RefusedError:
+            raise RefusedError(
+                f"the {settings.role} is running with this database: stop it first"
+            ) from None
+        yield
+
+
 def _check_stopped(settings: "ServerSettings") -> None:
-    """Refuse while the server runs: it would overwrite the backup with what it has in memory."""
+    """Refuse while something listens on the server's port: it may run on another machine."""
     import socket
 
     with socket.socket() as probe:
@@ -147,6 +167,8 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
     from faircount.client.calls import RemoteServer
     from faircount.client.invitation_codes import server_address
     from faircount.core.files import read_file
+    from faircount.owner.answers import BUDGET, read_answer
+    from faircount.transport.limits import LIST_ANSWER
 
     content = read_file(receipts, "the owner writes it with faircount survey receipts")
     # The file travelled from the coordinator through the owner to this operator.
@@ -165,7 +187,8 @@ def reopen(receipts: Path, address: str, token_file: Path, certificates: str | N
         server_address(address), name="S2", token=token.decode().strip(), verify=certificates
     )
     path = f"/v1/populations/{quote(population, safe='')}/reservations"
-    ledger = server.call("POST", path, json_body={"reservations": signed}).json()
+    reply = server.call("POST", path, json_body={"reservations": signed}, limit=LIST_ANSWER)
+    ledger = read_answer(reply, BUDGET)
     click.echo(
         f"{population} is open again: epsilon {ledger['spent']['epsilon']:.4g} of "
         f"{ledger['epsilon']:.4g} is spent."

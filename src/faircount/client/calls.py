@@ -2,7 +2,8 @@
 
 Repeating a call is always safe. The servers store a message once and answer the same bytes with the
 same answer, so a client that has not seen an answer sends its request again. A server rejects a
-request with a problem document in JSON (RFC 9457), which is raised as `RemoteError`.
+request with a problem document in JSON (RFC 9457), which is raised as `RemoteError`. How long an
+answer may be and how long it may take is bounded in `faircount.transport`.
 """
 
 import json
@@ -16,17 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError, RemoteError, UnreachableError
+from faircount.transport.limits import SMALL_ANSWER
 
 if TYPE_CHECKING:
     import httpx
+
+    from faircount.transport.calls import Answer
 
 # Answers of a server, or of a proxy in front of it, after which the same request may succeed later.
 BUSY = frozenset({408, 429, 500, 502, 503, 504, 507})
 
 BYTES = "application/octet-stream"
 
-# A server answers in milliseconds; a slow mobile line may need much longer.
-ANSWER_SECONDS = 30.0
 LONGEST_REQUESTED_PAUSE = 60.0
 
 # A server's own text is shown to people, so a dishonest server must not be able to fill the screen.
@@ -65,7 +67,8 @@ class Reply:
         """Decode the body as JSON."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        # Brackets in brackets without an end exceed the recursion limit.
+        except (ValueError, RecursionError):
             message = "the server's answer is not JSON: is this the address of a faircount server?"
             raise RemoteError(message).with_code("not_faircount") from None
 
@@ -118,8 +121,12 @@ class RemoteServer:
         *,
         json_body: Any = None,
         accept: str = "*/*",
+        limit: int = SMALL_ANSWER,
     ) -> Reply:
-        """Send a request with these bytes, or with `json_body`, until the server answers."""
+        """Send a request with these bytes, or with `json_body`, until the server answers.
+
+        limit: the most bytes that the answer may have
+        """
         headers = {"Accept": accept}
         if json_body is not None:
             content = json.dumps(json_body).encode()
@@ -128,63 +135,77 @@ class RemoteServer:
             headers["Content-Type"] = BYTES
         pauses = self._retry.pauses()
         while True:
-            response, problem = self._attempt(method, path, content, headers)
-            if response is not None and response.status_code not in BUSY:
-                return self._check_response(response)
+            answer, problem = self._attempt(method, path, content, headers, limit)
+            if answer is not None and answer.status not in BUSY:
+                return self._check_answer(answer)
             pause = next(pauses, None)
             if pause is None:
                 message = (
                     f"{self.name} at {self.address} {problem}: nothing is lost, try again later"
                 )
                 raise UnreachableError(message).with_code("unreachable", server=self.label)
-            self._retry.sleep(max(pause, _requested_pause(response)))
+            self._retry.sleep(max(pause, _requested_pause(answer)))
 
     def _attempt(
-        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
-    ) -> "tuple[httpx.Response | None, str]":
-        """The response, if any, and what is wrong in case it is not usable."""
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: dict[str, str],
+        limit: int,
+    ) -> "tuple[Answer | None, str]":
+        """The answer, if any, and what is wrong in case it is not usable."""
         # Imported late: httpx is an optional dependency, and takes long to load.
         import httpx
+
+        from faircount.transport.calls import RefusedAnswerError, fetch
 
         # Added to the headers only here, so that no error message can contain the token.
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         url = self.address + path
         try:
-            response = self._http.request(method, url, content=content, headers=headers)
+            answer = fetch(
+                self._http,
+                method,
+                url,
+                content=content,
+                headers=headers,
+                limit=limit,
+            )
         except httpx.TimeoutException:
             return None, "does not answer in time"
         except httpx.TransportError as error:
             return None, f"cannot be reached ({_describe_transport_error(error)})"
-        return response, f"is not ready (it answers {response.status_code})"
+        except RefusedAnswerError as error:
+            # Not tried again: nothing but another server gives another answer.
+            message = f"{self.name} at {self.address}: {error}. Ask its operator"
+            raise RemoteError(message).with_code("not_faircount") from None
+        return answer, f"is not ready (it answers {answer.status})"
 
-    def _check_response(self, response: "httpx.Response") -> Reply:
+    def _check_answer(self, answer: "Answer") -> Reply:
         """The reply of a request that succeeded; anything else is raised as `RemoteError`."""
         # 304 answers the question whether something has changed, so it is no error.
-        if response.is_success or response.status_code == HTTPStatus.NOT_MODIFIED:
-            return Reply(response.status_code, response.content, response.headers)
-        problem = _read_problem(response)
-        detail = (
-            problem.get("detail") or problem.get("title") or _status_phrase(response.status_code)
-        )
+        if 200 <= answer.status < 300 or answer.status == HTTPStatus.NOT_MODIFIED:
+            return Reply(answer.status, answer.body, answer.headers)
+        problem = _read_problem(answer)
+        detail = problem.get("detail") or problem.get("title") or _status_phrase(answer.status)
         # Control characters of a dishonest server could rewrite the text on a terminal.
         detail = escape_controls(detail)[:MAX_DETAIL_CHARACTERS]
         reason = problem.get("reason")
         if not isinstance(reason, int):
             reason = 0
-        error = RemoteError(f"{self.name} refuses: {detail}", response.status_code, reason)
+        error = RemoteError(f"{self.name} refuses: {detail}", answer.status, reason)
         raise error.with_code("remote", **_error_values(problem), server=self.label)
 
 
 def _open_connection(verify: str | None) -> "httpx.Client":
     try:
-        import httpx
+        from faircount.transport.calls import open_client
     except ImportError:
         message = "surveys over a network need more packages: pip install 'faircount[service]'"
         raise FaircountError(message).with_code("not_installed") from None
-    if verify is None:
-        return httpx.Client(timeout=ANSWER_SECONDS)
-    return httpx.Client(timeout=ANSWER_SECONDS, verify=_load_certificates(verify))
+    return open_client(None if verify is None else _load_certificates(verify))
 
 
 def _load_certificates(path: str) -> Any:
@@ -197,9 +218,9 @@ def _load_certificates(path: str) -> Any:
         raise FaircountError(message).with_code("certificates", file=path) from None
 
 
-def _requested_pause(response: "httpx.Response | None") -> float:
+def _requested_pause(answer: "Answer | None") -> float:
     """The pause in seconds that the server asks for with Retry-After, if it does."""
-    seconds = "" if response is None else response.headers.get("retry-after", "")
+    seconds = "" if answer is None else answer.headers.get("retry-after", "")
     # Bounded, or a dishonest server could keep a client waiting for ever.
     return min(LONGEST_REQUESTED_PAUSE, float(seconds)) if seconds.isdecimal() else 0.0
 
@@ -223,11 +244,11 @@ def _error_values(problem: dict[str, Any]) -> dict[str, str | int]:
     return values
 
 
-def _read_problem(response: "httpx.Response") -> dict[str, Any]:
-    """The problem document in a response; empty if a proxy answered with something else."""
+def _read_problem(answer: "Answer") -> dict[str, Any]:
+    """The problem document in an answer; empty if a proxy answered with something else."""
     try:
-        problem = response.json()
-    except ValueError:
+        problem = json.loads(answer.body)
+    except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}
 

@@ -53,6 +53,7 @@ from faircount.protocol import (
 from faircount.protocol.roles.limits import decode_response
 from faircount.protocol.wire.crypto import StandardCrypto
 from faircount.protocol.wire.messages import NotReady, Reason, Rejection, reject
+from faircount.transport.limits import MESSAGE_ANSWER, PARAMETERS_ANSWER
 
 # More than an honest survey needs in one visit; ends a visit to a server that rejects every time.
 MAX_EXCHANGES = 12
@@ -201,7 +202,8 @@ class Participation:
         return f"/v1/surveys/{self.code.survey.hex()}"
 
     def _fetch_parameters(self) -> SurveyParameters:
-        parameters = parse_parameters(self.server.call("GET", f"{self._path}/params").body)
+        reply = self.server.call("GET", f"{self._path}/params", limit=PARAMETERS_ANSWER)
+        parameters = parse_parameters(reply.body)
         # A dishonest server could show a different question, keys of its own, or less noise.
         if (
             parameters.digest != self.code.invitation.params
@@ -295,7 +297,8 @@ class Participation:
     def _send(self, message: Message) -> Message:
         """The coordinator's reply; a rejection with a reason of the protocol is a reply too."""
         try:
-            body = self.server.call("POST", f"{self._path}/messages", encode(message)).body
+            path = f"{self._path}/messages"
+            body = self.server.call("POST", path, encode(message), limit=MESSAGE_ANSWER).body
         except RemoteError as problem:
             if problem.reason in set(Reason):
                 return reject(Reason(problem.reason), str(problem))

@@ -71,15 +71,30 @@ def make_private_folder(path: Path) -> Path:
     return path
 
 
+def make_private_file(path: Path) -> None:
+    """Create an empty file that only its owner can read; an existing one is closed to others."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE)
+        try:
+            # check: private-file - others on the machine read a file in a folder that is open
+            os.fchmod(handle, PRIVATE)
+        finally:
+            os.close(handle)
+    except OSError as problem:
+        raise write_error(path, problem) from None
+
+
 @contextmanager
-def lock_file(path: Path) -> Iterator[None]:
+def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
     """Keep other processes on this machine from working with a file at the same time.
+
+    shared: others may work with it too if they say the same
 
     The kernel releases the lock when the process ends, however it ends: none is left over by a
     crash.
     """
     try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
+        from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
     except ImportError:
         raise RefusedError("this system has no file locks: use a Unix machine") from None
     # The lock is on a file of its own: `write_durably` replaces the file itself, and a lock on it
@@ -88,7 +103,7 @@ def lock_file(path: Path) -> Iterator[None]:
     try:
         with lock.open("ab") as handle:
             try:
-                flock(handle, LOCK_EX | LOCK_NB)
+                flock(handle, (LOCK_SH if shared else LOCK_EX) | LOCK_NB)
             except BlockingIOError:
                 raise RefusedError(
                     f"another program works with {path} now: wait until it has ended"

@@ -22,6 +22,7 @@ from starlette.routing import Route
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.surveys import Surveys
+from faircount.server.common.http import without_redirects
 from faircount.server.coordinator.participant_page import HEADERS
 
 SHARED = {
@@ -55,7 +56,7 @@ def dashboard_app(surveys: Surveys, key: str, host: str) -> Starlette:
         for name, data in content.items()
     ]
     index = Route("/", _file_handler(content["index.html"], "index.html", host))
-    return Starlette(routes=[*routes, *pages, index])
+    return without_redirects(Starlette(routes=[*routes, *pages, index]))
 
 
 def _calls(surveys: Surveys) -> dict[tuple[str, str], Call]:

@@ -45,7 +45,7 @@ def waits_for(params: SurveyParameters, status: dict[str, Any]) -> str:
 
 def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict[str, int] | None:
     """Expected and minimum number of responses, if the pace is too slow to reach the minimum."""
-    if status["state"] != Phase.SUBMITTING or not status["closes_at"]:
+    if status["state"] != Phase.SUBMITTING or not (status["opened_at"] and status["closes_at"]):
         return None
     users = status["users"]
     minimum = status["minimum"]
@@ -53,6 +53,9 @@ def predict_too_few(status: dict[str, Any], now: datetime | None = None) -> dict
         return None
     opened = datetime.fromisoformat(status["opened_at"])
     closes = datetime.fromisoformat(status["closes_at"])
+    # A dishonest coordinator may name any times.
+    if closes <= opened:
+        return None
     passed = ((now or datetime.now(tz=UTC)) - opened) / (closes - opened)
     if passed < EARLY:
         return None

@@ -15,12 +15,23 @@ from urllib.parse import quote
 
 from faircount.client.calls import BYTES, RemoteServer, RetryPolicy
 from faircount.core.errors import RefusedError
+from faircount.owner.answers import (
+    AGGREGATOR_KEYS,
+    AGGREGATOR_STATUS,
+    BUDGET,
+    COORDINATOR_KEYS,
+    COORDINATOR_STATUS,
+    PLACES,
+    RESERVATIONS,
+    read_answer,
+)
 from faircount.owner.folder import COMMAND_RETRY, OwnerFile
 from faircount.protocol import Invitation, Keys, SurveyParameters
 from faircount.protocol.roles.limits import decode_signed
 from faircount.protocol.wire.codec import Party
 from faircount.protocol.wire.messages import Signed
 from faircount.protocol.wire.signing import Statement, verify_statement
+from faircount.transport.limits import LIST_ANSWER, MESSAGE_ANSWER
 
 USER_ID_BYTES = 16
 
@@ -51,8 +62,10 @@ class BothServers:
 
     def survey_keys(self) -> SurveyKeys:
         """Ask both servers for fresh keys and commitments, for one survey."""
-        first = self.s1.call("POST", "/v1/survey-keys", json_body={}).json()
-        second = self.s2.call("POST", "/v1/survey-keys", json_body={}).json()
+        reply = self.s1.call("POST", "/v1/survey-keys", json_body={})
+        first = read_answer(reply, COORDINATOR_KEYS)
+        reply = self.s2.call("POST", "/v1/survey-keys", json_body={})
+        second = read_answer(reply, AGGREGATOR_KEYS)
         keys = Keys(
             s1=bytes.fromhex(first["signing_key"]),
             s2=bytes.fromhex(second["signing_key"]),
@@ -60,7 +73,7 @@ class BothServers:
             s1_commitment=bytes.fromhex(first["commitment"]),
             s2_commitment=bytes.fromhex(second["commitment"]),
         )
-        return SurveyKeys(keys, str(first.get("operator", "")), str(second.get("operator", "")))
+        return SurveyKeys(keys, first["operator"], second["operator"])
 
     def set_up(self, params: SurveyParameters, budget: tuple[float, float]) -> None:
         """Register a survey at both servers, and the population's budget at the aggregator."""
@@ -97,37 +110,37 @@ class BothServers:
 
     def users_who_answered(self, params: SurveyParameters) -> frozenset[bytes]:
         """User ids of the invitations that were used."""
-        data = self.s1.call("GET", f"{path_of(params)}/answered").body
+        data = self.s1.call("GET", f"{path_of(params)}/answered", limit=LIST_ANSWER).body
         starts = range(0, len(data), USER_ID_BYTES)
         return frozenset(data[start : start + USER_ID_BYTES] for start in starts)
 
     def status(self, params: SurveyParameters) -> dict[str, Any]:
         """The status of the survey at the coordinator."""
-        status: dict[str, Any] = self.s1.call("GET", f"{path_of(params)}/status").json()
-        return status
+        reply = self.s1.call("GET", f"{path_of(params)}/status")
+        return read_answer(reply, COORDINATOR_STATUS)
 
     def aggregator_status(self, params: SurveyParameters) -> dict[str, Any]:
         """The status of the survey at the aggregator."""
-        status: dict[str, Any] = self.s2.call("GET", f"{path_of(params)}/status").json()
-        return status
+        reply = self.s2.call("GET", f"{path_of(params)}/status")
+        return read_answer(reply, AGGREGATOR_STATUS)
 
     def request(self, params: SurveyParameters, action: str, **values: Any) -> dict[str, Any]:
         """Ask the coordinator to open, close, extend or abort the survey; its status after that."""
         reply = self.s1.call("POST", f"{path_of(params)}/{action}", json_body=values)
-        status: dict[str, Any] = reply.json()
-        return status
+        return read_answer(reply, COORDINATOR_STATUS)
 
     def budget(self, population: str) -> dict[str, Any]:
         """The aggregator's ledger of a population: what every survey has spent."""
-        ledger: dict[str, Any] = self.s2.call("GET", _population_path(population)).json()
-        return ledger
+        reply = self.s2.call("GET", _population_path(population), limit=LIST_ANSWER)
+        return read_answer(reply, BUDGET)
 
     def accepted_places(self, params: SurveyParameters) -> list[int]:
         """Places in the roster of the accepted reports, according to the coordinator.
 
         Needed if not all users draw the same amount of noise.
         """
-        return list(self.s1.call("GET", f"{path_of(params)}/result").json()["places"])
+        reply = self.s1.call("GET", f"{path_of(params)}/result", limit=LIST_ANSWER)
+        return list(read_answer(reply, PLACES)["places"])
 
     def reservations(self, params: SurveyParameters) -> list[str]:
         """The aggregator's signed reservations of the population's budget, in base64.
@@ -135,9 +148,9 @@ class BothServers:
         The coordinator keeps them, so an aggregator that was restored cannot forget what was spent.
         """
         name = quote(params.population, safe="")
-        return list(
-            self.s1.call("GET", f"/v1/reservations?population={name}").json()["reservations"]
-        )
+        path = f"/v1/reservations?population={name}"
+        reply = self.s1.call("GET", path, limit=LIST_ANSWER)
+        return list(read_answer(reply, RESERVATIONS)["reservations"])
 
     def delete(self, params: SurveyParameters) -> None:
         """Delete a survey that is over at both servers."""
@@ -151,7 +164,8 @@ class BothServers:
 
         The signature makes it trustworthy, although the coordinator relays it.
         """
-        data = self.s1.call("GET", f"{path_of(params)}/result", accept=BYTES).body
+        path = f"{path_of(params)}/result"
+        data = self.s1.call("GET", path, accept=BYTES, limit=MESSAGE_ANSWER).body
         signed = decode_signed(data)
         statement = None
         if isinstance(signed, Signed):

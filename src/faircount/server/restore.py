@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faircount.core.errors import ParameterError, RefusedError, StorageError
-from faircount.core.files import PRIVATE
+from faircount.core.files import PRIVATE, make_private_file
 from faircount.protocol import Aggregator, Coordinator, Ledger
 from faircount.protocol.roles import aggregator, coordinator
 from faircount.protocol.survey import stored_ledger
@@ -76,6 +76,7 @@ def restore_database(url: str, source: Path, role: str) -> None:
     # The database of the other server would bring both shares of a response together.
     if not is_sound or stored_role != (role,):
         raise RefusedError(f"{source} is damaged, or the backup of another server than the {role}")
+    make_private_file(sqlite_file(url))
     _copy(source, sqlite_file(url))
 
 

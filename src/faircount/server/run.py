@@ -16,11 +16,13 @@ import httpx
 import uvicorn
 
 from faircount.core.errors import FaircountError, ParameterError
-from faircount.core.files import make_private_folder, write_durably
+from faircount.core.files import lock_file, make_private_folder, write_durably
 from faircount.server.aggregator.app import aggregator_app
 from faircount.server.aggregator.service import AggregatorService
 from faircount.server.aggregator.step_process import StepMaker, StepProcesses
 from faircount.server.common.base import Server
+from faircount.server.common.connection import BoundedProtocol
+from faircount.server.common.listener import Connections, listen, raise_file_limit
 from faircount.server.common.logs import set_up_logs
 from faircount.server.common.metrics import Metrics, private_app
 from faircount.server.common.middleware import RequestLimit, RequestMiddleware
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 AGGREGATOR_SECONDS = 60.0
-"""How long the coordinator waits for one answer of the aggregator."""
+"""How long the coordinator waits for the next bytes of the aggregator."""
 
 _log = logging.getLogger("faircount")
 
@@ -79,37 +81,51 @@ async def create_first_tokens(server: Server, folder: Path) -> None:
 async def _serve(
     settings: ServerSettings, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
 ) -> None:
+    """Serve until the process is told to stop; meanwhile the database cannot be restored."""
+    # Shared, because several workers may run on one database.
+    # check: running-server - a restore under a running server would be written over
+    with lock_file(settings.lock_path, shared=True):
+        await _listen(settings, app, private, metrics)
+
+
+async def _listen(
+    settings: ServerSettings, app: "ASGIApp", private: "ASGIApp", metrics: Metrics
+) -> None:
     """Listen on both ports until the process is told to stop."""
     limit = RequestLimit(settings.requests_per_second, settings.burst)
-    options: dict[str, Any] = {
-        # Without a trusted proxy a caller could choose the address that the rate limit counts.
-        "proxy_headers": bool(settings.trusted_proxies),
-        "forwarded_allow_ips": settings.trusted_proxies,
-    }
+    options: dict[str, Any] = {}
     if settings.tls_certificate:
         options["ssl_certfile"] = settings.tls_certificate
         options["ssl_keyfile"] = settings.tls_key
-    public = RequestMiddleware(app, metrics, limit)
-    main = uvicorn.Server(_config(public, settings.host, settings.public_port, **options))
+    connections = Connections.for_files(
+        raise_file_limit(), settings.connections_per_address, settings.proxies
+    )
+    listeners = listen(settings.host, settings.public_port, connections)
+    public = RequestMiddleware(app, metrics, limit, settings.proxies)
+    main = uvicorn.Server(server_config(public, **options))
     _log.info("listening", extra={"port": settings.public_port, "role": settings.role})
     if settings.metrics_port is None:
-        await main.serve()
+        await main.serve(list(listeners))
         return
-    second = _SecondServer(_config(private, settings.private_host, settings.metrics_port))
+    second = _SecondServer(
+        server_config(private, host=settings.private_host, port=settings.metrics_port)
+    )
     second_task = asyncio.create_task(second.serve())
     # The private port closes last, so that monitoring can follow the shutdown.
-    await main.serve()
+    await main.serve(list(listeners))
     second.should_exit = True
     await second_task
 
 
-def _config(app: "ASGIApp", host: str, port: int, **options: Any) -> uvicorn.Config:
-    # The middleware writes the log, without paths as callers sent them. A stream of events ends
-    # only with its survey, so a shutdown does not wait for it.
+def server_config(app: "ASGIApp", **options: Any) -> uvicorn.Config:
+    """Return how uvicorn serves an application."""
+    # The middleware writes the log, without paths as callers sent them, and reads the headers of
+    # proxies. A stream of events lasts for minutes, so a shutdown does not wait for it.
     return uvicorn.Config(
         app,
-        host=host,
-        port=port,
+        http=BoundedProtocol,
+        ws="none",
+        proxy_headers=False,
         log_config=None,
         access_log=False,
         server_header=False,

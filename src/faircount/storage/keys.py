@@ -92,6 +92,13 @@ class KeyFolder:
         """Whether there is a key of this name."""
         return self._file(name).exists()
 
+    def created_at(self, name: str) -> float:
+        """Return when a key was made, in seconds since 1970; 0 if it does not exist."""
+        try:
+            return self._file(name).stat().st_mtime
+        except OSError:
+            return 0.0
+
     def names(self) -> list[str]:
         """Return the names of all keys."""
         return sorted(file.stem for file in self.path.glob("*.key"))

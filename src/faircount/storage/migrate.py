@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircount.core.errors import SchemaError, StorageError
+from faircount.core.files import make_private_file
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -62,10 +63,22 @@ class DatabaseInfo:
 async def prepare(url: str, role: str) -> None:
     """Create the schema for a role, or upgrade it."""
     if url.startswith("sqlite:"):
-        if not _inspect_sqlite(url).is_current(role):
+        is_current = _inspect_sqlite(url).is_current(role)
+        _close_to_others(Path(url.removeprefix("sqlite:///")))
+        if not is_current:
             _upgrade_sqlite(url, role)
     elif not (await _inspect_postgresql(url)).is_current(role):
         await _upgrade_postgresql(url, role)
+
+
+def _close_to_others(path: Path) -> None:
+    """Let only this user read a database; SQLite gives new files beside it the same rights."""
+    beside = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")]
+    try:
+        for file in (path, *(file for file in beside if file.exists())):
+            make_private_file(file)
+    except StorageError as problem:
+        raise StorageError(f"the database cannot be opened: {problem}") from None
 
 
 def _inspect_sqlite(url: str) -> DatabaseInfo:

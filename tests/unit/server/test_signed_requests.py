@@ -153,7 +153,7 @@ def test_a_message_of_some_megabytes_is_one_request(tmp_path: Path) -> None:
             )
             assert len(encode(message)) > 3 << 20
             answers = await AggregatorLink(pair.to_s2, pair.s2.server.clock).send(
-                key, survey.params.survey, message
+                key, survey.params.survey, message, survey.params.n_max
             )
             assert answers is not None
             assert len(answers) == 1
@@ -169,7 +169,7 @@ def test_two_clocks_that_disagree_cost_one_request(tmp_path: Path) -> None:
             link = AggregatorLink(pair.to_s2, lambda: clock() - 3_600_000)
             message = sign(key, Party.COORDINATOR, SyncRequest(survey.params.survey))
             for _ in range(2):
-                answers = await link.send(key, survey.params.survey, message)
+                answers = await link.send(key, survey.params.survey, message, 12)
                 assert answers is not None
                 assert len(answers) == 1
             assert abs(link.skew - 3_600_000) < 60_000

@@ -76,6 +76,8 @@ const en = {
   remote_people_missing:
     "It knows only {known} of {people} people. Create the invitations again, so that it learns " +
     "about the others.",
+  remote_too_many_people:
+    "The survey has room for {most} invitations, and with these there would be {people}.",
   remote_too_few_people: "It knows {known} people, but {minimum} are needed. Invite more people.",
   remote_no_closing_time: "This phase has no closing time to extend. Close it when you are ready.",
   remote_not_open: "The survey is not open yet.",
@@ -469,6 +471,8 @@ const de = {
   remote_people_missing:
     "Dort sind nur {known} von {people} Personen bekannt. Erstellen Sie die Einladungen noch " +
     "einmal, damit auch die anderen bekannt werden.",
+  remote_too_many_people:
+    "Die Umfrage hat Platz für {most} Einladungen, und mit diesen wären es {people}.",
   remote_too_few_people:
     "Dort sind {known} Personen bekannt, aber {minimum} sind nötig. Laden Sie mehr Personen ein.",
   remote_no_closing_time:

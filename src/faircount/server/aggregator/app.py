@@ -33,6 +33,7 @@ from faircount.server.common.http import (
     read_json,
     split_list,
     survey_id_of,
+    without_redirects,
 )
 from faircount.server.common.problems import RETRY_SECONDS, ProblemError
 from faircount.server.common.signed_requests import SignedRequest
@@ -44,8 +45,10 @@ FLUSH_SECONDS = 2.0
 """How often counts of rejections are written."""
 MAX_RESERVATIONS = 8 * 1024 * 1024
 """Maximum size of the list of reservations that an operator shows after a restore, in bytes."""
+SMALL_MESSAGE = 4 * 1024 * 1024
+MESSAGE_PER_PERSON = 8 * 1024
 MAX_MESSAGE = 64 * 1024 * 1024
-"""Maximum size of a message of the coordinator, in bytes.
+"""Maximum size of a message of the coordinator in a survey of few, for each person, and of many.
 
 In `servers`, manifests and batches are sent in parts of less than 1 MiB. A roster of 10,000 people
 takes 0.8 MB, and the unmask shares for 1,000 of them who dropped out of `masked` about 10 MB.
@@ -117,11 +120,13 @@ class AggregatorCalls:
     async def message(self, request: Request) -> Response:
         """Receive a signed message of the coordinator and return the aggregator's answers."""
         survey = survey_id_of(request)
-        signed = SignedRequest(request.method, request.url.path, request.headers)
+        # Not `request.url`, which is made of the Host header and fails for strange ones.
+        signed = SignedRequest(request.method, request.scope["path"], request.headers)
         # Before the body is read: a caller who is not the coordinator must not make the aggregator
         # keep 64 MiB in memory.
         await self.service.admit(survey, signed)
-        body = await read_body(request, MAX_MESSAGE)
+        params = await self.server.params(survey)
+        body = await read_body(request, max_message(params.n_max))
         signed.check_body(body)
         out = await self.service.receive(survey, body)
         # Still at work: an open request would time out, so the coordinator asks again.
@@ -155,6 +160,16 @@ class AggregatorCalls:
         shown = await read_json(request, ShownReservations, MAX_RESERVATIONS)
         ledger = await reopen_population(self.server, name, shown.reservations)
         return json_response(plain_budget(ledger))
+
+
+def max_message(people: int) -> int:
+    """Return how many bytes a message of the coordinator may have in a survey of so many people.
+
+    Whoever owns a survey names its coordinator: the limit keeps a made-up one from storing more
+    here than its survey needs.
+    """
+    # check: message-size - a made-up coordinator stores as much as it likes
+    return min(SMALL_MESSAGE + MESSAGE_PER_PERSON * people, MAX_MESSAGE)
 
 
 def _population_of(request: Request) -> str:
@@ -207,9 +222,10 @@ def aggregator_app(service: AggregatorService) -> Starlette:
         Route(f"{survey}/status", calls.status, methods=["GET"]),
         Route(f"{survey}/messages", calls.message, methods=["POST"]),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes, exception_handlers=exception_handlers(), lifespan=_lifespan(service)
     )
+    return without_redirects(app)
 
 
 def _lifespan(service: AggregatorService) -> Any:

@@ -27,6 +27,7 @@ from faircount.server.aggregator.steps import AggregatorSteps, ledger_of
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
     Server,
+    check_people,
     draft_row,
     find_owned_survey,
     is_known_survey,
@@ -50,6 +51,9 @@ About 1,900 encrypted shares, or 900 entries of a manifest.
 
 ANSWER_SECONDS = 20.0
 """After this time the coordinator is asked to repeat its request."""
+
+SPARE_INVITATIONS = 100
+"""Exchanged invitations for which a survey of any size has room."""
 
 USER_BYTES = 16
 """Bytes of a user id, the first half of a row about an invited participant."""
@@ -130,6 +134,7 @@ class AggregatorService:
             row = await find_owned_survey(tx, survey, caller)
             if not await record_part(tx, survey, part, b"".join(entries), None):
                 return row.people
+            check_people(row.people + len(entries), max_listed(parse_parameters(row.params).n_max))
             await self._require_no_statement(tx, row)
             await self.states.add(tx, row, _invited_rows(entries))
             people = row.people + len(entries)
@@ -259,6 +264,14 @@ class AggregatorService:
             "people": row.people,
             "rejections": refused,
         }
+
+
+def max_listed(n_max: int) -> int:
+    """Return how many entries the list of a survey may have: a reissued invitation is a new one.
+
+    Everybody may lose an invitation once.
+    """
+    return 2 * n_max + SPARE_INVITATIONS
 
 
 def _invited_rows(entries: Sequence[bytes]) -> Iterator[RowWrite]:

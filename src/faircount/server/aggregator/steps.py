@@ -21,10 +21,12 @@ from faircount.protocol import Aggregator, Ledger, Message, Step, compare_and_sw
 from faircount.protocol.roles.aggregator import aggregate_with
 from faircount.protocol.roles.anchor import anchor_aggregator_step
 from faircount.protocol.roles.limits import decode_signed
+from faircount.protocol.roles.rows import part_key
 from faircount.protocol.survey import stored_ledger
+from faircount.protocol.topologies.two_servers import messages
 from faircount.server.aggregator.step_process import StepInput, StepMaker
 from faircount.server.common.base import Server, parse_parameters
-from faircount.server.common.problems import ProblemError, not_found
+from faircount.server.common.problems import ProblemError, conflict, not_found
 from faircount.server.common.tokens import Caller
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -109,6 +111,7 @@ class AggregatorSteps:
         if step_input is not None:
             step_result = await self.step_maker.step(step_input)
             step = await asyncio.to_thread(step_result.step)
+        check_manifest_parts(read.row.people, step)
         # Only a step that signs a statement advances the anchor.
         is_anchored = step.state.newest_link != read.state.newest_link
         if is_anchored and not await self._record_start(read, body):
@@ -172,6 +175,18 @@ def _make_here(read: Read, body: bytes) -> Step[Aggregator]:
     """Make a step in this process, in a thread."""
     _, step = aggregate_with(read.ledger, read.state, decode_signed(body), read.loaded.rows)
     return step
+
+
+def check_manifest_parts(people: int, step: Step[Aggregator]) -> None:
+    """Refuse to store parts of a manifest for more people than are on the list.
+
+    Whoever creates a survey names its coordinator, and could store gigabytes in its name.
+    """
+    parts = [write.key for write in step.rows if write.table == "manifest_parts"]
+    most = people // messages.REPORTS_PER_PART
+    # check: stored-parts - a made-up coordinator fills the disk with parts of a manifest
+    if any(key >= part_key(most) for key in parts):
+        raise conflict(f"this manifest has more entries than the {people} people on the list")
 
 
 def _place(survey: bytes) -> bytes:

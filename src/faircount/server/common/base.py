@@ -212,6 +212,14 @@ async def is_known_survey(tx: Transaction, params: SurveyParameters, caller: Cal
     return True
 
 
+def check_people(people: int, most: int) -> None:
+    """Refuse a list with more people than the survey was made for."""
+    # check: people-invited - an owner stores any number of people for a survey of a few
+    if people > most:
+        detail = f"this survey has room for {most} invitations, and these would be {people}"
+        raise conflict(detail).with_code("too_many_people", people=people, most=most)
+
+
 async def record_part(
     tx: Transaction, survey: bytes, part: int, data: bytes, encrypted: bytes | None
 ) -> bool:

@@ -17,8 +17,14 @@ def now() -> int:
 
 
 def format_time(milliseconds: int | None) -> str | None:
-    """Format a time as in RFC 3339, in UTC; None stays None."""
+    """Format a time as in RFC 3339, in UTC; None stays None.
+
+    Parameters may set a closing time that is further away than dates go: it becomes the last one.
+    """
     if milliseconds is None:
         return None
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        moment = datetime.max.replace(tzinfo=UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

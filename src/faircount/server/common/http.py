@@ -34,7 +34,8 @@ PART = 1024 * 1024
 async def read_body(request: Request, limit: int) -> bytes:
     """Read the body; beyond `limit` bytes the request is refused and the rest is not read."""
     length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > limit:
+    # `isdigit` alone admits digits of other scripts, which `int` refuses.
+    if length.isascii() and length.isdigit() and int(length[:20]) > limit:
         raise _too_long(limit)
     # The header may lie or be missing (chunked encoding), so the bytes are counted as well.
     chunks: list[bytes] = []
@@ -136,6 +137,13 @@ def exception_handlers() -> dict[Any, Any]:
         ClientDisconnect: on_disconnect,
         Exception: on_unexpected_error,
     }
+
+
+def without_redirects(app: Starlette) -> Starlette:
+    """Return an application that answers a path with a slash too many with 404."""
+    # check: redirect-host - a redirect would send people to whatever host a request names
+    app.router.redirect_slashes = False
+    return app
 
 
 class MessagesFirst(Starlette):

@@ -7,12 +7,25 @@ log.
 import json
 import logging
 import sys
+import time
 import traceback
+from collections import OrderedDict
 from typing import Any
 
 from faircount.server.common.clock import format_time
 
-FIELDS = ("survey", "call", "status", "milliseconds", "bytes", "problem", "count", "port", "role")
+FIELDS = (
+    "survey",
+    "call",
+    "status",
+    "milliseconds",
+    "bytes",
+    "problem",
+    "count",
+    "port",
+    "role",
+    "left_out",
+)
 """The fields of a line besides time, level, logger and message. Survey ids are public."""
 
 
@@ -25,7 +38,7 @@ class JsonLines(logging.Formatter):
             "time": format_time(int(record.created * 1000)),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage()[:LONGEST_TEXT],
         }
         line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info and record.exc_info[0] is not None:
@@ -38,10 +51,51 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+LINES_PER_SECOND = 20.0
+"""Lines with the same message that are written per second, in the long run."""
+BURST = 1000
+"""Lines with the same message that are written at once."""
+MAX_MESSAGES = 200
+"""Different messages whose lines are counted."""
+LONGEST_TEXT = 2000
+"""Characters of a text in a line."""
+
+
+class LogLimit(logging.Filter):
+    """Leaves lines out when the same message is logged too often: callers must not fill the disk.
+
+    The next line that is written says how many were left out.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By message: lines that may be written now, since when, and how many were left out.
+        self._known: OrderedDict[tuple[str, str], tuple[float, float, int]] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is written."""
+        # Before its values are filled in, which differ from line to line.
+        key = (record.name, str(record.msg)[:LONGEST_TEXT])
+        now = time.monotonic()
+        tokens, since, left_out = self._known.pop(key, (float(BURST), now, 0))
+        tokens = min(float(BURST), tokens + (now - since) * LINES_PER_SECOND)
+        # check: log-lines - a caller fills the disk with lines about refused connections
+        if tokens < 1:
+            self._known[key] = (tokens, now, left_out + 1)
+            return False
+        self._known[key] = (tokens - 1, now, 0)
+        if len(self._known) > MAX_MESSAGES:
+            self._known.popitem(last=False)
+        if left_out:
+            record.left_out = left_out
+        return True
+
+
 def set_up_logs(level: str) -> None:
     """Write everything that is logged from now on as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(LogLimit())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # At their usual level these libraries log every single request.
     for library in ("httpx", "httpcore", "alembic", "uvicorn"):

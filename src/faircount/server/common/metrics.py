@@ -12,6 +12,7 @@ from starlette.routing import Route
 from faircount.core.errors import FaircountError
 from faircount.protocol.wire.messages import Reason
 from faircount.server.common.base import Server
+from faircount.server.common.http import without_redirects
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """Upper bounds of the histogram buckets for response times."""
@@ -128,4 +129,4 @@ def private_app(server: Server, metrics: Metrics, skew: Callable[[], int] = lamb
         Route("/readyz", readyz),
         Route("/metrics", show_metrics),
     ]
-    return Starlette(routes=routes)
+    return without_redirects(Starlette(routes=routes))

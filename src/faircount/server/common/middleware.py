@@ -1,5 +1,9 @@
-"""Middleware around every call: a rate limit per address, a log line, and metrics. Plain ASGI."""
+"""Middleware around every call: limits per address and on the time of a body, log and metrics.
 
+Plain ASGI.
+"""
+
+import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -8,12 +12,20 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from faircount.server.common.addresses import Network, counted_as, is_proxy, original_address
 from faircount.server.common.http import problem_response
 from faircount.server.common.metrics import Metrics
 from faircount.server.common.problems import ProblemError
 
 MAX_ADDRESSES = 10_000
 """How many addresses are remembered; the one that was idle longest is forgotten first."""
+
+BODY_SECONDS = 20.0
+"""How long a body may take, besides a second for every `BODY_BYTES_PER_SECOND` of it."""
+BODY_BYTES_PER_SECOND = 16 * 1024
+
+HSTS = (b"strict-transport-security", b"max-age=31536000")
+"""Whoever has once come over TLS does not come without it for a year."""
 
 _log = logging.getLogger("faircount.calls")
 
@@ -38,13 +50,54 @@ class RequestLimit:
         return tokens >= 1
 
 
+class TimedBody:
+    """The body of one request, which must arrive at a steady pace."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._started: float | None = None
+        self._size = 0
+        self._is_complete = False
+        self.is_answered = False
+
+    async def receive(self) -> Message:
+        """Return the next part of the body, or how the connection ended."""
+        if self._is_complete:
+            return await self._receive()
+        loop = asyncio.get_running_loop()
+        if self._started is None:
+            self._started = loop.time()
+        ends_at = self._started + BODY_SECONDS + self._size / BODY_BYTES_PER_SECOND
+        try:
+            # check: slow-body - callers that never end their bodies keep all others out
+            async with asyncio.timeout_at(ends_at):
+                message = await self._receive()
+        except TimeoutError:
+            # An answer that has begun, such as a stream of events, can only end.
+            if self.is_answered:
+                return {"type": "http.disconnect"}
+            raise ProblemError(
+                408,
+                "too-slow",
+                "the body of this request arrives too slowly: send it again",
+                headers={"Connection": "close"},
+            ) from None
+        self._size += len(message.get("body", b""))
+        self._is_complete = not message.get("more_body", False)
+        return message
+
+
 @dataclass(frozen=True)
 class RequestMiddleware:
-    """An application with its rate limit, log and metrics."""
+    """An application with its limits, log and metrics.
+
+    proxies: whose X-Forwarded-For and X-Forwarded-Proto are believed
+    """
 
     app: ASGIApp
     metrics: Metrics
     limit: RequestLimit
+    proxies: tuple[Network, ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP call; other ASGI events (lifespan) pass through."""
@@ -55,23 +108,41 @@ class RequestMiddleware:
         # If the application fails before it answers, the server answers with 500.
         status = 500
         size = 0
+        body = TimedBody(receive)
+        is_secure = self._is_secure(scope)
 
         async def send_and_measure(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
+                body.is_answered = True
+                if is_secure:
+                    message = {**message, "headers": [*message.get("headers", ()), HSTS]}
             size += len(message.get("body", b""))
             await send(message)
 
-        # Behind a trusted proxy uvicorn has replaced the proxy's address by the caller's.
-        address = (scope.get("client") or ("", 0))[0]
         try:
-            if self.limit.admits(address, start):
-                await self.app(scope, receive, send_and_measure)
+            if self.limit.admits(counted_as(self._address(scope)), start):
+                await self.app(scope, body.receive, send_and_measure)
             else:
-                await _TOO_MANY_REQUESTS(scope, receive, send_and_measure)
+                await _TOO_MANY_REQUESTS(scope, body.receive, send_and_measure)
         finally:
             self._record(scope, status, size, time.perf_counter() - start)
+
+    def _address(self, scope: Scope) -> str:
+        """Return the address of the caller, also behind trusted proxies."""
+        peer: str = (scope.get("client") or ("", 0))[0]
+        if not self.proxies:
+            return peer
+        return original_address(peer, _header(scope, b"x-forwarded-for"), self.proxies)
+
+    def _is_secure(self, scope: Scope) -> bool:
+        """Whether the caller came over TLS, to this server or to a trusted proxy."""
+        if scope.get("scheme") == "https":
+            return True
+        peer = (scope.get("client") or ("", 0))[0]
+        forwarded = _header(scope, b"x-forwarded-proto")
+        return forwarded.strip() == "https" and is_proxy(peer, self.proxies)
 
     def _record(self, scope: Scope, status: int, size: int, seconds: float) -> None:
         """Count a call in the metrics and write its log line."""
@@ -93,6 +164,12 @@ class RequestMiddleware:
         if len(survey) == 32 and survey.isalnum():
             fields["survey"] = survey
         _log.log(level, "call", extra=fields)
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    """Return a header; one that was sent several times is a list."""
+    values = [value for key, value in scope["headers"] if key == name]
+    return b",".join(values).decode("latin-1")
 
 
 _TOO_MANY_REQUESTS = problem_response(

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from faircount.core.errors import ParameterError
 from faircount.core.files import read_file
+from faircount.server.common.addresses import Network, parse_proxies
 
 MOST_EXTENSION = 366 * 24 * 3600
 """Seconds by which one call can extend a phase."""
@@ -86,13 +87,21 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     trusted_proxies: Annotated[
         str,
         _describe(
-            "The addresses of proxies whose X-Forwarded-For header is trusted, separated by commas."
+            "The addresses or networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto "
+            "headers are trusted, separated by commas."
         ),
     ] = ""
     requests_per_second: Annotated[
         float, _describe("How many requests per second one address may make on average.")
     ] = 500.0
     burst: Annotated[int, _describe("How many requests one address may make at once.")] = 2000
+    connections_per_address: Annotated[
+        int,
+        _describe(
+            "How many connections one address may have open, trusted proxies excepted; never more "
+            "than half of all that the limit of open files allows."
+        ),
+    ] = 200
     log_level: Annotated[
         str, _describe("The lowest level that is logged: debug, info, warning or error.")
     ] = "info"
@@ -104,8 +113,16 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ParameterError("a port is a number from 0 to 65535")
         if self.requests_per_second <= 0 or self.burst < 1:
             raise ParameterError("requests_per_second and burst must be positive")
+        if self.connections_per_address < 1:
+            raise ParameterError("connections_per_address must be positive")
+        parse_proxies(self.trusted_proxies)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ParameterError("log_level is debug, info, warning or error")
+
+    @property
+    def proxies(self) -> tuple[Network, ...]:
+        """The trusted proxies."""
+        return parse_proxies(self.trusted_proxies)
 
     @property
     def folder(self) -> Path:
@@ -116,6 +133,13 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def database_url(self) -> str:
         """The address of the database."""
         return self.database or f"sqlite:///{self.folder / 'database.sqlite'}"
+
+    @property
+    def lock_path(self) -> Path:
+        """What a running server locks: the file of its database, or its folder."""
+        if self.database_url.startswith("sqlite:///"):
+            return Path(self.database_url.removeprefix("sqlite:///"))
+        return self.folder / "server"
 
     @property
     def key_folder(self) -> Path:

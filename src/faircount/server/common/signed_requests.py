@@ -27,6 +27,9 @@ from faircount.storage.database import Transaction
 WINDOW = 300_000
 """Milliseconds by which the time of a request may differ from the aggregator's clock."""
 
+LATEST_TIME = 253_402_300_799_999
+"""The last millisecond of the year 9999: no clock shows more."""
+
 SIGNATURE = "faircount-signature"
 """Header: Ed25519 signature, in base64."""
 TIME = "faircount-time"
@@ -57,6 +60,15 @@ def content_digest(body: bytes) -> str:
     return f"sha-256=:{b64encode(sha256(body).digest()).decode()}:"
 
 
+def read_time(text: str) -> int | None:
+    """Return the milliseconds in a header, or None if no clock shows them."""
+    # `int` would take signs, underscores, digits of other scripts, and numbers of any length.
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(LATEST_TIME)):
+        return None
+    time = int(text)
+    return time if time <= LATEST_TIME else None
+
+
 @dataclass(frozen=True)
 class SignedRequest:
     """A request whose body has not been read yet."""
@@ -68,11 +80,13 @@ class SignedRequest:
     def checked_nonce(self, params: SurveyParameters, now: int) -> bytes:
         """Check signature and time of the request, and return its nonce."""
         try:
-            time = int(self.headers.get(TIME, ""))
+            time = read_time(self.headers.get(TIME, ""))
             nonce = bytes.fromhex(self.headers.get(NONCE, ""))
             signature = b64decode(self.headers.get(SIGNATURE, ""), validate=True)
             digest = self.headers.get(DIGEST, "").removeprefix("sha-256=:").removesuffix(":")
             body_hash = b64decode(digest, validate=True)
+            if time is None:
+                raise ValueError("no time")
             # Method, path and survey are signed too: a request cannot be replayed elsewhere.
             signed_bytes = request_bytes(
                 self.method, self.path, body_hash, time, nonce, params.survey.hex()

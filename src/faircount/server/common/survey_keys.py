@@ -6,7 +6,9 @@ into the survey's parameters. When the owner creates the survey with these param
 move into the survey's state, once, and the wrapping key is destroyed.
 """
 
+import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 
 from faircount.core.entropy import SystemEntropy
@@ -19,6 +21,9 @@ from faircount.storage.database import Database, Transaction
 from faircount.storage.keys import KeyFolder, wrapping_key_name
 
 _SECRET = 32
+
+MAX_UNUSED = 100
+"""Survey keys of one owner that wait for their survey; the oldest make room for new ones."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class SurveyKeys:
 
 async def create(database: Database, keys: KeyFolder, caller: Caller) -> SurveyKeys:
     """Create survey keys for an owner and store them under a wrapping key of their own."""
+    await _remove_oldest(database, keys, caller)
     secrets = SystemEntropy().bytes(3 * _SECRET)
     created = SurveyKeys.from_secrets(secrets)
     name = created.key.public
@@ -63,6 +69,30 @@ async def create(database: Database, keys: KeyFolder, caller: Caller) -> SurveyK
             encrypted,
         )
     return created
+
+
+async def _remove_oldest(database: Database, keys: KeyFolder, caller: Caller) -> None:
+    """Remove the keys of this owner that were never named in parameters, but for the newest."""
+    async with database.write() as tx:
+        rows = await tx.fetch_all(
+            "SELECT id FROM survey_keys WHERE owner = ? AND used_by IS NULL", caller.id
+        )
+        names = sorted((bytes(row["id"]) for row in rows), key=partial(_created_at, keys))
+        # check: unused-keys - an owner fills the disk with keys that no survey ever names
+        surplus = names[: max(0, len(names) - MAX_UNUSED + 1)]
+        removed = []
+        for name in surplus:
+            # Not those that a survey has begun to use meanwhile.
+            remove = "DELETE FROM survey_keys WHERE id = ? AND used_by IS NULL"
+            if await tx.execute(remove, name):
+                removed.append(name)
+    # After the commit, as in `use`: a row without its key could never be used.
+    for name in removed:
+        await asyncio.to_thread(keys.destroy, wrapping_key_name(name))
+
+
+def _created_at(keys: KeyFolder, name: bytes) -> float:
+    return keys.created_at(wrapping_key_name(name))
 
 
 async def use(

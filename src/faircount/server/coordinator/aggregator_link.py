@@ -1,8 +1,10 @@
 """The coordinator's connection to the aggregator: one signed message there, some messages back."""
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from faircount.core.domain import escape_controls
 from faircount.core.errors import FaircountError
 from faircount.protocol import Message, encode
 from faircount.protocol.roles.limits import decode_signed
@@ -10,11 +12,13 @@ from faircount.protocol.wire.signing import SigningKey
 from faircount.server.common.clock import Clock, now
 from faircount.server.common.http import BYTES
 from faircount.server.common.problems import LOST, problem_type
-from faircount.server.common.signed_requests import TIME, signed_headers
+from faircount.server.common.signed_requests import LATEST_TIME, TIME, read_time, signed_headers
+from faircount.transport.limits import max_statements
 
 if TYPE_CHECKING:
     import httpx
 
+    from faircount.transport.calls import Answer
 
 MAX_ANSWERS = 16
 """More messages than the aggregator ever answers to one.
@@ -24,8 +28,20 @@ aggregator must not be able to send any number of them.
 """
 
 
+MAX_DETAIL = 200
+"""Characters that are logged of the aggregator's own sentence."""
+
+
 class LinkError(FaircountError):
-    """The aggregator cannot be reached or gives an invalid answer: try the same again later."""
+    """The aggregator cannot be reached or gives an invalid answer: try the same again later.
+
+    The message is shown to everybody in the status of a survey. `detail` is for the log: the
+    aggregator's own words, or those of the operating system.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class LostError(LinkError):
@@ -61,43 +77,69 @@ class AggregatorLink:
     skew: int = field(default=0)
 
     async def send(
-        self, key: SigningKey, survey: bytes, message: Message
+        self, key: SigningKey, survey: bytes, message: Message, people: int
     ) -> tuple[Message, ...] | None:
-        """Send a message and return the answers, or None if the aggregator still works on it."""
+        """Send a message and return the answers, or None if the aggregator still works on it.
+
+        people: the most participants of the survey, which bound how long an answer can be
+        """
         body = encode(message)
-        response = await self._post(key, survey, body)
+        answer = await self._post(key, survey, body, people)
         # The clocks differ too much: sign again with the time that the aggregator has. A wrong
         # time can only make our own requests invalid.
-        if response.status_code == 401 and TIME in response.headers:
-            self.skew = int(response.headers[TIME]) - self.clock()
-            response = await self._post(key, survey, body)
-        if response.status_code == 202:
+        if answer.status == 401 and TIME in answer.headers:
+            self.skew = _read_clock(answer.headers[TIME]) - self.clock()
+            answer = await self._post(key, survey, body, people)
+        if answer.status == 202:
             return None
-        if response.status_code != 200:
-            is_lost = _problem_field(response, "type") == problem_type(LOST)
-            detail = _problem_field(response, "detail")[:200]
+        if answer.status != 200:
+            problem = _read_problem(answer.body)
+            is_lost = problem.get("type") == problem_type(LOST)
+            detail = escape_controls(problem.get("detail", ""))[:MAX_DETAIL]
             kind = LostError if is_lost else LinkError
-            raise kind(f"the aggregator answered {response.status_code}: {detail}")
-        return split_messages(response.content)
+            raise kind(f"the aggregator answered {answer.status}", detail)
+        return split_messages(answer.body)
 
-    async def _post(self, key: SigningKey, survey: bytes, body: bytes) -> "httpx.Response":
+    async def _post(self, key: SigningKey, survey: bytes, body: bytes, people: int) -> "Answer":
         import httpx
 
+        from faircount.transport.calls import RefusedAnswerError, fetch_async
+
         path = f"/v1/surveys/{survey.hex()}/messages"
-        headers = signed_headers(key, survey, "POST", path, body, self.clock() + self.skew)
+        # A clock that is set back may leave a skew that leads before 1970.
+        time = min(max(self.clock() + self.skew, 0), LATEST_TIME)
+        headers = signed_headers(key, survey, "POST", path, body, time)
         headers["content-type"] = BYTES
+        limit = max_statements(people)
         # The name of the error only: its text may contain addresses, and the status is public.
         try:
-            return await self.client.post(path, content=body, headers=headers)
-        except httpx.HTTPError as problem:
+            return await fetch_async(
+                self.client, "POST", path, content=body, headers=headers, limit=limit
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise LinkError(
                 f"the aggregator cannot be reached: {type(problem).__name__}"
             ) from problem
+        except RefusedAnswerError as problem:
+            raise LinkError("the aggregator's answer is refused unread", str(problem)) from None
 
 
-def _problem_field(response: "httpx.Response", name: str) -> str:
-    """Return a field of the problem in a response, whatever answers at the address."""
+def _read_clock(text: str) -> int:
+    """Return the time in an answer that nobody has signed."""
+    time = read_time(text)
+    # check: aggregator-clock - a time that cannot be signed would stop the survey for ever
+    if time is None:
+        raise LinkError("the aggregator's clock shows no time")
+    return time
+
+
+def _read_problem(body: bytes) -> dict[str, str]:
+    """Return the texts of the problem in an answer, whatever answers at the address."""
     try:
-        return str(response.json()[name])
-    except (ValueError, KeyError, TypeError):
-        return "not an answer of faircount"
+        problem = json.loads(body)
+    # Brackets in brackets without an end exceed the recursion limit.
+    except (ValueError, RecursionError):
+        problem = None
+    if not isinstance(problem, dict):
+        return {"detail": "not an answer of faircount"}
+    return {name: value for name, value in problem.items() if isinstance(value, str)}

@@ -6,6 +6,7 @@ Every call of an owner may be repeated with the same content and then changes no
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -22,7 +23,7 @@ from faircount.protocol import encode
 from faircount.protocol.roles.limits import max_bytes_by_kind
 from faircount.protocol.survey.phases import FINAL, Phase
 from faircount.protocol.wire.messages import Rejection
-from faircount.server.common import survey_keys
+from faircount.server.common import connection, survey_keys
 from faircount.server.common.base import Server, delete_survey
 from faircount.server.common.http import (
     BYTES,
@@ -37,6 +38,7 @@ from faircount.server.common.http import (
     read_json,
     split_list,
     survey_id_of,
+    without_redirects,
 )
 from faircount.server.common.problems import ProblemError, problem_of_rejection
 from faircount.server.common.settings import MOST_EXTENSION
@@ -47,7 +49,7 @@ from faircount.server.coordinator.participant_page import page_routes
 from faircount.server.coordinator.service import CoordinatorService
 from faircount.server.coordinator.survey_setup import ACCESS
 
-EVENT_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """How often a stream of events checks whether the status has changed."""
 
 
@@ -122,7 +124,10 @@ class CoordinatorCalls:
         return json_response(await status.status(self.service, survey), code)
 
     async def events(self, request: Request) -> Response:
-        """Send the status whenever it changes, as server-sent events, until the survey is over."""
+        """Send the status whenever it changes, as server-sent events, until the survey is over.
+
+        A stream ends after some minutes; whoever still listens opens the next one.
+        """
         survey = survey_id_of(request)
         # An unknown survey is refused here: a stream that has begun cannot change its HTTP status.
         await status.status(self.service, survey)
@@ -130,7 +135,9 @@ class CoordinatorCalls:
 
     async def _status_changes(self, survey: bytes) -> AsyncIterator[bytes]:
         last: dict[str, Any] = {}
-        while last.get("state") not in FINAL:
+        ends_at = time.monotonic() + connection.EVENT_SECONDS
+        # check: stream-time - streams of events that nobody closes keep all others out
+        while last.get("state") not in FINAL and time.monotonic() < ends_at:
             current = await status.status(self.service, survey)
             if current != last:
                 yield b"data: " + msgspec.json.encode(current) + b"\n\n"
@@ -138,7 +145,7 @@ class CoordinatorCalls:
                 # A comment keeps proxies from closing an idle connection.
                 yield b": still here\n\n"
             last = current
-            await asyncio.sleep(EVENT_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def result(self, request: Request) -> Response:
         """Return the result in JSON, or the signed statement of the aggregator in bytes."""
@@ -292,13 +299,14 @@ def coordinator_app(
             allow_headers=["Content-Type"],
         )
         middleware.append(cors)
-    return MessagesFirst(
+    app = MessagesFirst(
         calls.message,
         routes=routes,
         middleware=middleware,
         exception_handlers=exception_handlers(),
         lifespan=_lifespan(service, scheduler),
     )
+    return without_redirects(app)
 
 
 def _lifespan(service: CoordinatorService, scheduler: Scheduler | None) -> Any:

@@ -7,19 +7,23 @@ may run a scheduler on the same database:
     conversations  a survey with messages for the aggregator has a row in `outbox`; the worker that
                    leases it talks to the aggregator, and renews the lease while it does so
 
-A conversation that fails is tried again after 1, 2, 4, ... seconds, at most five minutes.
+A conversation that fails is tried again after 1, 2, 4, ... seconds, at most five minutes. Deadlines
+have a task of their own: an aggregator that answers slowly delays results and no closing time.
 """
 
 import asyncio
 import logging
+from asyncio import sleep
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from secrets import randbelow
 
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import FaircountError, ProtocolError
+from faircount.core.errors import FaircountError, ProtocolError, StorageError
 from faircount.protocol.roles.limits import MAX_SERVER_MESSAGES
-from faircount.server.coordinator.aggregator_link import AggregatorLink, LostError
+from faircount.server.coordinator.aggregator_link import AggregatorLink, LinkError, LostError
 from faircount.server.coordinator.service import RETRY_MILLISECONDS, CoordinatorService
 from faircount.storage import states
 from faircount.storage.database import Transaction
@@ -45,6 +49,21 @@ def pause_after(tries: int) -> int:
     return longest // 2 + randbelow(longest // 2 + 1)
 
 
+def public_sentence(problem: Exception) -> str:
+    """Return what everybody may read about a problem, in the status of a survey.
+
+    Other texts may name files of this machine, or quote what somebody sent: they go to the log.
+    """
+    # check: public-problem - the status would show strangers a path of the server's disk
+    if isinstance(problem, LinkError):
+        return str(problem)
+    if isinstance(problem, StorageError):
+        return "the coordinator cannot write now, see its log"
+    if isinstance(problem, FaircountError):
+        return "the servers do not agree about this survey, see the log of the coordinator"
+    return f"internal error ({type(problem).__name__}), see the log of the coordinator"
+
+
 @dataclass(frozen=True)
 class Scheduler:
     """The scheduler of one worker; `name` identifies its leases."""
@@ -52,48 +71,76 @@ class Scheduler:
     service: CoordinatorService
     link: AggregatorLink
     name: bytes = field(default_factory=lambda: SystemEntropy().bytes(8))
+    # When a phase is tried again that could not be ended at its deadline, by survey.
+    retry_at: dict[bytes, int] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Do what is due, until the task is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            # check: deadlines-apart - a slow aggregator would keep every other survey open
+            tasks.create_task(self._repeat(self._keep_deadlines, partial(sleep, IDLE_SECONDS)))
+            tasks.create_task(self._repeat(self._converse_all, self._wait_for_change))
+
+    async def _repeat(
+        self, work: Callable[[], Awaitable[bool]], pause: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Do one kind of work again and again; `work` returns whether there was anything to do."""
         while True:
             try:
-                is_busy = await self.run_once()
-                await self.service.server.flush_rejections()
+                is_busy = await work()
             except FaircountError as problem:
                 _log.warning("the scheduler will try again", extra={"problem": str(problem)})
                 is_busy = False
-            # Wait until a request changes something here, or look again for other workers' surveys.
             if not is_busy:
-                self.service.changed.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self.service.changed.wait(), IDLE_SECONDS)
+                await pause()
+
+    async def _wait_for_change(self) -> None:
+        """Wait until a request changes something here, or look again for others' surveys."""
+        self.service.changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.service.changed.wait(), IDLE_SECONDS)
 
     async def run_once(self) -> bool:
         """Do everything that is due now, and return whether there was anything."""
         ended = await self._end_due_phases()
+        return await self._converse_all() or bool(ended)
+
+    async def _keep_deadlines(self) -> bool:
+        ended = await self._end_due_phases()
+        await self.service.server.flush_rejections()
+        return bool(ended)
+
+    async def _converse_all(self) -> bool:
+        """Talk about every survey that has messages for the aggregator; whether there was one."""
         leased = await self._lease_surveys()
         for survey in leased:
             await self.talk(survey)
-        return bool(ended or leased)
+        return bool(leased)
 
     async def _end_due_phases(self) -> int:
         """End the phases whose deadline has passed, and return how many."""
         server = self.service.server
+        now = server.clock()
         async with server.database.read() as tx:
             due = await tx.fetch_all(
-                "SELECT id FROM surveys WHERE due_at <= ? ORDER BY due_at", server.clock()
+                "SELECT id FROM surveys WHERE due_at <= ? ORDER BY due_at", now
             )
+        surveys = [bytes(row["id"]) for row in due]
+        waiting = {survey: self.retry_at[survey] for survey in surveys if survey in self.retry_at}
+        # What is not due any more need not be remembered.
+        self.retry_at.clear()
+        self.retry_at.update(waiting)
         ended = 0
         # The longest overdue first; the others follow in the next round.
-        for row in due[:MAX_SURVEYS]:
-            survey = bytes(row["id"])
+        ready = [survey for survey in surveys if waiting.get(survey, 0) <= now]
+        for survey in ready[:MAX_SURVEYS]:
+            # The closing time itself stays as it is: participants must not come back in meanwhile.
+            self.retry_at[survey] = now + RETRY_MILLISECONDS
             try:
                 ended += await self._end_phase(survey)
             except Exception as problem:
                 # Caught broadly: a bug that one survey triggers must not stop the others.
                 self._log_problem(survey, problem)
-                async with server.database.write() as tx:
-                    await states.update(tx, survey, due_at=server.clock() + RETRY_MILLISECONDS)
         return ended
 
     async def _end_phase(self, survey: bytes) -> bool:
@@ -114,15 +161,17 @@ class Scheduler:
 
     def _log_problem(self, survey: bytes, problem: Exception) -> str:
         """Log what went wrong with a survey, and return a sentence about it for its status."""
+        sentence = public_sentence(problem)
         if isinstance(problem, FaircountError):
-            sentence = str(problem)
+            detail = getattr(problem, "detail", "")
             _log.warning(
                 "the survey cannot continue now and will be tried again",
-                extra={"survey": survey.hex(), "problem": sentence},
+                extra={
+                    "survey": survey.hex(),
+                    "problem": f"{problem}: {detail}" if detail else str(problem),
+                },
             )
         else:
-            # The status is public, so it names the exception without its text.
-            sentence = f"internal error ({type(problem).__name__}), see the log of the coordinator"
             _log.error(sentence, exc_info=problem, extra={"survey": survey.hex()})
         return sentence
 
@@ -189,6 +238,7 @@ class Scheduler:
         if pending_messages is None:
             return
         waiting = list(pending_messages.messages)
+        people = (await self.service.server.params(survey)).n_max
         sent = 0
         while waiting:
             # A dishonest aggregator could otherwise keep the coordinator busy for ever.
@@ -198,7 +248,7 @@ class Scheduler:
                     f"the coordinator and the aggregator exchanged {MAX_SERVER_MESSAGES} messages "
                     "without finishing"
                 )
-            answers = await self.link.send(pending_messages.key, survey, waiting.pop(0))
+            answers = await self.link.send(pending_messages.key, survey, waiting.pop(0), people)
             if answers is None:
                 # The aggregator still works on a long message: ask again later.
                 return

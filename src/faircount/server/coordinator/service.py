@@ -127,6 +127,9 @@ class CoordinatorService:
             # reads from the database must not block the event loop that serves its reads.
             is_over = row.state in FINAL
             step, replies = await asyncio.to_thread(work) if is_over else work()
+            # check: closing-time - a late scheduler would let reports and withdrawals in
+            if row.due_at is not None and row.due_at <= self.server.clock() and step.rows:
+                return _answer_late(before, messages)
             await self._save(tx, before, step)
         return replies
 
@@ -229,16 +232,15 @@ class CoordinatorService:
                 await self.end(tx, row)
 
     async def end(self, tx: Transaction, row: SurveyRow) -> None:
-        """End the current phase; if that is not possible yet, set a deadline to try again."""
-        # Removed first; `_save` sets the deadline of the phase that follows.
-        await states.update(tx, row.id, due_at=None)
-        phase = (row.state, row.attempt)
+        """End a phase whose time is up; if that is not possible yet, it is tried again."""
+        # An owner may close it before its time. The time stays until the next phase sets another,
+        # so that nobody is let in while the end is tried again.
+        now = self.server.clock()
+        closed_at = now if row.due_at is None else min(row.due_at, now)
+        await states.update(tx, row.id, due_at=closed_at)
         await self.change(
             tx, row, lambda loaded: end_phase(loaded.state, reader=loaded.rows, sink=loaded.sink)
         )
-        now = await states.find(tx, row.id)
-        if now is not None and (now.state, now.attempt) == phase and now.state not in FINAL:
-            await states.update(tx, row.id, due_at=self.server.clock() + RETRY_MILLISECONDS)
         self.changed.set()
 
     async def extend(self, caller: Caller, survey: bytes, seconds: int) -> None:
@@ -283,6 +285,19 @@ class CoordinatorService:
             row = await _open_survey(tx, survey, caller)
             ending = Ending(EndCode.OWNER, (), reason)
             await self.change(tx, row, lambda loaded: _request_abort_once(loaded.state, ending))
+
+
+def _answer_late(before: Loaded[Coordinator], messages: Sequence[Message]) -> list[Out]:
+    """The answers after the closing time, before the phase has ended: nothing is written any more.
+
+    Whoever asks something, or repeats what was stored in time, is answered as before.
+    """
+    answers = list[Out]()
+    for message in messages:
+        step = coordinate(before.state, message, before.rows)
+        late = reject(Reason.LATE, "the closing time has passed")
+        answers.append((late,) if step.rows or step.state is not before.state else step.messages)
+    return answers
 
 
 def _request_abort_once(s: Coordinator, ending: Ending) -> Step[Coordinator]:

@@ -16,6 +16,7 @@ from faircount.protocol.roles.coordinator import invitation_rows
 from faircount.protocol.wire.codec import Party
 from faircount.server.common import survey_keys
 from faircount.server.common.base import (
+    check_people,
     draft_row,
     find_owned_survey,
     is_known_survey,
@@ -81,6 +82,7 @@ async def add_people(
                 "this survey is open: its list of people cannot be changed any more"
             ).with_code("list_fixed")
         people = row.people + len(access_values)
+        check_people(people, parse_parameters(row.params).n_max)
         await states.update(tx, survey, people=people, version=row.version + 1)
     return people
 

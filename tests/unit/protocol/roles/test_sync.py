@@ -206,7 +206,7 @@ def test_an_invitation_that_was_exchanged_is_nobodys_on_the_roster(exchanged: bo
     world = Simulation(EXPLICIT, 5, 1)
     early, invitation = world.s1.copy(), world.setup.invitations[0]
     sealed = _later(world).s2
-    s1 = early.do(reissued, invitation.access, bytes(32))[0] if exchanged else early
+    s1 = early.do(reissue, invitation.access, bytes(32))[0] if exchanged else early
     awaiting_sync, out = s1.do(start_resync)
     after, _ = awaiting_sync.do(coordinate, sealed.do(aggregate, out[0])[1][0])
     assert (after.n, after.awaiting_sync) == ((0, True) if exchanged else (5, False))
