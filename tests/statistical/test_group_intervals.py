@@ -114,8 +114,8 @@ def test_tiny_groups_single_holders_and_levels_far_apart(name: str, weights: str
     assert misses(run, held / 120, runs).max() <= binom.isf(ALMOST_SURE, runs, 0.05)
 
 
-# Holders of an item that 10% have, and others, choose among the levels, strictest first. Under these
-# choices the interval that a test selected covered 12 to 55% (docs/explanation/coverage.md).
+# Holders of an item that 10% have, and others, choose among the levels, strictest first. Under such
+# choices an interval that a test of homogeneity selects covers 12 to 55%.
 CHOICES = {
     "stigma": ((0.1, 0.4, 0.7, 1.0), (0.85, 0.05, 0.05, 0.05), (0.25, 0.25, 0.25, 0.25)),
     "half": ((0.1, 0.4, 0.7, 1.0), (0.55, 0.25, 0.1, 0.1), (0.25, 0.25, 0.25, 0.25)),

@@ -293,18 +293,17 @@ def _show_table(out: "Console", made: "Plan") -> None:
             rows += _rows_of(option, with_users=target is not None)
     out.print(make_table(heads, rows, left=(0, 1, len(heads) - 1)))
     out.print()
-    columns["parameters"] += _explain_parameters(made)
-    out.print(make_definitions([*columns.items(), *_WORDS_BELOW.items()]))
+    words = {**columns, **_explain_parameters(made), **_WORDS_BELOW}
+    out.print(make_definitions(words.items()))
 
 
-def _explain_parameters(made: "Plan") -> str:
+def _explain_parameters(made: "Plan") -> dict[str, str]:
     """The meaning of the parameters that occur in the table."""
     used: set[str] = set()
     for option in made.options:
         if option.sound:
             used.update(option.parameters)
-    meanings = [f"{name}: {text}" for name, text in PARAMETER_NAMES.items() if name in used]
-    return "".join(f"; {meaning}" for meaning in meanings)
+    return {name: text for name, text in PARAMETER_NAMES.items() if name in used}
 
 
 def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:

@@ -313,9 +313,9 @@ def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
             row.append(f"{beside.weights[number]:.3f}")
         rows.append(row)
     out.print(
-        "\nGroups: what each is promised (the odds between two answers of a user change by at"
+        "\nGroups: the odds between two answers of a user change by at most this factor, except "
+        "with probability delta; and how much each group counts"
     )
-    out.print("most this factor), and the weight of its estimate")
     heads = ["group", "users", "epsilon", "delta", "factor", "mechanism", "weight"]
     if beside is not None:
         heads.append("if alike")
