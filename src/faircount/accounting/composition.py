@@ -96,6 +96,13 @@ def compose(
 
     It is rounded up. A release is the list of its independent coordinates (replace-one: two).
     """
+    return _evaluate(delta_curve(releases, step=step), epsilon, delta)
+
+
+def delta_curve(
+    releases: Sequence[Sequence[LossPair]], *, step: float = STEP
+) -> Callable[[float], float]:
+    """Return epsilon -> delta of all releases together, rounded up."""
     # Equal coordinates are counted and composed at once, by repeated squaring.
     pairs: Counter[LossPair] = Counter()
     for release in releases:
@@ -109,7 +116,7 @@ def compose(
     def delta_at(eps: float) -> float:
         return max(curve(eps) for curve in curves)
 
-    return _evaluate(delta_at, epsilon, delta)
+    return delta_at
 
 
 def _evaluate(
@@ -331,6 +338,9 @@ def sampling_pair(floor: int, p: float) -> LossPair:
     """
     first, log_p = binomial_window(floor + 1, p)
     missed = floor + 1 - np.arange(first, first + log_p.size, dtype=np.float64)
+    if p == 1:
+        # Both counts are certain, and they differ.
+        return LossPair(np.array([0.0, -np.inf]), np.array([-np.inf, 0.0]))
     # All floor + 1 of them sampled is impossible with `floor` holders: a logarithm of 0.
     with np.errstate(divide="ignore"):
         return LossPair(log_p, log_p + np.log(missed / ((floor + 1) * (1 - p))))
@@ -373,6 +383,14 @@ def sum_epsilons(guarantees: Sequence[Guarantee]) -> Guarantee:
     epsilon = sum(guarantee.epsilon for guarantee in guarantees)
     delta = min(1.0, sum(guarantee.delta for guarantee in guarantees))
     return replace(_combine_claims(guarantees), epsilon=epsilon, delta=delta)
+
+
+def adds_up_to(numbers: Iterable[float], limit: float) -> bool:
+    """Whether these numbers, as the decimals that they are written as, sum to at most `limit`."""
+    # Ten times 0.1 is 1, although the floats add up to more. A tolerance would admit more than was
+    # promised: an epsilon of 1 at a limit just below 1.
+    total = sum(Fraction(repr(float(number))) for number in numbers)
+    return total <= Fraction(repr(float(limit)))
 
 
 def compose_parallel(guarantees: Sequence[Guarantee]) -> Guarantee:

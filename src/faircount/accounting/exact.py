@@ -91,7 +91,11 @@ def _replace_one_delta(others: int, others_too: int, p: float, epsilon: float) -
     """
     u, weights = _missed_law(others + 1, p)
     expected_excess = _expected_excess(*_missed_law(others_too + 1, p))
-    t = math.exp(epsilon) * (others_too + 1) / (others + 1) * u
+    # The factor stays finite, because infinity times no user is no number. An infinite product is
+    # right: nothing exceeds it.
+    factor = math.exp(epsilon) * ((others_too + 1) / (others + 1))
+    with np.errstate(over="ignore"):
+        t = factor * u
     return float((weights * expected_excess(t)).sum()) / ((others_too + 1) * (1 - p))
 
 
@@ -100,7 +104,9 @@ def _zero_out_delta(others: int, p: float, epsilon: float) -> float:
     u, weights = _missed_law(others + 1, p)
     mean = (others + 1) * (1 - p)
     factor = math.exp(epsilon)
-    with_user = float((weights * np.maximum(0.0, 1 - factor * u / mean)).sum())
+    # With p near 1 the mean is tiny, and the product may be infinite, which leaves 0 as it should.
+    with np.errstate(over="ignore"):
+        with_user = float((weights * np.maximum(0.0, 1 - factor * u / mean)).sum())
     without_user = float((weights * np.maximum(0.0, u / mean - factor)).sum())
     return max(with_user, without_user)
 

@@ -11,6 +11,9 @@ import math
 
 from faircount.core.validation import check_integer, check_positive, check_real
 
+# The exponential of a larger number is no float any more.
+_LARGEST_EXPONENT = 700.0
+
 
 def theorem1_p(epsilon: float) -> float:
     """Return the sampling probability of Theorem 1: 1 - e^-epsilon."""
@@ -81,6 +84,8 @@ def _smallest_delta(*conditions: tuple[float, float, int]) -> float | None:
     for constant, spread, power in conditions:
         if spread <= 0:
             return None
-        # Through the logarithm: spread to the power N/2 itself would overflow.
-        delta = max(delta, constant * math.exp(-power / 2 * math.log(spread)))
+        # Through the logarithm: spread to the power N/2 itself would overflow. A delta that is no
+        # float any more is above 1 in any case.
+        exponent = min(-power / 2 * math.log(spread), _LARGEST_EXPONENT)
+        delta = max(delta, constant * math.exp(exponent))
     return delta if delta < 1 else None

@@ -1,9 +1,14 @@
 """Combine groups of users that have their own privacy levels (Section III-B of the paper).
 
 Every group is a survey of its own with its own epsilon, and the results are added with weights.
-Which group a user is in is public. Weights other than the group sizes are unbiased only if the
-groups answer alike, so this is tested on the released results; if the test rejects it, the groups
-are weighted by size.
+Which group a user is in is public.
+
+The headline weights the groups by their sizes (UWA): it estimates the frequencies among all users,
+and its interval holds whatever the groups answer, also where the answer decides about the group.
+Weights by variance (total, VWA, OWA) have a smaller error, but only if the groups answer alike, so
+that estimate stands beside the headline under this condition. A test on the released results
+informs about the condition. It never chooses: a test that has little power would let through just
+the groups that bias the weighted estimate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +19,20 @@ from typing import Any
 import numpy as np
 
 from faircount.accounting.composition import compose_parallel
-from faircount.accounting.guarantee import Adversary, AdversaryCode, Guarantee
+from faircount.accounting.guarantee import (
+    Adversary,
+    AdversaryCode,
+    Guarantee,
+    format_delta,
+    format_rounded_up,
+)
 from faircount.analysis.cells import is_missing, text_of
+from faircount.analysis.read import ColumnName
+from faircount.core import plain
 from faircount.core.arrays import Floats, Ints, read_only
+from faircount.core.domain import escape_controls
 from faircount.core.errors import AnswerError, ParameterError, RefusedError
-from faircount.core.validation import check_fraction, check_positive
+from faircount.core.validation import check_positive
 from faircount.estimation import weighting
 from faircount.estimation.homogeneity import HomogeneityTest, homogeneity
 from faircount.estimation.intervals import Intervals
@@ -26,11 +40,12 @@ from faircount.estimation.presentation import Frequencies
 from faircount.estimation.result import Result
 from faircount.estimation.weighted_intervals import weighted_interval
 from faircount.estimation.weighted_law import WeightedGroup, WeightedSum
+from faircount.mechanisms.count_law import Channel
 
-WEIGHTS = ("total", "vwa", "uwa")
+WEIGHTS = ("total", "vwa", "owa", "uwa", "cpa")
+DEFAULT_WEIGHTS = "total"
 
-# Share of the intervals' error that is reserved for weighting by size after a rejected test.
-FALLBACK_ERROR = 0.2
+IF_ALIKE = "if the groups answer alike"
 
 # The test simulates its null distribution. A fixed seed gives a release always the same p-value.
 _TEST_SEED = 2014
@@ -38,7 +53,7 @@ _TEST_SEED = 2014
 _LEAST_VARIANCE = 1e-12  # keeps the weights finite where a group has no noise
 
 
-def check_groups_public(column: str | None, groups: str, declared: bool) -> None:
+def check_groups_public(column: ColumnName | None, groups: ColumnName, declared: bool) -> None:
     """Refuse groups that are the answers themselves, or that nobody declared to be public."""
     # An exact count of every answer would be printed beside an epsilon.
     if groups == column:
@@ -55,7 +70,7 @@ def check_groups_public(column: str | None, groups: str, declared: bool) -> None
         )
 
 
-def check_groups_are_mixed(groups: str, positions: Ints, members: Sequence[Ints]) -> None:
+def check_groups_are_mixed(groups: ColumnName, positions: Ints, members: Sequence[Ints]) -> None:
     """Refuse groups that all hold a single answer: their published sizes are the exact counts."""
     # A column that determines the answer, such as city and district, is the same leak in disguise.
     # This catches the plain case; whoever declares groups public is responsible for the others.
@@ -113,10 +128,11 @@ class GroupedHistogram(Frequencies):
 
     groups:    the result of every group, by its name
     weights:   one number per group, in the same order; they sum to one
-    weighting: the name of these weights: those asked for, or uwa after a fallback
-    test:      the test whether the groups answer alike
+    weighting: the name of these weights; "uwa" (the sizes) for what `histogram` returns
+    test:      the test whether the groups answer alike; it informs and chooses nothing
     notes:     what a reader must know
-    tested:    whether the test chose between the weights asked for and the sizes
+    if_alike:  the estimate with weights by variance, whose error is smaller if the groups answer
+               alike; None where none was asked for
     """
 
     groups: Mapping[str, Result]
@@ -124,7 +140,7 @@ class GroupedHistogram(Frequencies):
     weighting: str
     test: HomogeneityTest
     notes: tuple[str, ...] = ()
-    tested: bool = False
+    if_alike: "GroupedHistogram | None" = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", read_only(self.weights))
@@ -180,6 +196,10 @@ class GroupedHistogram(Frequencies):
     @cached_property
     def standard_errors(self) -> Floats:
         """Of the consistent estimates: privacy noise, and the effect of unequal weights."""
+        if self.weighting == "uwa":
+            # What each group holds is not assumed to be alike, so each has its own error.
+            errors = np.array([result.standard_errors for result in self._results])
+            return read_only(np.sqrt(self.weights**2 @ errors**2))
         total = WeightedSum(self._parts)
         counts = (self.consistent * self.included).tolist()
         return read_only(np.sqrt([total.variance(count) for count in counts]))
@@ -220,20 +240,13 @@ class GroupedHistogram(Frequencies):
         With weights by size they hold for any groups, with other weights if the groups answer
         alike.
         """
-        # Where the test chooses between two weightings, each is given its own share of the error,
-        # so that the choice costs no confidence.
-        share = 1.0
-        if self.tested:
-            share = FALLBACK_ERROR if self.weighting == "uwa" else 1 - FALLBACK_ERROR
-        inner_level = 1 - share * (1 - check_fraction("level", level))
-        made = weighted_interval(
+        return weighted_interval(
             [result.aggregate for result in self._results],
             self._parts,
-            level=inner_level,
+            level=level,
             covers=covers,
             simultaneous=simultaneous,
         )
-        return replace(made, level=float(level))
 
     def to_dict(self, level: float = 0.95, *, covers: str = "users") -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -247,11 +260,13 @@ class GroupedHistogram(Frequencies):
                     "epsilon": result.guarantee.epsilon,
                     "delta": result.guarantee.delta,
                     "weight": float(weight),
+                    "guarantee": result.guarantee.to_dict(),
                 }
             )
         return {
             **super().to_dict(level, covers=covers),
             "weighting": self.weighting,
+            "if_alike": self._if_alike_to_dict(level, covers),
             "homogeneity": {
                 "p_value": self.test.p_value,
                 "rejected": self.test.rejected,
@@ -261,38 +276,95 @@ class GroupedHistogram(Frequencies):
             "notes": list(self.notes),
         }
 
+    def _if_alike_to_dict(self, level: float, covers: str) -> dict[str, Any] | None:
+        if self.if_alike is None:
+            return None
+        whole = self.if_alike.to_dict(level, covers=covers)
+        return {
+            "weighting": whole["weighting"],
+            "condition": IF_ALIKE,
+            "weights": [group["weight"] for group in whole["groups"]],
+            "estimates": whole["estimates"],
+            "consistent": whole["consistent"],
+        }
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What each group is promised, in words, the strictest first."""
+        sentences = []
+        for name, result in self.groups.items():
+            stated = result.guarantee
+            delta = f", delta {format_delta(stated.delta, 2)}" if stated.delta else ""
+            epsilon = format_rounded_up(stated.epsilon, 4)
+            sentences.append(f"group {name}: epsilon {epsilon}{delta}, {result.included:,} users")
+        return tuple(sentences)
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        lines += [f"privacy of {escape_controls(promise)}" for promise in self.promises]
+        if self.if_alike is not None:
+            lines.append(f"{IF_ALIKE}, with {self.if_alike.weighting} weights:")
+            bounds = self.if_alike.interval()
+            rows = zip(self.items, self.if_alike.estimates, bounds.low, bounds.high, strict=True)
+            for item, estimate, low, high in rows:
+                label = escape_controls(item)
+                lines.append(f"  {label}  {estimate:z7.4f}  [{low:.4f}, {high:.4f}]")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        page = super()._repr_html_()
+        for promise in self.promises:
+            page += plain.html_paragraph(f"Privacy of {promise}.")
+        if self.if_alike is not None:
+            title = f"{IF_ALIKE}, with {self.if_alike.weighting} weights:"
+            page += plain.html_paragraph(title.capitalize())
+            bounds = self.if_alike.interval()
+            table = []
+            rows = zip(self.items, self.if_alike.estimates, bounds.low, bounds.high, strict=True)
+            for item, estimate, low, high in rows:
+                span = f"{low:.1%} to {high:.1%}"
+                table.append([plain.escape_html(item), f"{estimate:z.1%}", span])
+            page += plain.html_table(["item", "estimate", "95% interval"], table)
+        return page
+
 
 def combine_groups(
     groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] = ()
 ) -> GroupedHistogram:
-    """Combine the results of disjoint groups with the wanted weights.
-
-    If the test finds that the groups do not answer alike, they are weighted by size instead.
-    """
+    """Combine the results of disjoint groups: by size, and beside that with the wanted weights."""
     results = list(groups.values())
     sizes = np.array([result.included for result in results])
     table = np.array([result.aggregate for result in results], dtype=np.float64)
     channels = [result.mechanism.channel(result.included) for result in results]
+    # The test looks only at released results, so it spends no privacy.
     test = homogeneity(table, channels, sizes, rng=np.random.default_rng(_TEST_SEED))
-    # Weights by size are unbiased whatever the groups answer, so no test has to permit them.
+    if_alike = None
+    if wanted != "uwa":
+        weights = _weights_by_variance(wanted, results, channels)
+        if_alike = GroupedHistogram(groups, weights, wanted, test)
     by_size = weighting.uwa(sizes)
-    if wanted == "uwa":
-        return GroupedHistogram(groups, by_size, wanted, test, (*notes, test.words))
+    return GroupedHistogram(groups, by_size, "uwa", test, (*notes, test.words), if_alike)
 
+
+def _weights_by_variance(
+    wanted: str, results: Sequence[Result], channels: Sequence[Channel]
+) -> Floats:
+    """The weights of this name, which favour groups with little noise."""
+    sizes = np.array([result.included for result in results])
+    items = len(results[0].items)
     variances = []
-    for channel, size in zip(channels, sizes, strict=True):
-        variance = weighting.group_variance(channel, table.shape[1], int(size))
+    for channel, size in zip(channels, sizes.tolist(), strict=True):
+        variance = weighting.group_variance(channel, items, size)
         variances.append(max(variance, _LEAST_VARIANCE))
     if wanted == "vwa":
-        weights = weighting.vwa(sizes, variances)
-    else:
+        return weighting.vwa(sizes, variances)
+    if wanted == "owa":
+        return weighting.owa(sizes, variances)
+    if wanted == "total":
         estimates = [result.estimates for result in results]
         spread = weighting.sigma_squared(estimates, sizes, variances)
-        weights = weighting.total_variance(sizes, variances, spread)
-    # Equal weights leave nothing to choose, so the intervals need no share of the error for it.
-    tested = not np.allclose(weights, by_size)
-    # The test looks only at released results, so it spends no privacy.
-    if test.rejected:
-        sentence = f"{test.words} Falling back to unweighted aggregation."
-        return GroupedHistogram(groups, by_size, "uwa", test, (*notes, sentence), tested)
-    return GroupedHistogram(groups, weights, wanted, test, (*notes, test.words), tested)
+        return weighting.total_variance(sizes, variances, spread)
+    raise ParameterError(
+        "results of groups are combined with the weights total, vwa, owa or uwa, not "
+        f"{wanted!r}; cpa is one survey of everybody"
+    )

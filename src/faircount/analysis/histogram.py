@@ -14,6 +14,7 @@ from typing import Any
 from faircount.accounting.conditions import AssumptionCode, Condition, assume, joint_condition
 from faircount.accounting.guarantee import Guarantee
 from faircount.analysis.groups import (
+    DEFAULT_WEIGHTS,
     WEIGHTS,
     GroupedHistogram,
     check_groups_are_mixed,
@@ -22,9 +23,10 @@ from faircount.analysis.groups import (
     split_by_level,
 )
 from faircount.analysis.prepare import Prepared, Rules, prepare
-from faircount.analysis.read import columns
+from faircount.analysis.read import ColumnName, check_rows_are_people, columns
 from faircount.analysis.run import charge, run
 from faircount.analysis.terms import AUTO, PlannedSurvey, Terms, check_worthwhile
+from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.estimation.result import Result
@@ -70,7 +72,7 @@ def add_conditions(guarantee: Guarantee, assumptions: Sequence[Condition]) -> Gu
 
 def histogram(
     table: Any,
-    column: str | None = None,
+    column: ColumnName | None = None,
     *,
     epsilon: float | Mapping[object, float] | None = None,
     delta: float = 1e-6,
@@ -79,15 +81,16 @@ def histogram(
     mechanism: str = AUTO,
     floor: int = 0,
     colluding: float = 0.0,
-    user: str | None = None,
+    user: ColumnName | None = None,
+    repeated: str = "refuse",
     missing: str = "refuse",
-    outside: str = "refuse",
+    outside: str | None = None,
     other: object | None = None,
     missing_spellings: Sequence[str] = (),
     encoding: str | None = None,
-    groups: str | None = None,
+    groups: ColumnName | None = None,
     public_groups: bool = False,
-    weights: str = "total",
+    weights: str | None = None,
     anyway: bool = False,
     ledger: Any = None,
     population: str | None = None,
@@ -101,22 +104,27 @@ def histogram(
     column: the column that holds the answers; not needed if the answers themselves are given
     epsilon: privacy loss of the release; with `groups` a mapping from level to epsilon
     delta: probability that the privacy loss exceeds epsilon
-    domain: the public list of items: labels, a number of items, a path or "@FILE" with one item a
+    domain: the public list of items: labels, a number of items, the path of a file with one item a
         line, or a categorical column or dtype, whose categories then are public
     domain_from_data: take the list from the answers; the guarantee does not cover it
     mechanism: a name, or "auto" for the one that `plan` recommends
     floor: minimum number of other people known to choose each item, without looking at the answers
     colluding: share of the users who may collude; at least one user always counts as an insider
-    user: the column that identifies people; only the first row of each person counts
+    user: the name of the column that identifies people, who are counted once each
+    repeated: what to do if rows of one person hold different answers: "refuse", or "first" to
+        count the first row
     missing, outside: what to do with rows without an answer, or with one that is not on the list:
-        "refuse", "drop", or "other" for the item named by `other`
+        "refuse", "drop", or "other" for the item named by `other`; for answers that are not on the
+        list "other" is the default where `other` is given
     other: the item of the list that such answers count as
     missing_spellings: texts that count as no answer, besides None, blank text, NaN, NaT and NA
     encoding: of a CSV file; UTF-8 by default
-    groups: a column of privacy levels, each surveyed on its own; levels are epsilons, or `epsilon`
-        maps them
+    groups: the name of a column of privacy levels, each surveyed on its own; levels are epsilons,
+        or `epsilon` maps them. Estimates weight every user the same, whatever the groups answer
     public_groups: declare that it is public who is in which group, which is not protected
-    weights: how groups are combined: "total", "vwa" or "uwa"
+    weights: weights of the estimate beside (`if_alike`), which assumes that the groups answer
+        alike: "total" (the default), "vwa", "owa", or "uwa" for none. "cpa" runs one survey of
+        everybody at the smallest epsilon instead
     anyway: run even if the error exceeds the average frequency
     ledger, population: a budget, given by its file (see `LedgerFile`) and the people it belongs to;
         it is charged before noise is drawn, and if it does not suffice the run is refused
@@ -131,21 +139,20 @@ def histogram(
     >>> result.guarantee.epsilon
     1.0
     """
+    names = _column_names(column, user, groups)
     # Before the table is read: the refusal must not depend on the answers.
+    weights = _check_weights(weights, groups)
     if groups is not None:
         check_groups_public(column, groups, public_groups)
-    names = [column]
-    if user is not None:
-        names.append(user)
-    if groups is not None:
-        names.append(groups)
+    if user is None:
+        check_rows_are_people(table)
     cells = dict(zip(names, columns(table, names, encoding), strict=True))
     prepared = prepare(
         cells[column],
         items=domain,
         from_data=domain_from_data,
         users=None if user is None else cells[user],
-        rules=Rules(missing, outside, other, tuple(missing_spellings)),
+        rules=Rules(missing, outside, other, tuple(missing_spellings), repeated),
     )
     make_terms = partial(Terms, delta=delta, mechanism=mechanism, floor=floor, colluding=colluding)
     items = len(prepared.domain)
@@ -165,36 +172,76 @@ def histogram(
         with charged([survey.mechanism]):
             return _run_survey(prepared, survey, warnings, source, progress)
 
-    if weights not in WEIGHTS:
-        raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
-    levels = [cells[groups][row] for row in prepared.kept.tolist()]
-    surveys = _plan_groups(prepared, groups, levels, epsilon, make_terms)
-    warnings = check_worthwhile(list(surveys.values()), items, anyway)
-    # Sizes of groups are published exactly, so the guarantee holds only if they are public anyway.
-    membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=groups)
+    members_of = _split([cells[groups][row] for row in prepared.kept.tolist()], epsilon)
+    # Sizes of groups, or the smallest level that occurs, are published exactly, so the guarantee
+    # holds only if they are public anyway.
+    membership = assume(AssumptionCode.PUBLIC_GROUPS_BY, column=str(groups))
     prepared = replace(prepared, assumptions=(*prepared.assumptions, membership))
+    if weights == "cpa":
+        strictest = min(level_epsilon for level_epsilon, _ in members_of.values())
+        survey = make_terms(strictest).plan(prepared.positions, items)
+        warnings = (_EVERYBODY_ALIKE, *check_worthwhile([survey], items, anyway))
+        with charged([survey.mechanism]):
+            return _run_survey(prepared, survey, warnings, source, progress)
+
+    # After rows were left out, because the groups that remain are the ones that are published.
+    check_groups_are_mixed(
+        groups, prepared.positions, [members for _, members in members_of.values()]
+    )
+    surveys = _plan_groups(prepared, members_of, make_terms)
+    warnings = check_worthwhile(list(surveys.values()), items, anyway)
     with charged([survey.mechanism for survey in surveys.values()]):
         return _run_groups(prepared, surveys, weights, warnings, source, progress)
 
 
-def _plan_groups(
-    prepared: Prepared,
-    column: str,
-    levels: Sequence[object],
-    epsilon: float | Mapping[object, float] | None,
-    make_terms: Callable[[float], Terms],
-) -> dict[str, PlannedSurvey]:
-    """Plan one survey for every privacy level."""
+_EVERYBODY_ALIKE = "everybody has the smallest epsilon of all groups, in one survey (cpa)"
+
+
+def _column_names(
+    column: ColumnName | None, user: ColumnName | None, groups: ColumnName | None
+) -> list[ColumnName | None]:
+    """The columns to read; a column itself in place of its name is refused."""
+    for argument, name in (("column", column), ("user", user), ("groups", groups)):
+        try:
+            hash(name)
+        except TypeError:
+            raise ParameterError(
+                f"{argument} must be the name of a column, as in {argument}='id', not the column "
+                "itself"
+            ) from None
+    return [column, *(name for name in (user, groups) if name is not None)]
+
+
+def _check_weights(weights: str | None, groups: ColumnName | None) -> str:
+    """The weights asked for, or the default; refused where nothing is weighted."""
+    if weights is not None and weights not in WEIGHTS:
+        raise ParameterError(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r}")
+    if weights is not None and groups is None:
+        raise ParameterError(
+            "weights combine groups: name their column with --groups (groups= in Python), or leave "
+            "weights out"
+        )
+    return weights or DEFAULT_WEIGHTS
+
+
+def _split(
+    levels: Sequence[object], epsilon: float | Mapping[Any, float] | None
+) -> dict[str, tuple[float, Ints]]:
+    """Epsilon and members of every privacy level."""
     if epsilon is not None and not isinstance(epsilon, Mapping):
         raise ParameterError(
             "with groups each level has its own epsilon: leave epsilon out, or map levels to "
             "numbers"
         )
-    members_of = split_by_level(levels, epsilon)
-    # After rows were left out, because the groups that remain are the ones that are published.
-    check_groups_are_mixed(
-        column, prepared.positions, [members for _, members in members_of.values()]
-    )
+    return split_by_level(levels, epsilon)
+
+
+def _plan_groups(
+    prepared: Prepared,
+    members_of: Mapping[str, tuple[float, Ints]],
+    make_terms: Callable[[float], Terms],
+) -> dict[str, PlannedSurvey]:
+    """Plan one survey for every privacy level."""
     surveys = {}
     for level, (level_epsilon, members) in members_of.items():
         try:

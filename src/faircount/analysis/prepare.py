@@ -1,7 +1,9 @@
 """Turn the raw cells of a table into one item per user.
 
-    one user    Only the first row of a user counts. Without a user column every row is a user, and
-                the guarantee then holds on condition that every row is another person.
+    one user    Every user is counted once. Several rows of a user with different answers, as of
+                a question with several answers, are refused, or the first of them counts. Without a
+                user column every row is a user, and the guarantee then holds on condition that
+                every row is another person.
     missing     None, blank text, NaN, NaT, NA, and the spellings that the analyst names. Such rows
                 are refused, left out, or counted as the item named by `other`. All other text is
                 an answer, "NA" and "null" included.
@@ -39,6 +41,8 @@ REFUSE = "refuse"
 DROP = "drop"
 OTHER = "other"
 RULES = (REFUSE, DROP, OTHER)
+FIRST = "first"
+REPEATED = (REFUSE, FIRST)
 
 MISSING_CODE = -1
 OUTSIDE_CODE = -2
@@ -54,17 +58,27 @@ KINDS = {
 class Rules:
     """How to treat rows that have no item of the list.
 
-    missing, outside: "refuse", "drop" or "other"
+    missing, outside: "refuse", "drop" or "other"; `outside` is by default "other" if `other` is
+                      given, else "refuse"
     other:            the item that such rows count as
     spellings:        texts that count as no answer
+    repeated:         "refuse" or "first", where rows of one user hold different answers
     """
 
     missing: str = REFUSE
-    outside: str = REFUSE
+    outside: str | None = None
     other: object | None = None
     spellings: tuple[str, ...] = ()
+    repeated: str = REFUSE
 
     def __post_init__(self) -> None:
+        if self.outside is None:
+            # Whoever names an item for other answers wants them to be counted as that item.
+            object.__setattr__(self, "outside", REFUSE if self.other is None else OTHER)
+        if self.repeated not in REPEATED:
+            raise ParameterError(
+                f"repeated must be one of {', '.join(REPEATED)}, not {self.repeated!r}"
+            )
         for kind in KINDS:
             rule = getattr(self, kind)
             if rule not in RULES:
@@ -73,6 +87,11 @@ class Rules:
             raise ParameterError(
                 "to count such answers as an item of the list, name the item: --other ITEM "
                 "(other= in Python)"
+            )
+        if self.other is not None and OTHER not in (self.missing, self.outside):
+            raise ParameterError(
+                f"no answers count as {self.other!r}: leave --other out (other= in Python), or set "
+                "--missing or --outside to other"
             )
 
     def apply(self, codes: Ints, domain: Domain, cells: Sequence[object]) -> Ints:
@@ -176,7 +195,10 @@ def prepare(
         assumptions = (ROWS_ARE_PEOPLE,)
     else:
         rows = first_rows(users)
-        notes = ("of users with several rows the first counts",)
+        if rows.size < len(users):
+            if rules.repeated == REFUSE:
+                check_rows_agree(users, answers)
+            notes = ("of users with several rows the first counts",)
     if from_data:
         assumptions = (assume(AssumptionCode.PUBLIC_ITEMS), *rules.assumptions, *assumptions)
     else:
@@ -207,6 +229,23 @@ def first_rows(users: Sequence[object]) -> Ints:
     return np.fromiter(seen.values(), dtype=np.int64, count=len(seen))
 
 
+def check_rows_agree(users: Sequence[object], answers: Sequence[object]) -> None:
+    """Refuse users whose rows hold different answers, such as those to a choose-all question."""
+    answer_of: dict[str, str | None] = {}
+    disagreeing = set()
+    for user, cell in zip(map(text_of, users), answers, strict=True):
+        answer = None if is_missing(cell) else text_of(cell)
+        if answer_of.setdefault(user, answer) != answer:
+            disagreeing.add(user)
+    if disagreeing:
+        raise AnswerError(
+            f"{len(disagreeing):,} of {len(answer_of):,} users have several rows with different "
+            "answers. Each user counts for one item: if people could choose several, ask about "
+            "each item in a run of its own, with a column of yes and no. If only the first row of "
+            "each person is meant to count, use --repeated first (repeated='first' in Python)"
+        )
+
+
 def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
     """The public list of items, or one taken from the answers where that is asked for."""
     if given is not None and from_data:
@@ -232,16 +271,20 @@ def item_list(given: Any, answers: Sequence[object], from_data: bool) -> Domain:
 
 def _given_list(given: Any) -> Domain:
     """Read and check a list that the analyst gives."""
-    if isinstance(given, str) and given.startswith("@"):
-        labels: Any = read_lines(Path(given[1:]))
-    elif isinstance(given, os.PathLike):
-        labels = read_lines(Path(given))
+    if isinstance(given, str | os.PathLike):
+        # Never the letters of a text: a single text is always the name of a file.
+        path = Path(os.fspath(given).removeprefix("@"))
+        if given == str(path) and not path.exists():
+            raise ParameterError(
+                f"domain: there is no file {given!r}; give the path of a file with one item a "
+                "line, or a list of items, as in ['yes', 'no']"
+            )
+        labels: Any = read_lines(path)
     else:
         # A categorical Series or array has a dtype, and the dtype has the categories.
         dtype = getattr(given, "dtype", given)
         labels = getattr(dtype, "categories", given)
-    # A string stays as it is: Domain refuses it, rather than taking its letters for items.
-    domain = Domain.of(labels if isinstance(labels, str | int) else list(labels))
+    domain = Domain.of(labels if isinstance(labels, int) else list(labels))
     if any(is_missing(label) for label in domain.labels):
         raise ParameterError(
             "an item of the list is blank: remove it, and see the rule for missing answers"

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,8 +24,12 @@ COLUMNS_IN_ERROR = 12
 LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
 
+# Files have texts in their header; data frames and mappings may have numbers.
+ColumnName = Hashable
+
+
 def columns(
-    table: Any, names: Sequence[str | None], encoding: str | None = None
+    table: Any, names: Sequence[ColumnName | None], encoding: str | None = None
 ) -> list[list[object]]:
     """The named columns as lists of equal length.
 
@@ -44,10 +48,25 @@ def columns(
     return found
 
 
-def _select(table: Any, names: Sequence[str | None], encoding: str | None) -> Sequence[Any]:
+def check_rows_are_people(table: Any) -> None:
+    """Refuse a pandas table with repeated row labels where no column tells people apart."""
+    # `explode` makes several rows of one person, with the label of the row they come from. Every
+    # row would count as another user, and the guarantee would hold for a row and not for a person.
+    index = getattr(table, "index", None)
+    if getattr(index, "is_unique", True):
+        return
+    raise AnswerError(
+        "several rows of the table have the same index label, as after explode(): if they are the "
+        "answers of one person, name the column that identifies people with user=; if every row is "
+        "another person, use reset_index(drop=True)"
+    )
+
+
+def _select(table: Any, names: Sequence[ColumnName | None], encoding: str | None) -> Sequence[Any]:
     """The named columns, in whatever type the table has."""
     if isinstance(table, str | os.PathLike):
-        return _select_from_file(Path(table), _require_names(names), encoding)
+        titles_in_file = [str(name) for name in _require_names(names)]
+        return _select_from_file(Path(table), titles_in_file, encoding)
     if encoding is not None:
         raise ParameterError("encoding is for files: this table is in memory, leave it out")
     if isinstance(table, Mapping) or hasattr(table, "columns"):
@@ -75,12 +94,13 @@ def _select(table: Any, names: Sequence[str | None], encoding: str | None) -> Se
     )
 
 
-def _require_names(names: Sequence[str | None]) -> list[str]:
-    if None in names:
+def _require_names(names: Sequence[ColumnName | None]) -> list[ColumnName]:
+    given = [name for name in names if name is not None]
+    if len(given) < len(names):
         raise ParameterError(
             "say which column of the table holds the answers: --column NAME (column= in Python)"
         )
-    return [str(name) for name in names]
+    return given
 
 
 def _is_column(table: Any) -> bool:
@@ -103,7 +123,7 @@ def _as_list(column: Any) -> list[object]:
     return list(column)
 
 
-def _check_column(name: str, header: Sequence[object], source: str) -> None:
+def _check_column(name: ColumnName, header: Sequence[object], source: str) -> None:
     # Nobody can tell which of the columns was meant.
     if header.count(name) > 1:
         raise AnswerError(

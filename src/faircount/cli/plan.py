@@ -26,7 +26,7 @@ ALMOST_IMPOSSIBLE = 1e-4
 
 # The columns of the table, and what each of them shows.
 COLUMNS = {
-    "mechanism": "the name to use with `faircount run --mechanism`",
+    "mechanism": "a way to randomize answers; the name to use with `faircount run --mechanism`",
     "topology": "how shares travel; second line: the same mechanism with two servers; -: no shares",
     "95% error": "19 of 20 estimates of an average item are closer, as a share of the users",
     "std. error": "standard error of an average item",
@@ -36,20 +36,37 @@ COLUMNS = {
     "parameters": "what it runs with; `faircount privacy` computes what they guarantee",
 }
 
+# What the parameters of the table are. Only those that occur in it are explained.
+PARAMETER_NAMES = {
+    "p": "probability with which a user is counted",
+    "D": "fair coins per item, all users together",
+    "m": "coins per item of one user",
+    "sigma": "standard deviation of the noise of a count",
+    "epsilon": "privacy loss of one release",
+    "alpha": "share of the users who report an item",
+    "q": "counts are added modulo this prime",
+}
+
+# Words above and below the table that a newcomer may look up.
+_WORDS_BELOW = {
+    "floor": "minimum number of other people known to choose each answer (its holders)",
+    "one vote": "a report that adds 1 to one item and nothing to the others",
+}
+
 # The parameters that differ between mechanisms; the others are in the first line and in the JSON.
 PARAMETERS = ("p", "D", "m", "sigma", "epsilon", "alpha", "gamma", "phi", "q")
 
 
 @click.command()
-# The survey and its budget. Users and epsilon are not required by click, because --groups-file
-# replaces them.
+# The survey and its budget. They are not required by click, because --groups-file replaces users
+# and epsilon, and because everything that is missing is asked for at once.
 @click.option("--users", type=int, help="Number of users who will be asked.")
 @click.option(
     "--response-rate",
     type=float,
     help="Share of these users who will respond; the plan is made for them alone.  [default: 1]",
 )
-@click.option("--items", type=int, required=True, help="Number of items to choose from.")
+@click.option("--items", type=int, help="Number of items to choose from.")
 @click.option("--epsilon", type=float, help="Privacy loss of all releases together.")
 @click.option(
     "--delta",
@@ -139,14 +156,33 @@ def plan(
                 "--groups-file brings the users and epsilons and compares weights: leave "
                 f"{', '.join(given)} out"
             )
+        _require({"--items": options["items"]})
         worthwhile = _plan_groups(groups_file, as_json, options)
-    elif users is None or epsilon is None:
-        raise ParameterError("give --users and --epsilon, or a file of groups with --groups-file")
     else:
+        _require({"--users": users, "--items": options["items"], "--epsilon": epsilon})
         options |= {"users": users, "epsilon": epsilon}
         worthwhile = _plan_survey(options, plot, with_all, as_json)
     if not worthwhile:
         raise click.exceptions.Exit(DO_NOT_RUN)
+
+
+# What is needed for a plan, with a word for those who see it for the first time.
+NEEDED = {
+    "--users": "--users, how many people will answer",
+    "--items": "--items, how many answers there are to choose from",
+    "--epsilon": "--epsilon, the privacy loss (1 is a common choice; smaller protects better)",
+}
+
+
+def _require(given: "Mapping[str, object]") -> None:
+    """Ask for everything that is missing in one sentence."""
+    missing = [NEEDED[name] for name, value in given.items() if value is None]
+    if not missing:
+        return
+    message = f"give {'; '.join(missing)}"
+    if "--users" in given:
+        message += ". For groups of users with their own epsilon give --items and --groups-file"
+    raise ParameterError(message)
 
 
 def _plan_survey(options: dict[str, Any], plot: Path | None, with_all: bool, as_json: bool) -> bool:
@@ -257,7 +293,17 @@ def _show_table(out: "Console", made: "Plan") -> None:
             rows += _rows_of(option, with_users=target is not None)
     out.print(make_table(heads, rows, left=(0, 1, len(heads) - 1)))
     out.print()
-    out.print(make_definitions(columns.items()))
+    words = {**columns, **_explain_parameters(made), **_WORDS_BELOW}
+    out.print(make_definitions(words.items()))
+
+
+def _explain_parameters(made: "Plan") -> dict[str, str]:
+    """The meaning of the parameters that occur in the table."""
+    used: set[str] = set()
+    for option in made.options:
+        if option.sound:
+            used.update(option.parameters)
+    return {name: text for name, text in PARAMETER_NAMES.items() if name in used}
 
 
 def _rows_of(option: "Option", with_users: bool) -> list[list[str]]:
@@ -389,9 +435,10 @@ def _show_groups(made: "GroupsPlan") -> None:
     heads = ["weights", "std. error", "noise alone", "of the groups, in the order above"]
     out.print(make_table(heads, rows, left=(0, 3)))
     out.print(
-        "uwa: by size; vwa: by noise variance (the paper's); total: by total variance; cpa: one "
-        "survey of all users at the smallest epsilon. Which group a user is in is public. Equally "
-        "frequent items are assumed."
+        "uwa: by size; cpa: one survey of all users at the smallest epsilon; both hold whatever "
+        "the groups answer. Only if the groups answer alike: vwa: by noise variance (the paper's); "
+        "owa: the same, solved numerically; total: by total variance. Which group a user is in is "
+        "public. Equally frequent items are assumed."
     )
     print_notes(out, made.notes)
     out.print()

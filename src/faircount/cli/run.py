@@ -56,7 +56,15 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @click.option(
     "--user",
     metavar="COLUMN",
-    help="Column that identifies people: only the first row of each person counts.",
+    help="Column that identifies people, who are counted once each.",
+)
+@click.option(
+    "--repeated",
+    type=click.Choice(["refuse", "first"]),
+    default="refuse",
+    show_default=True,
+    help="What to do if rows of one person hold different answers: refuse to run, or count the "
+    "first row of each person.",
 )
 @click.option(
     "--missing",
@@ -84,7 +92,8 @@ RULE = click.Choice(["refuse", "drop", "other"])
 @click.option(
     "--groups",
     metavar="COLUMN",
-    help="Column of privacy levels: each level is a survey of its own.",
+    help="Column of privacy levels: each level is a survey of its own, and every user counts the "
+    "same in the estimates.",
 )
 @click.option(
     "--public-groups",
@@ -98,10 +107,10 @@ RULE = click.Choice(["refuse", "drop", "other"])
 )
 @click.option(
     "--weights",
-    type=click.Choice(["total", "vwa", "uwa"]),
-    default="total",
-    show_default=True,
-    help="Weight groups by total variance, by noise variance, or by size.",
+    type=click.Choice(["total", "vwa", "owa", "uwa", "cpa"]),
+    help="Weights of a second estimate that assumes that the groups answer alike: by total "
+    "variance (total), by noise variance (vwa, or owa, solved numerically), or none (uwa). "
+    "Instead, cpa runs one survey of everybody at the smallest epsilon.  [default: total]",
 )
 @click.option("--anyway", is_flag=True, help="Run even if the error exceeds the average frequency.")
 # The budget that this run is charged to. Without one nobody adds up what several runs spend.
@@ -211,9 +220,6 @@ def _estimate(
     options["missing_spellings"] = ()
     if spellings is not None:
         options["missing_spellings"] = parse_list("--missing-spellings", "NA,n/a", spellings)
-    if options["outside"] is None:
-        # Whoever names an item for other answers wants them to be counted as that item.
-        options["outside"] = "refuse" if options["other"] is None else "other"
     options["epsilon"] = _parse_epsilon(
         options["epsilon"], options["groups"], options.pop("levels")
     )
@@ -265,22 +271,52 @@ def _show(
         out.print(f"[bold]{SIMULATION}[/bold]\n")
     out.print(f"{result.name}, {result.included:,} users, {len(result.items)} items\n")
     print_bars(out, result, level=level, covers=covers)
+    if isinstance(result, GroupedHistogram) and result.if_alike is not None:
+        _show_if_alike(out, result.if_alike, level, covers)
     print_notes(out, result.notes)
     if isinstance(result, GroupedHistogram):
         _show_groups(out, result)
     print_statements(out, result, level, covers)
 
 
-def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
-    from faircount.accounting.guarantee import format_delta
-    from faircount.cli.show import make_table
+def _show_if_alike(out: "Console", beside: "GroupedHistogram", level: float, covers: str) -> None:
+    """The weighted estimate, with the condition under which it may be read."""
+    from faircount.cli.show import print_bars
 
+    out.print(
+        f"\nOnly if the groups answer alike, whatever the level: the same with weights by variance "
+        f"({beside.weighting})\n",
+        markup=False,
+    )
+    print_bars(out, beside, level=level, covers=covers)
+
+
+def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
+    """What each group is promised, and how much it counts."""
+    from faircount.accounting.guarantee import format_delta
+    from faircount.cli.show import format_factor, make_table
+
+    beside = result.if_alike
     rows = []
-    for (name, group), weight in zip(result.groups.items(), result.weights, strict=True):
-        epsilon = f"{group.guarantee.epsilon:.4g}"
-        delta = format_delta(group.guarantee.delta, 2)
-        users = f"{group.included:,}"
-        rows.append([name, users, epsilon, delta, group.mechanism.name, f"{weight:.3f}"])
-    out.print(f"\nGroups, combined with {result.weighting} weights")
-    heads = ["group", "users", "epsilon", "delta", "mechanism", "weight"]
-    out.print(make_table(heads, rows, left=(0, 4)))
+    for number, (name, group) in enumerate(result.groups.items()):
+        stated = group.guarantee
+        row = [
+            name,
+            f"{group.included:,}",
+            f"{stated.epsilon:.4g}",
+            format_delta(stated.delta, 2),
+            format_factor(stated.epsilon),
+            group.mechanism.name,
+            f"{result.weights[number]:.3f}",
+        ]
+        if beside is not None:
+            row.append(f"{beside.weights[number]:.3f}")
+        rows.append(row)
+    out.print(
+        "\nGroups: the odds between two answers of a user change by at most this factor, except "
+        "with probability delta; and how much each group counts"
+    )
+    heads = ["group", "users", "epsilon", "delta", "factor", "mechanism", "weight"]
+    if beside is not None:
+        heads.append("if alike")
+    out.print(make_table(heads, rows, left=(0, 5)))

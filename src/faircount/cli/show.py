@@ -140,14 +140,18 @@ def _digits_for(half_width: float) -> int:
     return min(max(1, -math.floor(math.log10(100 * half_width))), 6)
 
 
+def format_factor(epsilon: float) -> str:
+    """The factor e^epsilon by which odds may change."""
+    if epsilon < LARGEST_FACTOR:
+        return f"{math.exp(epsilon):.3g}"
+    return f"e^{epsilon:.4g}"
+
+
 def describe_guarantee(guarantee: "Guarantee") -> str:
     """The guarantee in one plain sentence."""
     from faircount.accounting.guarantee import format_delta, format_rounded_up
 
-    if guarantee.epsilon < LARGEST_FACTOR:
-        factor = f"{math.exp(guarantee.epsilon):.3g}"
-    else:
-        factor = f"e^{guarantee.epsilon:.4g}"
+    factor = format_factor(guarantee.epsilon)
     exception = ""
     # Pure differential privacy has no exception to mention.
     if guarantee.delta:
@@ -175,7 +179,8 @@ def print_statements(
         out.print(f"Reports: {result.validity}", markup=False)
     else:
         out.print(f"Assumption: {result.assumption}.", markup=False)
-    out.print(f"Privacy: {describe_guarantee(result.guarantee)}", markup=False)
+    of_weakest = " of the weakest group, so of everybody" if hasattr(result, "groups") else ""
+    out.print(f"Privacy{of_weakest}: {describe_guarantee(result.guarantee)}", markup=False)
     out.print(f"Budget: {REPETITION}.", markup=False)
 
 

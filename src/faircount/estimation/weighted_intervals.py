@@ -3,7 +3,9 @@
 Weights as the sizes (`uwa`): the estimate is unbiased whatever each group holds, and the interval
 is valid whatever it holds: it is the set of total counts that are plausible for at least one way to
 divide the holders among the groups (first narrowed down to the ways that each group's own sum
-leaves plausible, at a tenth of the error: Berger and Boos 1994).
+leaves plausible, at a tenth of the error: Berger and Boos 1994). For a population it is likewise
+the set of frequencies that are plausible for at least one way in which its members, holders or not,
+choose a group; how many of the users drawn are in each group is then random, too.
 
 Other weights assume that the groups are alike. The interval is then the set of total counts that
 are plausible when their holders are a random set of all users, or divided as evenly as whole
@@ -13,13 +15,15 @@ sizes do not balance out.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from faircount.core.arrays import Floats, Ints
+from faircount.core.binomial import clopper_pearson
 from faircount.core.errors import ParameterError
-from faircount.core.search import last_float, last_integer
+from faircount.core.search import last_integer
 from faircount.core.validation import check_fraction, check_numbers
 from faircount.estimation.intervals import (
     COVERS,
@@ -39,6 +43,8 @@ NARROWING = 0.1
 # Frequencies of a population are searched in steps of 1 / (16 n).
 _FINE = 16
 
+Numbers = TypeVar("Numbers", Ints, Floats)
+
 Search = tuple[Callable[[int], Sequence[Laws]], int, int]
 """Laws that the sum may have with a number of holders (or of steps of a frequency), and the least
 and the greatest such number."""
@@ -55,8 +61,9 @@ def weighted_interval(
     """Return intervals of the items' frequencies among all users.
 
     `sums` are the decoded sums, one row per group; the weights of the groups must sum to one.
-    `covers="population"`: the users of each group are a random draw from a larger population, whose
-    groups have the same shares. `simultaneous`: all items are covered at once with `level`.
+    `covers="population"`: the users are a random draw from a larger population. With weights by
+    size it does not matter on what the choice of a group depends. `simultaneous`: all items are
+    covered at once with `level`.
     """
     check_choice("covers", covers, COVERS)
     table = _check_sums(sums, groups)
@@ -107,7 +114,9 @@ def _choose_searches(
     if covers == "population":
         words = "whatever each group holds" if by_size else "if the groups are alike"
         method = f"law of the weighted sum, valid {words}; {NOISE_AND_DRAW}"
-        return [_population_search(total, by_size)] * items, error, method
+        if by_size:
+            return *_search_population(table, total, error), method
+        return [_alike_population(total)] * items, error, method
     if not by_size:
         exactness = "exact" if total.users <= EXACT_SPLIT_USERS else "approximate"
         method = (
@@ -121,24 +130,90 @@ def _choose_searches(
     return searches, error, method
 
 
-def _population_search(total: WeightedSum, by_size: bool) -> Search:
-    """Search the frequency of a population, in steps."""
+def _alike_population(total: WeightedSum) -> Search:
+    """Search the frequency of a population, in steps, that all groups have in common."""
     steps = _FINE * total.users
 
     def laws(step: int) -> Sequence[Laws]:
-        theta = step / steps
-        if by_size:
-            return [total.population(_most_variable_shares(total, theta))]
-        return [total.population(np.full(len(total.groups), theta))]
+        return [total.population(np.full(len(total.groups), step / steps))]
 
     return laws, 0, steps
+
+
+def _search_population(
+    table: Floats, total: WeightedSum, error: float
+) -> tuple[list[Search], float]:
+    """Search the frequency of a population whose members choose their groups in any way.
+
+    Returns a search for every item, and the error left for it.
+    """
+    items = table.shape[1]
+    sizes = np.array([group.users for group in total.groups])
+    if _are_alike(_holder_slopes(total)) and _are_alike(_coin_variances(total)):
+        # No matter which groups people are in: no error is spent on where they are.
+        nobody = np.zeros(sizes.size)
+        everybody = np.ones(sizes.size)
+        return [_drawn_users(total, nobody, everybody, everybody)] * items, error
+    spent = NARROWING * error / (2 * sizes.size)
+    least, most = clopper_pearson(sizes, np.full(sizes.size, total.users), spent / 2)
+    bounds = []
+    for row, group in zip(table, total.groups, strict=True):
+        bounds.append(
+            interval(row, group.channel, group.users, level=1 - spent, covers="population")
+        )
+    searches = []
+    for item in range(items):
+        low = least * [bound.low[item] for bound in bounds]
+        high = most * [bound.high[item] for bound in bounds]
+        searches.append(_drawn_users(total, low, high, most))
+    return searches, (1 - NARROWING) * error
+
+
+def _drawn_users(total: WeightedSum, low: Floats, high: Floats, most: Floats) -> Search:
+    """Search the frequency of a population, in steps, from which every user is drawn alone.
+
+    `low` and `high` bound the share of the population that holds the item and is in each group,
+    `most` bounds the share that is in each group at all.
+    """
+    steps = _FINE * total.users
+    orders = _extreme_orders(total)
+    # Users without the item matter only by their coins, most where these are noisiest.
+    noisiest_first = _largest_first(_coin_variances(total))
+
+    def laws(step: int) -> Sequence[Laws]:
+        theta = step / steps
+        found = []
+        for held in _fill(theta, orders, low, high):
+            others = _fill(1 - theta, [noisiest_first], np.zeros_like(most), most - held)[0]
+            found.append(total.drawn_users(held, others))
+        return found
+
+    return laws, math.ceil(low.sum() * steps), math.floor(min(1.0, high.sum()) * steps)
+
+
+def _holder_slopes(total: WeightedSum) -> list[float]:
+    """By how much the variance of the sum grows with a holder in each group."""
+    return [group.per_holder for group in total.groups]
+
+
+def _coin_variances(total: WeightedSum) -> list[float]:
+    """The variance that a user without the item adds in each group."""
+    return [group.step**2 * group.channel.miss * (1 - group.channel.miss) for group in total.groups]
+
+
+def _largest_first(values: Sequence[float]) -> list[int]:
+    """Return the positions of the values, that of the largest first."""
+    return [*np.argsort([-value for value in values], kind="stable").tolist()]
+
+
+def _are_alike(values: Sequence[float]) -> bool:
+    return max(values) - min(values) <= 1e-9 * max(map(abs, values))
 
 
 def _narrow(table: Floats, total: WeightedSum, error: float) -> tuple[Ints, Ints, float]:
     """Return plausible numbers of holders, one row per group, and the error left."""
     sizes = np.array([group.users for group in total.groups])
-    slopes = [group.per_holder for group in total.groups]
-    if max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)):
+    if _are_alike(_holder_slopes(total)):
         # The division among the groups does not matter: no error is spent on it.
         everything = np.broadcast_to(sizes[:, None], table.shape)
         return np.zeros_like(everything), everything, error
@@ -161,18 +236,24 @@ def _worst_splits(total: WeightedSum, low: Ints, high: Ints) -> Search:
     Besides, the divisions that fill one group first: the widest tail need not be where the variance
     is largest.
     """
-    # The variance is linear in the numbers of holders, so it is extreme where the groups are filled
-    # in the order of their slopes.
-    by_variance = np.argsort([-group.per_holder for group in total.groups], kind="stable").tolist()
-    orders = [by_variance, by_variance[::-1]]
-    for first in by_variance:
-        others = [g for g in by_variance if g != first]
-        orders.append([first, *others])
+    orders = _extreme_orders(total)
 
     def laws(holders: int) -> Sequence[Laws]:
         return [total.given_splits(_fill(holders, orders, low, high))]
 
     return laws, int(low.sum()), int(high.sum())
+
+
+def _extreme_orders(total: WeightedSum) -> list[list[int]]:
+    """Orders of filling the groups in which the sum varies most, least, or has one wide tail."""
+    # The variance is linear in the numbers of holders, so it is extreme where the groups are filled
+    # in the order of their slopes.
+    by_variance = _largest_first(_holder_slopes(total))
+    orders = [by_variance, by_variance[::-1]]
+    for first in by_variance:
+        others = [g for g in by_variance if g != first]
+        orders.append([first, *others])
+    return orders
 
 
 def _alike_laws(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
@@ -194,37 +275,19 @@ def _alike_laws(total: WeightedSum) -> Callable[[int], Sequence[Laws]]:
     return laws
 
 
-def _fill(holders: int, orders: Sequence[Sequence[int]], low: Ints, high: Ints) -> Ints:
+def _fill(holders: float, orders: Sequence[Sequence[int]], low: Numbers, high: Numbers) -> Numbers:
     """Divide the holders among the groups, between `low` and `high`, once for every order.
 
     Every group has at least `low`; the others go to the groups in this order, up to `high`.
     """
     splits = np.repeat(low[None, :], len(orders), axis=0)
     for split, order in zip(splits, orders, strict=True):
-        left = holders - int(low.sum())
+        left = holders - low.sum()
         for g in order:
-            more = min(left, int(high[g] - low[g]))
+            more = min(left, high[g] - low[g])
             split[g] += more
             left -= more
     return np.unique(splits, axis=0)
-
-
-def _most_variable_shares(total: WeightedSum, theta: float) -> Floats:
-    """Return frequencies in the groups, theta together, at which the sum varies most."""
-    weights = np.array([group.weight for group in total.groups])
-    slopes = np.array([group.per_holder for group in total.groups]) * total.users**2
-    low = float(slopes.min()) - 1
-    high = float(slopes.max()) + 1
-
-    # The variance is concave in every share. At its maximum the derivative, slope + 1 - 2 share, is
-    # the same level in all groups whose share is not at an end (a Lagrange multiplier).
-    def shares(level: float) -> Floats:
-        return np.clip((slopes + 1 - level) / 2, 0, 1)
-
-    level = last_float(
-        lambda level: bool(weights @ shares(level) > theta), low, high, 1e-12 * (high - low)
-    )
-    return shares(level)
 
 
 def _find_bounds(

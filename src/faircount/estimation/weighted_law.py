@@ -215,6 +215,37 @@ class WeightedSum:
         mean = sum(group.weight * q for group, q in pairs)
         return Laws(values[None, :], length, mean)
 
+    def drawn_users(self, holders: Floats, others: Floats) -> Laws:
+        """Return the law of T for weights by size, when every user is drawn alone.
+
+        A user is a holder in group g with probability holders[g] and somebody else there with
+        probability others[g], so the sizes of the groups are random.
+        """
+        # With weights by size a group's step does not depend on how many users are in it.
+        mean = float(holders.sum()) / self.users
+        second_moment = 0.0
+        noise_variance = 0.0
+        shift = 0.0
+        for group, held, other in zip(self.groups, holders.tolist(), others.tolist(), strict=True):
+            hit = group.channel.hit
+            miss = group.channel.miss
+            second_moment += group.step**2 * held * (hit * (1 - hit) + (hit - miss) ** 2)
+            second_moment += group.step**2 * other * miss * (1 - miss)
+            if group.channel.noise is not None:
+                noise_variance += group.step**2 * group.channel.noise.variance
+            shift += group.step * miss * group.users
+        variance = max(0.0, self.users * (second_moment - mean**2)) + noise_variance
+        length = self._window_length(variance)
+        u = frequencies_of(length)
+        one_user = np.zeros(u.size, dtype=np.complex128)
+        for group, held, other in zip(self.groups, holders.tolist(), others.tolist(), strict=True):
+            coins = held * group.coin(group.channel.hit, u)
+            coins = coins + other * group.coin(group.channel.miss, u)
+            one_user += coins * np.exp(-1j * u * group.step * group.channel.miss)
+        # The noise is that of the groups as they are; the shift in it belongs to their users.
+        noise = self._noise(length) * np.exp(1j * u * shift)
+        return Laws((noise * power(one_user, self.users))[None, :], length, mean * self.users)
+
     def _given_holders(self, block: range, theta: float, length: float) -> Complex:
         """Return the characteristic functions for every number of holders in the block.
 

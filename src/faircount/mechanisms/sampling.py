@@ -3,7 +3,9 @@
 Every record is counted with probability p and nothing is added. A user is hidden among the other
 holders of the same item, so the guarantee needs a *floor*: a number k of other holders that every
 item is known to have, without looking at the answers. Of these, t insiders and d dropouts may not
-protect anybody, and delta follows from the k - t - d others. Without a floor (k = 0) delta is p at
+protect anybody, and delta follows from the k - t - d others. That is exact without insiders and
+dropouts, and otherwise an upper bound, because each of them is taken from both items that a
+neighbouring data set changes, although nobody holds two. Without a floor (k = 0) delta is p at
 every epsilon.
 """
 
@@ -198,7 +200,11 @@ class Sampling(FrequencyMechanism):
         return max(0, self.floor - adversary.insiders - self.dropouts)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
-        """Return the exact delta; for two items and more than 400 users, an upper bound."""
+        """Return the exact delta, or an upper bound: with insiders or dropouts, and for two items.
+
+        Each insider and each dropout holds one item, but is counted as lost to both compared items,
+        which raises delta up to about twofold. Two items are enumerated up to 400 users.
+        """
         hidden = self.hidden_holders(adversary)
         users = self._enumerated_users(adversary)
         if users and relation is Relation.REPLACE_ONE:

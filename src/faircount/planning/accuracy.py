@@ -15,6 +15,9 @@ Kind = type[FrequencyMechanism]
 # Where no number up to this suffices, the target is out of reach.
 MOST_USERS = 10**9
 
+# 6 of 40 users are 15%, although the quotient as a float exceeds 0.15.
+ROUNDING = 1 + 1e-12
+
 # Up to this many users the number needed is exact; above it is rounded up to three digits.
 ONE_BY_ONE = 1000
 
@@ -58,7 +61,7 @@ def users_needed(kind: Kind, q: Question, target: float) -> int | None:
             most = min(MOST_USERS, max(most, 100 * asked if ahead else 0))
             users = _next_candidate(asked)
         found = half_width(kind, q, users)
-        if found is not None and found <= target:
+        if found is not None and found <= target * ROUNDING:
             return users
         users = _next_candidate(users + 1)
     return None
@@ -78,7 +81,7 @@ def _may_suffice(kind: Kind, q: Question, target: float, users: int, more: int) 
         asked = replace(q, users=staying, dropout=0.0, colluding=0.0)
         mechanism = kind.calibrate(asked.requirements).mechanism
         half_width_count = mechanism.expected_errors(staying)[1] * staying
-        return half_width_count - mechanism.count_step <= target * staying
+        return half_width_count - mechanism.count_step <= target * staying * ROUNDING
     except FaircountError:
         return False
 

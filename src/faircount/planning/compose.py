@@ -1,19 +1,26 @@
 """The guarantee of several releases about the same people together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from faircount.accounting import composition
-from faircount.accounting.composition import Losses, dominating_pair, sum_epsilons
-from faircount.accounting.divergence import LARGEST_EPSILON
+from faircount.accounting.composition import (
+    STEP,
+    Losses,
+    adds_up_to,
+    dominating_pair,
+    sum_epsilons,
+)
+from faircount.accounting.divergence import LARGEST_EPSILON, epsilon_for
 from faircount.accounting.guarantee import Guarantee, Relation
 from faircount.core.errors import ParameterError, RefusedError
+from faircount.core.search import last_float
 from faircount.core.validation import check_epsilon, check_real
 from faircount.mechanisms.base import Mechanism
 
-# Ten times 0.1 must fit into 1, although their sum as floats exceeds it.
-_ROUNDING = 1 + 1e-12
+# Where the best epsilon below the wanted one is searched, so closely.
+_PRECISION = 1e-6
 
 # The exponential of a larger number is no float any more.
 _LARGEST_EXPONENT = 700.0
@@ -86,11 +93,24 @@ def _delta_at(
     known = [loss for loss in losses if loss is not None]
     delta = 1.0
     if len(known) == len(losses):
-        delta = min(1.0, _compose(known, stated, epsilon=wanted) + _table_cost(known, wanted))
+        delta = min(1.0, _composed_delta(known, stated, wanted))
     # Adding up is better where a few releases have small deltas: exact composition rounds up.
-    if math.fsum(part.epsilon for part in stated) <= wanted * _ROUNDING:
+    if adds_up_to([part.epsilon for part in stated], wanted):
         delta = min(delta, math.fsum(part.delta for part in stated))
     return wanted, delta
+
+
+def _composed_delta(losses: Sequence[Losses], stated: Sequence[Guarantee], epsilon: float) -> float:
+    """The delta of exact composition at this epsilon, with what the tables cost."""
+    curve = _delta_curve(losses, stated)
+
+    # A delta holds at every larger epsilon, too. The cost of tables grows with epsilon, so beyond
+    # the point where it exceeds the rest, the delta of that point is the smaller one.
+    def is_cheap(candidate: float) -> bool:
+        return _table_cost(losses, candidate) <= curve(candidate)
+
+    best = epsilon if is_cheap(epsilon) else last_float(is_cheap, 0.0, epsilon, _PRECISION)
+    return curve(best) + _table_cost(losses, best)
 
 
 def _epsilon_at(
@@ -99,21 +119,39 @@ def _epsilon_at(
     """Epsilon at this delta: the smaller one of exact composition and of adding up."""
     wanted = check_real("delta", delta)
     summed = math.fsum(part.epsilon for part in stated)
-    sum_fits = math.fsum(part.delta for part in stated) <= wanted
+    sum_fits = adds_up_to([part.delta for part in stated], wanted)
     known = [loss for loss in losses if loss is not None]
-    # The cost of tables grows with epsilon, which is not known yet: the largest one is safe.
-    left = wanted - _table_cost(known, summed)
     try:
-        if len(known) < len(losses) or left <= 0:
-            raise RefusedError(
-                f"delta = {wanted:g} is too small for these releases: ask for a larger one"
-            )
-        composed = _compose(known, stated, delta=left)
+        if len(known) < len(losses):
+            raise RefusedError(_TOO_SMALL.format(wanted))
+        composed = _composed_epsilon(known, stated, wanted, summed)
     except RefusedError:
         if not sum_fits:
             raise
         return summed, wanted
     return (min(composed, summed) if sum_fits else composed), wanted
+
+
+_TOO_SMALL = "delta = {:g} is too small for these releases: ask for a larger one"
+
+
+def _composed_epsilon(
+    losses: Sequence[Losses], stated: Sequence[Guarantee], delta: float, largest: float
+) -> float:
+    """The epsilon of exact composition at this delta, of which the tables take their part."""
+    # The cost of tables grows with epsilon, which is not known yet. The first bound leaves half of
+    # delta to the tables at most; then their cost at the epsilon found is known not to be exceeded.
+    bound = largest
+    while _table_cost(losses, bound) > delta / 2 and bound > STEP:
+        bound *= 0.99
+    left = delta - _table_cost(losses, bound)
+    if left <= 0:
+        raise RefusedError(_TOO_SMALL.format(delta))
+    curve = _delta_curve(losses, stated)
+    found = epsilon_for(curve, left)
+    if found > bound:
+        raise RefusedError(_TOO_SMALL.format(delta))
+    return epsilon_for(curve, delta - _table_cost(losses, found))
 
 
 def _table_cost(losses: Sequence[Losses], epsilon: float) -> float:
@@ -122,6 +160,6 @@ def _table_cost(losses: Sequence[Losses], epsilon: float) -> float:
     return distance * (1 + math.exp(min(epsilon, _LARGEST_EXPONENT)))
 
 
-def _compose(losses: Sequence[Losses], stated: Sequence[Guarantee], **asked: float) -> float:
+def _delta_curve(losses: Sequence[Losses], stated: Sequence[Guarantee]) -> Callable[[float], float]:
     step = composition.grid_step(part.epsilon for part in stated)
-    return composition.compose([loss.pairs for loss in losses], step=step, **asked)
+    return composition.delta_curve([loss.pairs for loss in losses], step=step)

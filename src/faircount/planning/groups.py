@@ -2,11 +2,13 @@
 
 Every group is planned on its own, and their results are then combined in every way. The best
 weights are known before the survey, because the noise of each group is. How the answers spread is
-not known; the largest possible spread, that of equally frequent items, is assumed.
+not known; the largest possible spread, that of equally frequent items, is assumed. Recommended is
+what holds whatever the groups answer: weights by size (uwa), or one survey of everybody (cpa).
+Weights by variance are named beside it, with their condition.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,11 +22,10 @@ from faircount.planning.option import Option, percent
 from faircount.planning.plan import Plan, plan
 
 WHY = {
-    "total": "weights by total variance balance noise and how well a group represents everybody",
-    "vwa": "weights by noise variance are best where noise is nearly all of the error",
-    "uwa": "every user counts the same, because the noise differs too little between the groups",
+    "uwa": "every user counts the same, whatever the groups answer",
     "cpa": "one survey of everybody has so much less noise that it wins at the smallest epsilon",
 }
+"""The ways that are unbiased whatever the groups answer, and what speaks for each."""
 
 # Columns of a plan for groups as a data frame.
 FRAME = ("users", "epsilon", "mechanism", "half_width_95", "standard_error", "weight")
@@ -54,8 +55,16 @@ class GroupsPlan:
 
     @property
     def best(self) -> str:
-        """Name of the way with the smallest error against the frequencies of all users."""
-        return min(self.combined, key=lambda name: self.combined[name].standard_error)
+        """Name of the way with the smallest error that assumes nothing about the groups."""
+        return self._smallest_error([name for name in self.combined if name in WHY])
+
+    @property
+    def best_if_alike(self) -> str:
+        """Name of the weights with the smallest error, if the groups answer alike."""
+        return self._smallest_error([name for name in self.combined if name not in WHY])
+
+    def _smallest_error(self, names: Sequence[str]) -> str:
+        return min(names, key=lambda name: self.combined[name].standard_error)
 
     @property
     def _noise_95(self) -> float:
@@ -84,9 +93,10 @@ class GroupsPlan:
             )
         error = percent(self.combined[self.best].standard_error)
         verdict = f"combine with {self.best}: standard error {error}; {WHY[self.best]}"
-        # The other two ways are unbiased whatever the groups answer.
-        if self.best not in ("uwa", "cpa"):
-            verdict += "; only if the groups answer alike, otherwise use uwa"
+        beside = self.best_if_alike
+        smaller = self.combined[beside].standard_error
+        if smaller < self.combined[self.best].standard_error:
+            verdict += f"; only if the groups answer alike, {beside} has {percent(smaller)}"
         return verdict
 
     @property
@@ -108,6 +118,7 @@ class GroupsPlan:
         return {
             **plain.JSON_VERSION,
             "best": self.best,
+            "best_if_alike": self.best_if_alike,
             "verdict": self.verdict,
             "worthwhile": self.worthwhile,
             "combined": ways,
@@ -204,6 +215,7 @@ def _combine(sizes: list[int], best: list[Option], items: int) -> dict[str, Comb
     ways = {
         "uwa": weighting.uwa(sizes),
         "vwa": weighting.vwa(sizes, variances),
+        "owa": weighting.owa(sizes, variances),
         "total": weighting.total_variance(sizes, variances, spread),
     }
     combined = {}

@@ -425,7 +425,8 @@ def privacy(mechanism: str, **parameters: Any) -> Statement:
     """The exact guarantee of a mechanism with given parameters, and what the paper prints for it.
 
     For example `privacy("dpds", p=0.2, floor=30, epsilon=0.3)`. Give delta instead of epsilon to
-    have epsilon computed. `floor` is the k of the formula.
+    have epsilon computed. `floor` is the k of the formula. With insiders or dropouts the delta of
+    dpds and dpcs is an upper bound, up to about twice the exact one.
 
     mechanism: its name, in small letters
     parameters: those that `faircount privacy --help` lists for it; an error says which one is

@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from pathlib import Path
 
 import mpmath
@@ -307,3 +308,11 @@ def test_huge_floors_and_coins_are_answered_at_once() -> None:
 
 def test_the_smallest_probability_raises_no_warning() -> None:
     assert exact.sampling_delta(3, 5e-324, 1.0) >= 5e-324
+
+
+def test_p_near_1_at_a_large_epsilon_raises_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for relation in Relation:
+            assert 0.99 < exact.sampling_delta(5, 1 - 1e-9, 800.0, relation) <= 1
+            assert 0.99 < exact.sampling_delta(10**6, 1 - 1e-9, 800.0, relation) <= 1

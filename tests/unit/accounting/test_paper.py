@@ -88,3 +88,8 @@ def test_premises_that_cannot_be_met_give_no_bound() -> None:
     assert paper.theorem1_delta(1000, 30, 1, 0.1) is None  # no delta below 1
     assert paper.theorem1_delta(1000, 30, 0, 0.1) is None
     assert paper.theorem2_delta(1000, 5, 100, 1.0, -1.0) is None
+
+
+def test_a_delta_that_is_no_float_is_none() -> None:
+    """It ended in an OverflowError, at p near 1 as well as here."""
+    assert paper.theorem1_delta(1000, 3, 5, 400.0) is None

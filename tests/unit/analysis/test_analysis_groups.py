@@ -9,6 +9,7 @@ import pytest
 from faircount.accounting.conditions import MEMBERSHIP, ROWS_ARE_PEOPLE
 from faircount.analysis.groups import GroupedHistogram, combine_groups, split_by_level
 from faircount.analysis.histogram import Histogram, histogram
+from faircount.core.arrays import Floats
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import AnswerError, FaircountError, ParameterError, RefusedError
 from faircount.estimation import weighting
@@ -82,28 +83,92 @@ def test_each_group_has_its_own_epsilon_and_the_weakest_is_stated() -> None:
     assert result.included == 900
 
 
-def test_estimates_are_the_weighted_ones() -> None:
-    for weights in ("total", "vwa", "uwa"):
+def weigh_by_hand(result: GroupedHistogram) -> Floats:
+    weighted = zip(result.weights, result.groups.values(), strict=True)
+    return np.sum([weight * group.estimates for weight, group in weighted], axis=0)
+
+
+def test_the_headline_counts_every_user_the_same_whatever_weights_are_asked_for() -> None:
+    sizes = [150, 300, 450]
+    headline = run_groups(weights="uwa")
+    assert headline.if_alike is None
+    for weights in ("total", "vwa", "owa"):
         result = run_groups(weights=weights)
-        assert result.weighting == weights
-        by_hand = sum(
-            w * group.estimates
-            for w, group in zip(result.weights, result.groups.values(), strict=True)
-        )
-        np.testing.assert_allclose(result.estimates, by_hand)
+        assert result.weighting == "uwa"
+        np.testing.assert_allclose(result.weights, weighting.uwa(sizes))
+        np.testing.assert_array_equal(result.estimates, headline.estimates)
+        assert result.interval() == headline.interval()
         assert result.consistent.sum() == pytest.approx(1)
-    sizes = [group.included for group in result.groups.values()]
-    np.testing.assert_allclose(result.weights, weighting.uwa(sizes))  # the last ones
+    np.testing.assert_allclose(headline.estimates, weigh_by_hand(headline))
 
 
-def test_groups_that_differ_fall_back_to_sizes_and_say_so() -> None:
+def test_the_weighted_estimate_stands_beside_under_its_condition() -> None:
+    for weights in ("total", "vwa", "owa"):
+        result = run_groups(weights=weights)
+        beside = result.if_alike
+        assert beside is not None
+        assert beside.weighting == weights
+        np.testing.assert_allclose(beside.estimates, weigh_by_hand(beside))
+        # The loosest level has the least noise, so it counts for more than its size.
+        assert beside.weights[-1] > result.weights[-1]
+        assert "if the groups are alike" in beside.interval().method
+        assert "if the groups answer alike" in str(result)
+        assert "If the groups answer alike" in result._repr_html_()
+
+
+def test_owa_solves_the_problem_whose_solution_is_vwa() -> None:
+    solved = run_groups(weights="owa").if_alike
+    closed = run_groups(weights="vwa").if_alike
+    assert solved is not None
+    assert closed is not None
+    np.testing.assert_allclose(solved.weights, closed.weights, atol=1e-6)
+
+
+def test_the_test_informs_and_never_chooses() -> None:
     table = {"answer": ["a"] * 290 + ["b"] * 310, "level": ["1"] * 300 + ["2"] * 300}
     result = run_groups(table)
     assert result.test.rejected
-    assert result.weighting == "uwa"
+    assert any("differ by more than chance" in note for note in result.notes)
     assert result.weights.tolist() == [0.5, 0.5]
-    assert any("Falling back to unweighted" in note for note in result.notes)
     np.testing.assert_allclose(result.estimates[:2], [0.5, 0.5], atol=0.05)
+    assert result.if_alike is not None
+    assert result.if_alike.weighting == "total"
+
+
+def test_errors_of_the_headline_are_those_of_each_group_at_its_own_answers() -> None:
+    """All holders of "a" are in the group that is sampled less, where each is noisier."""
+    table = {
+        "answer": ["a"] * 299 + ["b"] + ["b"] * 299 + ["a"],
+        "level": ["1"] * 300 + ["2"] * 300,
+    }
+    result = run_groups(table, mechanism="dpds", floor=100, delta=0.01, domain=["a", "b"])
+    own = np.array([group.standard_errors for group in result.groups.values()])
+    np.testing.assert_allclose(result.standard_errors, np.sqrt((own**2).sum(axis=0)) / 2)
+    assert result.standard_errors[0] > 1.2 * result.standard_errors[1]
+
+
+def test_cpa_is_one_survey_of_everybody_at_the_smallest_epsilon() -> None:
+    given: dict[str, Any] = {**KNOWN, "entropy": SeededStream(6)}
+    result = histogram(TABLE, "answer", groups="level", weights="cpa", **given)
+    assert isinstance(result, Histogram)
+    assert result.included == 900
+    assert result.guarantee.epsilon == 0.5
+    assert "everybody has the smallest epsilon of all groups" in result.notes[0]
+    assert "it is public which group" in str(result.guarantee.condition)
+
+
+def test_results_of_groups_cannot_be_made_into_one_survey_afterwards() -> None:
+    with pytest.raises(ParameterError, match="cpa is one survey of everybody"):
+        combine_groups(run_groups().groups, "cpa")
+
+
+def test_each_group_has_its_promise() -> None:
+    result = run_groups()
+    epsilons = [entry["guarantee"]["epsilon"] for entry in result.to_dict()["groups"]]
+    assert epsilons == [0.5, 1.0, 2.0]
+    for level in ("0.5", "1", "2"):
+        assert f"privacy of group {level}: epsilon {level}, delta below 1e-30" in str(result)
+        assert f"Privacy of group {level}: epsilon {level}" in result._repr_html_()
 
 
 def test_json_is_that_of_a_result_with_groups_beside() -> None:
@@ -111,7 +176,14 @@ def test_json_is_that_of_a_result_with_groups_beside() -> None:
     plain = histogram(TABLE, "answer", domain=ITEMS, epsilon=1.0)
     assert isinstance(plain, Histogram)
     assert set(plain.to_dict()) <= set(said)
-    assert {"weighting", "homogeneity", "groups"} <= set(said)
+    assert {"weighting", "homogeneity", "groups", "if_alike"} <= set(said)
+    assert said["weighting"] == "uwa"
+    beside = said["if_alike"]
+    assert beside["condition"] == "if the groups answer alike"
+    assert beside["weighting"] == "total"
+    assert sum(beside["weights"]) == pytest.approx(1)
+    assert [row["item"] for row in beside["estimates"]] == ITEMS
+    assert json.loads(json.dumps(run_groups(weights="uwa").to_dict()))["if_alike"] is None
     assert sum(group["users"] for group in said["groups"]) == 900
 
 
@@ -145,7 +217,9 @@ def test_simultaneous_intervals_are_wider() -> None:
     single = result.interval()
     simultaneous = result.interval(simultaneous=True)
     assert np.all(simultaneous.width >= single.width)
-    assert "Bonferroni" in simultaneous.method
+    assert "Sidak" in simultaneous.method
+    assert result.if_alike is not None
+    assert "Bonferroni" in result.if_alike.interval(simultaneous=True).method
 
 
 def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
@@ -160,7 +234,7 @@ def test_sampled_groups_have_no_noise_law_and_still_intervals() -> None:
     ("known", "error", "words"),
     [
         ({"epsilon": 1.0}, ParameterError, "each level has its own epsilon"),
-        ({"weights": "best"}, ParameterError, "weights must be one of total, vwa, uwa"),
+        ({"weights": "best"}, ParameterError, "weights must be one of total, vwa, owa, uwa, cpa"),
         ({"groups": "nothing"}, AnswerError, "no column 'nothing'"),
     ],
     ids=str,

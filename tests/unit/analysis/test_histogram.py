@@ -12,6 +12,7 @@ import pytest
 
 import faircount as fc
 from faircount.accounting.conditions import ROWS_ARE_PEOPLE
+from faircount.analysis.groups import GroupedHistogram
 from faircount.analysis.histogram import Histogram, histogram
 from faircount.analysis.terms import Terms
 from faircount.core.entropy import SeededStream
@@ -111,6 +112,45 @@ def test_users_with_several_rows_count_once() -> None:
     assert run_histogram(table).included == 1800
 
 
+def test_columns_may_have_numbers_for_names() -> None:
+    """pandas names columns 0, 1, ... where a file has no header."""
+    frame = pd.DataFrame({0: range(600), 1: TABLE["city"], 2: ["1", "2"] * 300})
+    known: dict[str, Any] = {"domain": CITIES, "entropy": SeededStream(5)}
+    result = histogram(frame, 1, user=0, epsilon=1.0, **known)
+    assert result.included == 600
+    grouped = histogram(frame, 1, groups=2, public_groups=True, **known)
+    assert isinstance(grouped, GroupedHistogram)
+    assert "(column '2')" in str(grouped.guarantee.condition)
+    with pytest.raises(AnswerError, match=r"no column '1'; it has 0, 1, 2"):
+        histogram(frame, "1", epsilon=1.0, **known)
+
+
+@pytest.mark.parametrize("argument", ["column", "user", "groups"])
+def test_a_column_in_place_of_its_name_is_refused(argument: str) -> None:
+    frame = pd.DataFrame(TABLE)
+    known = {"column": "city", "domain": CITIES, "epsilon": 1.0, argument: frame["city"]}
+    with pytest.raises(ParameterError, match=f"{argument} must be the name of a column"):
+        histogram(frame, **known)
+
+
+def test_a_path_may_be_the_list_of_items(tmp_path: Path) -> None:
+    path = tmp_path / "cities.txt"
+    path.write_text("\n".join(CITIES), encoding="utf-8")
+    assert run_histogram(domain=str(path)).items == tuple(CITIES)
+
+
+def test_exploded_rows_are_not_taken_for_people() -> None:
+    """After `explode` every tick of a choose-all question counted as another user."""
+    ticks = [["Aldmoor", "Çarrow"], ["Aldmoor"]] * 300
+    exploded = pd.DataFrame({"city": ticks, "who": range(600)}).explode("city")
+    for table in (exploded, exploded["city"]):
+        with pytest.raises(AnswerError, match=r"as after explode\(\).*user="):
+            histogram(table, "city", domain=CITIES, epsilon=1.0)
+    with pytest.raises(AnswerError, match="300 of 600 users have several rows with different"):
+        run_histogram(exploded, user="who")
+    assert run_histogram(exploded.reset_index(drop=True)).included == 900
+
+
 @pytest.mark.parametrize(
     ("known", "error", "words"),
     [
@@ -123,6 +163,8 @@ def test_users_with_several_rows_count_once() -> None:
         ({"mechanism": "tss"}, RefusedError, "use tss-prime"),
         ({"mechanism": "dpds"}, RefusedError, "needs a floor"),
         ({"colluding": 1.0}, ParameterError, "share of the users"),
+        ({"weights": "vwa"}, ParameterError, "name their column with --groups"),
+        ({"weights": "best"}, ParameterError, "weights must be one of total"),
     ],
     ids=str,
 )
@@ -222,7 +264,9 @@ def test_rows_are_people_only_where_a_column_says_so() -> None:
     rows = {"city": TABLE["city"], "who": [i // 2 for i in range(600)]}
     assert run_histogram(rows).guarantee.condition == ROWS_ARE_PEOPLE
     assert f"provided that {ROWS_ARE_PEOPLE}" in str(run_histogram(rows))
-    by_person = run_histogram(rows, user="who")
+    with pytest.raises(AnswerError, match="300 users have several rows with different answers"):
+        run_histogram(rows, user="who")
+    by_person = run_histogram(rows, user="who", repeated="first")
     assert by_person.guarantee.condition is None
     assert by_person.included == 300
 

@@ -127,7 +127,9 @@ def test_what_is_noted_does_not_depend_on_the_answers(cells: list[Any]) -> None:
 def test_the_first_row_of_a_user_counts() -> None:
     users = ["u", "v", " u", 3, "3", 3.0]
     assert first_rows(users).tolist() == [0, 1, 3]
-    found = prepare(["a", "b", "b", "a", "b", "b"], items=["a", "b"], users=users)
+    answers = ["a", "b", "b", "a", "b", "b"]
+    first = Rules(repeated="first")
+    found = prepare(answers, items=["a", "b"], users=users, rules=first)
     assert found.positions.tolist() == [0, 1, 0]
     assert found.notes == ("of users with several rows the first counts",)
     with pytest.raises(AnswerError, match="no user"):
@@ -136,9 +138,38 @@ def test_the_first_row_of_a_user_counts() -> None:
 
 def test_a_later_row_does_not_stand_in_for_a_missing_first_one() -> None:
     found = prepare(
-        ["", "b", "a"], items=["a", "b"], users=["u", "u", "v"], rules=Rules(missing="drop")
+        ["", "b", "a"],
+        items=["a", "b"],
+        users=["u", "u", "v"],
+        rules=Rules(missing="drop", repeated="first"),
     )
     assert found.kept.tolist() == [2]
+
+
+def test_several_answers_of_a_person_are_refused_and_not_cut_to_the_first() -> None:
+    """The rows of a choose-all question: only the first tick of everybody was counted."""
+    answers = ["tea", "coffee", "tea", "coffee", ""]
+    users = ["u", "u", "v", "w", "w"]
+    with pytest.raises(AnswerError, match=r"2 of 3 users have several rows with different.*first"):
+        prepare(answers, items=["tea", "coffee"], users=users, rules=Rules(missing="drop"))
+    with pytest.raises(ParameterError, match="repeated must be one of refuse, first"):
+        Rules(repeated="last")
+
+
+def test_several_rows_are_noted_only_where_there_are_some() -> None:
+    once = prepare(["a", "b"], items=["a", "b"], users=["u", "v"])
+    assert once.notes == ()
+    twice = prepare(["a", "b", " a"], items=["a", "b"], users=["u", "v", "u"])
+    assert twice.notes == ("of users with several rows the first counts",)
+    assert twice.positions.tolist() == [0, 1]
+
+
+def test_naming_the_item_for_other_answers_is_enough() -> None:
+    """In Python `other` alone was ignored, and the answers were refused."""
+    found = encode(["a", "x"], ["a", "rest"], other="rest")
+    assert found.positions.tolist() == [0, 1]
+    with pytest.raises(ParameterError, match="no answers count as 'rest'"):
+        encode(["a", "x"], ["a", "rest"], other="rest", outside="drop")
 
 
 def test_a_list_from_the_answers_must_be_asked_for() -> None:
@@ -163,7 +194,7 @@ def test_a_list_from_the_answers_must_be_asked_for() -> None:
         (["a", " a"], "read alike"),
         ([1, "1"], "read alike"),
         (["a", " "], "blank"),
-        ("abc", "not one string"),
+        ("abc", "there is no file 'abc'.*a list of items"),
     ],
     ids=str,
 )
@@ -250,11 +281,13 @@ def test_spellings_of_no_answer_are_named_by_the_analyst() -> None:
 def test_a_list_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "items.txt"
     path.write_text('\ufeffZürich\n\n "Brook", Lower \n', encoding="utf-8")
-    for given_list in (path, f"@{path}"):
+    for given_list in (path, f"@{path}", str(path)):
         found = encode(["Zürich"], given_list)
         assert found.domain.labels == ("Zürich", '"Brook", Lower')
     with pytest.raises(AnswerError, match="cannot be opened"):
         encode(["a"], tmp_path / "nothing.txt")
+    with pytest.raises(AnswerError, match="cannot be opened"):
+        encode(["a"], f"@{tmp_path / 'nothing.txt'}")
 
 
 def test_a_list_from_categories() -> None:

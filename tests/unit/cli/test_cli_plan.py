@@ -142,10 +142,12 @@ def test_groups_are_planned_and_put_together(call: Call, tmp_path: Path) -> None
         "group,users,epsilon\nstrict,250,0.1\nmedium,500,0.5\nopen,250,2\n"
     )
     shown = call("plan --items 12 --delta 1e-6 --groups-file groups.csv").stdout
-    assert "Recommendation: combine with total" in shown
+    assert "Recommendation: combine with cpa" in shown
+    assert "only if the groups answer alike, total has" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= WIDTH
     said = json.loads(call("plan --items 12 --delta 1e-6 --groups-file groups.csv --json").stdout)
-    assert said["best"] == "total"
+    assert said["best"] == "cpa"
+    assert said["best_if_alike"] == "total"
     assert [group["recommended"] for group in said["groups"]] == ["laplace"] * 3
 
 
@@ -201,7 +203,32 @@ def test_users_come_from_one_place(call: Call, tmp_path: Path) -> None:
     assert (
         "leave --loss, --target-error out" in call(f"{line} --loss 0.2 --target-error 0.1").stderr
     )
-    assert "give --users and --epsilon" in call("plan --items 12 --delta 1e-6").stderr
+    refused = call("plan --items 12 --delta 1e-6").stderr
+    assert "give --users, how many people will answer; --epsilon, the privacy loss" in refused
+
+
+def test_everything_that_is_missing_is_asked_for_at_once(call: Call, tmp_path: Path) -> None:
+    """Without --users and --epsilon one had to ask three times."""
+    refused = call("plan").stderr
+    for name in ("--users", "--items", "--epsilon"):
+        assert f"{name}, " in refused
+    only_items = call("plan --users 100 --epsilon 1").stderr
+    assert "give --items, how many answers" in only_items
+    assert "--epsilon, " not in only_items
+    (tmp_path / "groups.csv").write_text("group,users,epsilon\na,100,1\nb,100,2\n")
+    assert "give --items" in call("plan --groups-file groups.csv").stderr
+
+
+def test_words_and_parameters_of_the_table_are_explained(call: Call) -> None:
+    shown = " ".join(call("plan --users 800 --items 12 --epsilon 1").stdout.split())
+    for meaning in (
+        "D fair coins per item, all users together",
+        "q counts are added modulo this prime",
+        "floor minimum number of other people known to choose each answer (its holders)",
+        "one vote a report that adds 1 to one item",
+    ):
+        assert meaning in shown
+    assert "p probability with which a user is counted" not in shown
 
 
 def test_a_terminal_shows_that_something_is_done(

@@ -197,11 +197,39 @@ def test_groups_by_name_and_by_number(call: Call, monkeypatch: pytest.MonkeyPatc
         "os.urandom", bytes
     )  # the same noise each time: by chance the groups would seem to differ
     shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
-    assert "Groups, combined with total weights" in shown
-    assert "it is public which group a participant is in" in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "Only if the groups answer alike" in words
+    assert "the same with weights by variance (total)" in words
+    assert "it is public which group a participant is in" in words
     said = json.loads(call(f"{RUN} --groups budget --public-groups --weights vwa --json").stdout)
     assert [group["epsilon"] for group in said["groups"]] == [1.0, 2.0]
-    assert said["weighting"] == "vwa"
+    assert said["weighting"] == "uwa"
+    assert said["if_alike"]["weighting"] == "vwa"
+
+
+def test_each_group_reads_its_own_promise(call: Call) -> None:
+    """Members of the strict group read only what the loosest group is promised."""
+    shown = call(f"{RUN} --groups level --public-groups --levels strict=0.5,open=2").stdout
+    rows = [line.split() for line in shown.splitlines()]
+    heads = rows[_row_of(rows, "strict") - 1]
+    assert heads[:5] == ["group", "users", "epsilon", "delta", "factor"]
+    assert rows[_row_of(rows, "strict")][1:7] == ["300", "0.5", "below", "1e-30", "1.65", "laplace"]
+    assert rows[_row_of(rows, "open")][1:7] == ["300", "2", "below", "1e-30", "7.39", "laplace"]
+    assert "Privacy of the weakest group, so of everybody:" in shown
+
+
+def _row_of(rows: list[list[str]], group: str) -> int:
+    return next(number for number, row in enumerate(rows) if row[:1] == [group])
+
+
+def test_without_weights_nothing_stands_beside_and_cpa_is_one_survey(call: Call) -> None:
+    ask = f"{RUN} --groups level --public-groups --levels strict=0.5,open=2"
+    assert "Only if the groups answer alike" not in call(f"{ask} --weights uwa").stdout
+    said = json.loads(call(f"{ask} --weights cpa --json").stdout)
+    assert "groups" not in said
+    assert said["users"] == 600
+    assert said["guarantee"]["epsilon"] == 0.5
+    assert json.loads(call(f"{ask} --weights owa --json").stdout)["if_alike"]["weighting"] == "owa"
 
 
 def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
@@ -221,6 +249,7 @@ def test_levels_from_a_file(call: Call, tmp_path: Path) -> None:
         (f"{RUN}", "give --epsilon"),
         (f"{RUN} --epsilon 1 --groups level", "leave --epsilon out"),
         (f"{RUN} --epsilon 1 --levels strict=1", "give --groups too"),
+        (f"{RUN} --epsilon 1 --weights vwa", "name their column with --groups"),
         (f"{RUN} --groups level --public-groups", "'open' is not a positive number"),
         (f"{RUN} --groups level --public-groups --levels strict", "level=epsilon"),
         (f"{RUN} --groups level --levels strict=1,open=2", "declare it with --public-groups"),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_dpdg_composes_by_what_is_drawn() -> None:
 @pytest.mark.parametrize("epsilons", [[0.1] * 10, [1.0], [0.2, 0.3]])
 def test_it_is_never_worse_than_adding_up(epsilons: list[float]) -> None:
     parts = [make_guarantee(epsilon, 1e-8) for epsilon in epsilons]
-    together = fc.compose(*parts, epsilon=sum(epsilons))
+    together = fc.compose(*parts, epsilon=math.fsum(epsilons))
     assert together.delta <= 1e-8 * len(epsilons)
     assert fc.compose(*parts, delta=1e-8 * len(epsilons)).epsilon <= math.fsum(epsilons)
     assert fc.compose(
@@ -148,3 +149,41 @@ def test_forty_runs_of_the_same_data_cost_forty_times() -> None:
     )  # deviation 0.0045
     together = fc.compose(*(result.guarantee for result in results), delta=1e-6)
     assert 25 < together.epsilon <= 40
+
+
+def test_nothing_is_claimed_for_free_just_below_the_sum() -> None:
+    """Within a tolerance of 1e-12 the delta at a smaller epsilon was that of the sum."""
+    epsilon = 1 - 5e-13
+    made = fc.compose(fc.Laplace(**CROWD, epsilon=1.0), epsilon=epsilon)
+    truth = composition.compose_randomized_response(0.5, 2, epsilon=epsilon)
+    assert truth > 1e-13
+    assert made.delta >= truth
+
+
+def test_ten_times_a_tenth_is_one() -> None:
+    made = fc.compose(*[fc.Laplace(**CROWD, epsilon=0.1)] * 10, epsilon=1.0)
+    assert made.delta < 1e-20
+    assert composition.adds_up_to([0.1] * 10, 1.0)
+    assert composition.adds_up_to([0.1, 0.2], 0.3)
+    assert not composition.adds_up_to([0.1, 0.2], 0.3 - 1e-15)
+
+
+def test_many_laplace_releases_compose_beyond_a_large_epsilon() -> None:
+    """The cost of the finite tables grows with e^epsilon, which made delta 1 at epsilon 90."""
+    releases = [fc.Laplace(**CROWD, epsilon=1.0)] * 100
+    at_60 = fc.compose(*releases, epsilon=60.0).delta
+    at_90 = fc.compose(*releases, epsilon=90.0).delta
+    truth = composition.compose_randomized_response(0.5, 200, epsilon=90.0)
+    assert truth < at_90 <= at_60 * (1 + 1e-5)
+    assert at_90 < 1e-6
+    epsilon = fc.compose(*releases, delta=1e-6).epsilon
+    assert composition.compose_randomized_response(0.5, 200, delta=1e-6) <= epsilon < 60
+
+
+def test_counting_everybody_composes_to_no_privacy_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for p in (1 - 1e-15, 1.0):
+            sampled = fc.DPDS(items=3, users=2000, p=p, floor=100, epsilon=1.0)
+            made = fc.compose(sampled, sampled, epsilon=1.0)
+            assert made.delta == pytest.approx(1.0)

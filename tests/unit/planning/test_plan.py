@@ -528,3 +528,16 @@ def test_close_errors_are_compared_in_percent() -> None:
         verdict = Plan(made.question, (best, closer)).verdict
         assert words in verdict
         assert " 1 times" not in verdict
+
+
+@pytest.mark.parametrize("name", ["laplace", "decoys", "dpdg", "oue"])
+@pytest.mark.parametrize("users", [40, 60, 97])
+def test_an_error_that_is_reached_exactly_needs_nobody_more(name: str, users: int) -> None:
+    """6 of 40 users are 15%, but as floats a little more: 41 were asked for."""
+    kind = frequency_mechanisms()[name]
+    question = Question(5000, 2, 1.0, 1e-6)
+    reached = half_width(kind, question, users)
+    assert reached is not None
+    needed = users_needed(kind, question, reached * (1 - 1e-15))
+    assert needed is not None
+    assert needed <= users

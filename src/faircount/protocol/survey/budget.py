@@ -23,15 +23,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from faircount.accounting.composition import compose, dominating_pair, grid_step
+from faircount.accounting.composition import (
+    adds_up_to,
+    compose,
+    dominating_pair,
+    grid_step,
+)
 from faircount.accounting.divergence import LARGEST_EPSILON
 from faircount.core.errors import ParameterError, ProtocolError, RefusedError, StaleLedgerError
 from faircount.core.validation import check_epsilon, check_real
 from faircount.protocol.wire.canonical_json import format_upper_bound
 from faircount.protocol.wire.digests import tagged_hash
-
-# Ten charges of 0.1 must fit a budget of 1, although their floating-point sum can exceed it.
-_ROUNDING = 1 + 1e-12
 
 
 class Status(StrEnum):
@@ -269,10 +271,10 @@ def fits_budget(
     costs: list[tuple[float, float]], epsilon: float, delta: float, adaptive: bool
 ) -> bool:
     """Whether releases of these (epsilon, delta) together stay within a budget."""
-    total_epsilon = math.fsum(cost for cost, _ in costs)
-    total_delta = math.fsum(cost for _, cost in costs)
-    if total_epsilon <= epsilon * _ROUNDING and total_delta <= delta * _ROUNDING:
+    fits_epsilon = adds_up_to((cost for cost, _ in costs), epsilon)
+    if fits_epsilon and adds_up_to((cost for _, cost in costs), delta):
         return True
+    total_delta = math.fsum(cost for _, cost in costs)
     # The exact composition needs some delta of its own, and epsilons that its grid can represent.
     if adaptive or total_delta >= delta or max(costs)[0] > LARGEST_EPSILON:
         return False

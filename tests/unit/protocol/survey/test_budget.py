@@ -200,3 +200,11 @@ def test_what_is_spent_is_composed_where_that_is_less() -> None:
     assert replace(fixed, adaptive=True).spent == (pytest.approx(1.0), 0.0)
     assert replace(fixed, delta=1e-300).spent == (pytest.approx(1.0), 0.0)
     assert Ledger("people", 1.0, 1e-6).spent == (0.0, 0.0)
+
+
+def test_a_charge_just_above_the_budget_is_refused() -> None:
+    """A tolerance of 1e-12 let through more than was promised."""
+    assert not fits_budget([(1.0, 0.0)], 1 - 5e-13, 0.0, adaptive=False)
+    assert not fits_budget([(0.5, 0.0), (0.5, 0.0)], 1 - 5e-13, 0.0, adaptive=True)
+    assert not fits_budget([(1.0, 1e-6)], 1.0, 1e-6 * (1 - 1e-13), adaptive=True)
+    assert fits_budget([(0.1, 1e-7)] * 10, 1.0, 1e-6, adaptive=True)
