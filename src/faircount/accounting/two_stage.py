@@ -44,7 +44,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
-class _SetLaw:
+class SetLaw:
     """The factors of the module's docstring: alpha, L_in, L_out and p1."""
 
     alpha: float
@@ -53,7 +53,8 @@ class _SetLaw:
     bit: float
 
     @classmethod
-    def of(cls, p: float, alpha: float, gamma: float) -> "_SetLaw":
+    def of(cls, p: float, alpha: float, gamma: float) -> "SetLaw":
+        """Return the factors for these parameters of a mechanism."""
         p = check_probability("p", p)
         gamma = check_real("gamma", gamma)
         if not 1 <= gamma <= LARGEST_GAMMA:
@@ -78,7 +79,7 @@ def coordinator_epsilon(p: float, alpha: float, gamma: float) -> float:
     share = check_probability("alpha", alpha)
     if share == 1:
         return 0.0
-    return _SetLaw.of(p, share, gamma).log_ratio
+    return SetLaw.of(p, share, gamma).log_ratio
 
 
 def coordinator_epsilon_paper(gamma: float) -> float:
@@ -99,7 +100,7 @@ def sets_delta(items: int, reported: int, p: float, gamma: float, epsilon: float
     N = check_integer("items", items, least=2)
     eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
     M = check_integer("reported", reported, least=1, most=N)
-    law = _SetLaw.of(p, M / N, gamma)
+    law = SetLaw.of(p, M / N, gamma)
     only_one = M * (N - M) / (N * (N - 1))  # sets with the one item and without the other
     return max(0.0, only_one * (law.inside - math.exp(eps) * law.outside))
 
@@ -131,7 +132,7 @@ def coordinator_delta(
     k = min(check_integer("floor", floor), _LARGEST_FLOOR)
     eps = min(check_epsilon(epsilon), _LARGEST_EXPONENT)
     M = check_integer("reported", reported, least=1, most=N)
-    law = _SetLaw.of(p, M / N, gamma)
+    law = SetLaw.of(p, M / N, gamma)
     crowd = _crowd_pair(k, law, check_integer("lost", lost))
     if Relation.of(relation) is Relation.REPLACE_ONE:
         value = _replace_one_delta(N, M, law, crowd, eps)
@@ -142,7 +143,7 @@ def coordinator_delta(
     return delta_bound(value + 8 * _TAIL)
 
 
-def _replace_one_delta(N: int, M: int, law: _SetLaw, crowd: LossPair, eps: float) -> float:
+def _replace_one_delta(N: int, M: int, law: SetLaw, crowd: LossPair, eps: float) -> float:
     """Return delta when the user holds item 1 or item 2."""
     both = M * (M - 1) / (N * (N - 1))
     only_one = M / N - both
@@ -158,7 +159,7 @@ def _replace_one_delta(N: int, M: int, law: _SetLaw, crowd: LossPair, eps: float
     return value
 
 
-def _zero_out_delta(law: _SetLaw, crowd: LossPair, eps: float) -> float:
+def _zero_out_delta(law: SetLaw, crowd: LossPair, eps: float) -> float:
     """Return delta when the user holds item 1, or responds with zero and reports a uniform set."""
     shift = math.log(law.inside)
     with_user = law.alpha * law.inside * hockey_stick((crowd,), eps - shift)
@@ -168,7 +169,7 @@ def _zero_out_delta(law: _SetLaw, crowd: LossPair, eps: float) -> float:
     return max(with_user, without_user)
 
 
-def _crowd_pair(k: int, law: _SetLaw, lost: int) -> LossPair:
+def _crowd_pair(k: int, law: SetLaw, lost: int) -> LossPair:
     """Return the laws of (K, count) with and without a user whose set holds the item.
 
     All but `lost` of the K others who report it are counted.

@@ -1,30 +1,48 @@
 """Audit a mechanism: run its own code on the worst neighbouring pair and test its privacy claim.
 
-The adversary knows everything but one user's answer and, for noise mechanisms, also what the
-insiders sent. By default the audit looks at what leaves the devices, the output of `respond`;
-alternatively it runs whole surveys with every message of the protocol and looks at the published
-results. An audit can refute a claim; it cannot prove one.
+The audit plays every adversary whom the mechanism's guarantee names, each on the pair of data sets
+that is worst for it. All of them know everything but one user's answer: insiders also what they
+sent, a server its own noise, and the coordinator of a two-stage survey all reported sets. By
+default the audit looks at what leaves the devices, the output of `respond`; alternatively it runs
+whole surveys with every message of the protocol.
+
+A mechanism's guarantee is a curve: a delta for every epsilon. Besides the claim itself the audit
+tests a few points of the curve where its runs can see more. A claim with a delta that is not the
+mechanism's own is tested alone. An audit can refute a claim; it cannot prove one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from faircount.accounting.guarantee import format_delta
-from faircount.auditing.statistics import CHANCE, Finding, bound_from_runs, refutable
+from faircount.accounting.guarantee import Adversary, format_delta
+from faircount.auditing.statistics import (
+    CHANCE,
+    Claim,
+    Finding,
+    claim_shares,
+    find_bounds,
+    learn_centres,
+    learn_combination,
+    learn_log_ratio,
+    refutable,
+)
 from faircount.core import plain
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy, SystemEntropy
 from faircount.core.errors import ParameterError
 from faircount.core.figures import create_axes
+from faircount.core.search import last_float
 from faircount.core.validation import check_epsilon, check_fraction, check_integer, check_real
 from faircount.mechanisms.base import Mechanism
-from faircount.mechanisms.secret_shared import as_field_mechanism
 from faircount.mechanisms.worst_pair import WorstPair
 
 Progress = Callable[[int], None]
+RunSurveys = Callable[[list[WorstPair], NDArray[Any], int, Entropy], list[Ints]]
 
 # The default view: what `respond` makes of the answers, without a protocol.
 DEVICES = "devices"
@@ -45,7 +63,73 @@ LEAST_RUNS = 20_000
 # Default number of runs where every message of a survey is sent.
 WHOLE_SURVEYS = 200
 
-RunSurveys = Callable[[WorstPair, Ints, int, Entropy], Ints]
+# After this share of the runs the audit looks for the first time, and ends if it can refute the
+# claim; this look has its own share of the error. Fewer runs are looked at once, in the end.
+EARLY_RUNS = 0.1
+EARLY_ERROR = 0.2
+LEAST_EARLY_RUNS = 1000
+
+# Points of a guarantee's curve that are tested besides the claim: the losses that are reached with
+# these probabilities.
+_CURVE = (0.4, 0.1, 0.01)
+
+# Points closer than this to each other, as a share of the larger epsilon, are one.
+_SAME_POINT = 0.02
+
+# Makes one number of two whole numbers, from which both can be told.
+_AS_ONE = np.array([2.0**26, 1.0])
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit found when it played one adversary.
+
+    adversaries: the adversary; several if they see the same
+    findings: the claim and what the runs showed about it, then the same for points of the
+              mechanism's own guarantee
+    refutable: the largest epsilon that such an audit refutes with probability 95% if the
+               mechanism follows its own distributions; None if there is none above 0
+    """
+
+    adversaries: tuple[Adversary, ...]
+    findings: tuple[Finding, ...]
+    refutable: float | None
+
+    @property
+    def decisive(self) -> Finding:
+        """The finding on the claim, or that on the most refuted point if only such are refuted."""
+        claimed = self.findings[0]
+        worst = max(self.findings, key=lambda finding: finding.epsilon - finding.claim.epsilon)
+        return worst if worst.refuted and not claimed.refuted else claimed
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim, or the guarantee at another point, is wrong for this adversary."""
+        return self.decisive.refuted
+
+    @property
+    def played(self) -> str:
+        """The adversary in words."""
+        return "; ".join(str(adversary) for adversary in self.adversaries)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        tested = [
+            {
+                "epsilon": finding.claim.epsilon,
+                "delta": finding.claim.delta,
+                "lower_bound": finding.epsilon,
+                "refuted": finding.refuted,
+            }
+            for finding in self.findings
+        ]
+        return {
+            "adversary": self.played,
+            "codes": [str(adversary.code) for adversary in self.adversaries],
+            "refuted": self.refuted,
+            "refutable": {"epsilon": self.refutable, "probability": CHANCE},
+            "tested": tested,
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,33 +137,69 @@ class AuditReport:
     """Claim, measurement and verdict.
 
     mechanism:      name of the mechanism
-    epsilon, delta: the claim that was tested
-    runs:           runs on each of the two data sets
-    confidence:     a sound claim survives with at least this probability
-    finding:        what the runs showed
-    refutable:      the largest epsilon that such an audit refutes with probability 95% if the
-                    mechanism follows its own distributions; None if there is none above 0
+    runs:           runs on each of the two data sets that were made
+    planned_runs:   runs that would have been made if nothing had been refuted before
+    confidence:     a sound claim survives with at least this probability, whichever adversaries,
+                    points and events were tried
+    verdicts:       one for every adversary that was played
     through:        what was looked at: "devices", or whole surveys of a topology
     """
 
     mechanism: str
-    epsilon: float
-    delta: float
     runs: int
+    planned_runs: int
     confidence: float
-    finding: Finding
-    refutable: float | None
+    verdicts: tuple[Verdict, ...]
     through: str = DEVICES
+
+    @property
+    def decisive(self) -> Verdict:
+        """The verdict that the report is about: the most refuted, else that of the first played."""
+        refuted = [verdict for verdict in self.verdicts if verdict.refuted]
+        if not refuted:
+            return self.verdicts[0]
+        return max(
+            refuted,
+            key=lambda verdict: verdict.decisive.epsilon - verdict.decisive.claim.epsilon,
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the claim that the verdict is about."""
+        return self.decisive.decisive.claim.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Delta of the claim that the verdict is about."""
+        return self.decisive.decisive.claim.delta
 
     @property
     def lower_bound(self) -> float:
         """With the stated confidence the true epsilon at `delta` is at least this."""
-        return self.finding.epsilon
+        return self.decisive.decisive.epsilon
+
+    @property
+    def is_own_point(self) -> bool:
+        """Whether the verdict is about the mechanism's guarantee at another epsilon than asked."""
+        return self.decisive.decisive is not self.decisive.findings[0]
+
+    @property
+    def refutable(self) -> float | None:
+        """The largest epsilon that such an audit refutes with probability 95%, if there is one.
+
+        This assumes that the mechanism follows its own distributions.
+        """
+        return self.decisive.refutable
+
+    @property
+    def adversary(self) -> str:
+        """Who was played when the verdict was reached."""
+        return self.decisive.played
 
     @property
     def refuted(self) -> bool:
         """Whether the claim is wrong at the stated confidence."""
-        return self.lower_bound > self.epsilon
+        return any(verdict.refuted for verdict in self.verdicts)
 
     @property
     def verdict(self) -> str:
@@ -105,8 +225,11 @@ class AuditReport:
             "refuted": self.refuted,
             "lower_bound": self.lower_bound,
             "refutable": {"epsilon": self.refutable, "probability": CHANCE},
+            "adversary": self.adversary,
+            "adversaries": [verdict.to_dict() for verdict in self.verdicts],
             "through": self.through,
             "runs": self.runs,
+            "planned_runs": self.planned_runs,
             "confidence": self.confidence,
         }
 
@@ -152,11 +275,21 @@ class AuditReport:
 
     def __str__(self) -> str:
         delta = format_delta(self.delta)
+        claim = "its own guarantee" if self.is_own_point else "claim"
         return (
-            f"{self.mechanism}: claim ({self.epsilon:g}, {delta})-DP is {self.verdict}; epsilon is "
-            f"at least {self.lower_bound:.4g} with confidence {self.confidence:g} from {self.runs} "
-            f"runs on each of two data sets; such an audit refutes {self.power}"
+            f"{self.mechanism}: {claim} ({self.epsilon:g}, {delta})-DP is {self.verdict}; "
+            f"epsilon is at least {self.lower_bound:.4g} against {self.adversary}, "
+            f"with confidence {self.confidence:g} from {self.runs} runs on each of two data sets"
+            f"{self._others}; such an audit refutes {self.power}"
         )
+
+    @property
+    def _others(self) -> str:
+        """The adversaries besides, who did not refute anything if the decisive one did not."""
+        others = [verdict.played for verdict in self.verdicts if verdict is not self.decisive]
+        if not others:
+            return ""
+        return f" (also played: {'; '.join(others)})"
 
 
 def audit(
@@ -164,6 +297,7 @@ def audit(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
+    adversary: Adversary | None = None,
     runs: int | None = None,
     confidence: float = 0.999,
     through: str = DEVICES,
@@ -173,16 +307,20 @@ def audit(
     """Test a privacy claim by running a mechanism's own code on two neighbouring data sets.
 
     mechanism: the mechanism to audit
-    epsilon, delta: the claim; by default the mechanism's own guarantee
+    epsilon, delta: the claim; by default the mechanism's own guarantee against each adversary. A
+        delta that you give is claimed against all of them
+    adversary: play only this one; by default all whom the guarantee names
     runs: number of runs on each of the two data sets; by default as many as take seconds (see
         `default_runs`); the report says which claims so many runs can refute
-    confidence: a sound claim is refuted with probability at most 1 - confidence
+    confidence: a sound claim is refuted with probability at most 1 - confidence, over all
+        adversaries and all events that are tried
     through: "devices", or the topology of whole surveys ("servers", "explicit", "masked",
-        "two-stage"): each run is then a survey with every message, of which only the published
-        result is looked at; a few hundred take minutes
+        "two-stage"): each run is then a survey with every message, of which an adversary knows the
+        published result and its own part; a few hundred take minutes
     entropy: randomness other than the operating system's, to make an audit repeatable
     progress: called with the number of runs done
-    returns: whether the claim was refuted, and which claims such an audit could refute
+    returns: whether the claim was refuted, for which adversary, and which claims such an audit
+        could refute
 
     >>> fc.audit(fc.GRR(items=4, epsilon=1.0), runs=2000, entropy=fc.SeededStream(1)).refuted
     False
@@ -193,28 +331,32 @@ def audit(
     if epsilon is None:
         raise ParameterError("give epsilon= and delta=, the claim to be tested")
     claimed = check_epsilon(epsilon)
-    pair = mechanism.worst_pair(claimed, reader=through != DEVICES)
-    if delta is None:
-        own = pair.stated_by.guarantee(epsilon=claimed, adversary=mechanism.default_adversary)
-        delta = own.delta
-    allowed = float(check_real("delta", delta))
-    if not 0 <= allowed <= 1:
-        raise ParameterError(f"delta must lie in [0, 1], not {allowed:g}")
+    if delta is not None and not 0 <= check_real("delta", delta) <= 1:
+        raise ParameterError(f"delta must lie in [0, 1], not {delta:g}")
+    played = _find_adversaries(mechanism, adversary)
+    pairs = [mechanism.worst_pair(claimed, against) for against in played]
     if runs is None:
-        runs = default_runs(pair, through)
+        runs = default_runs(pairs[0], through)
     runs = check_integer("runs", runs, least=100)
 
-    source = SystemEntropy() if entropy is None else entropy
     run_surveys: RunSurveys = _run_devices
     if through != DEVICES:
-        run_surveys = _make_protocol_runner(through, claimed)
-    first = _run_in_batches(pair, pair.first, runs, run_surveys, source, progress)
-    second = _run_in_batches(pair, pair.second, runs, run_surveys, source, progress)
-    finding = bound_from_runs(
-        _statistics(pair, first), _statistics(pair, second), allowed, confidence, claimed
+        # Most of the protocol: loaded only when it is played.
+        from faircount.auditing.surveys import make_survey_runner
+
+        run_surveys = make_survey_runner(through, claimed)
+    source = SystemEntropy() if entropy is None else entropy
+    surveys = _Surveys(_group_pairs(pairs), run_surveys, source, progress)
+    claims = [_find_claims(pair, claimed, delta) for pair in surveys.pairs]
+    stages = _plan_stages(runs)
+    done, findings = _look_in_stages(surveys, claims, stages, confidence)
+    # What the audit can refute is said for its last look, which it may not have come to.
+    sure = _share_confidence(confidence, stages[-1][1], len(pairs))
+    verdicts = tuple(
+        Verdict(played[pair.adversary], found, _find_power(pair, tested, runs, sure))
+        for pair, tested, found in zip(surveys.pairs, claims, findings, strict=True)
     )
-    power = refutable(pair.tail_probabilities, allowed, runs, confidence, most=2 * claimed + 1)
-    return AuditReport(mechanism.name, claimed, allowed, runs, confidence, finding, power, through)
+    return AuditReport(mechanism.name, done, runs, confidence, verdicts, through)
 
 
 def default_runs(pair: WorstPair, through: str = DEVICES) -> int:
@@ -223,66 +365,192 @@ def default_runs(pair: WorstPair, through: str = DEVICES) -> int:
         return WHOLE_SURVEYS
     if not pair.mechanism.has_fast_simulation:
         return LEAST_RUNS
-    return max(LEAST_RUNS, min(MOST_RUNS, QUICK_RESPONSES // pair.first.size))
+    work = pair.first.size * pair.mechanism.simulation_cost
+    return max(LEAST_RUNS, min(MOST_RUNS, QUICK_RESPONSES // work))
 
 
-def _run_in_batches(
-    pair: WorstPair,
-    answers: Ints,
-    runs: int,
-    run_surveys: RunSurveys,
-    entropy: Entropy,
-    progress: Progress | None,
-) -> Ints:
-    """The adversary's view of so many surveys with these answers, one row each."""
-    batch = max(1, BATCH // answers.size)
-    views = []
-    for start in range(0, runs, batch):
-        views.append(run_surveys(pair, answers, min(batch, runs - start), entropy))
-        if progress is not None:
-            progress(min(start + batch, runs))
-    return np.concatenate(views)
+def _plan_stages(runs: int) -> tuple[tuple[int, float], ...]:
+    """After how many runs the audit looks, and which share of the error each look has."""
+    early = int(EARLY_RUNS * runs)
+    if early < LEAST_EARLY_RUNS:
+        return ((runs, 1.0),)
+    return ((early, EARLY_ERROR), (runs, 1 - EARLY_ERROR))
 
 
-def _run_devices(pair: WorstPair, answers: Ints, copies: int, entropy: Entropy) -> Ints:
-    return pair.mechanism.simulate_views(answers, copies, pair.insiders, entropy)
+def _look_in_stages(
+    surveys: "_Surveys",
+    claims: list[tuple[Claim, ...]],
+    stages: tuple[tuple[int, float], ...],
+    confidence: float,
+) -> tuple[int, list[tuple[Finding, ...]]]:
+    """Run and look until a claim is refuted; return how many runs that took, and the findings."""
+    runs = 0
+    findings: list[tuple[Finding, ...]] = []
+    for runs, share in stages:
+        sure = _share_confidence(confidence, share, len(claims))
+        findings = [
+            find_bounds(*_compute_statistics(pair, *views), tested, sure)
+            for pair, tested, views in zip(
+                surveys.pairs, claims, surveys.run_until(runs), strict=True
+            )
+        ]
+        if any(finding.refuted for finding in chain.from_iterable(findings)):
+            break
+    return runs, findings
 
 
-def _make_protocol_runner(name: str, epsilon: float) -> RunSurveys:
-    """A function that runs whole surveys and returns their published counts."""
-    # Most of the protocol: loaded only when it is played.
-    from faircount.protocol import topology_named
-    from faircount.protocol.simulator import play
+def _share_confidence(confidence: float, share: float, adversaries: int) -> float:
+    """The confidence of one look at one adversary's view, from that of the whole audit.
 
-    topology = topology_named(name)
-
-    def run_surveys(pair: WorstPair, answers: Ints, copies: int, entropy: Entropy) -> Ints:
-        mechanism = as_field_mechanism(pair.mechanism)
-        published = mechanism.promise[0]
-        if published is None:
-            published = epsilon
-        counts = []
-        for _ in range(copies):
-            result = play(answers, mechanism, topology, entropy=entropy, epsilon=published)
-            counts.append(result.aggregate)
-        # The worst pair differs in two items. Noise in steps of a fraction becomes whole numbers.
-        steps = np.array(counts)[:, :2] * mechanism.steps_per_count
-        return np.asarray(np.rint(steps), dtype=np.int64)
-
-    return run_surveys
-
-
-def _statistics(pair: WorstPair, views: Ints) -> Floats:
-    """One row of statistics per run, from which an event is chosen.
-
-    The likelihood ratio of the exact distributions comes first. Simpler statistics follow, because
-    faulty code does not follow those distributions: the numbers themselves and, where there are
-    two, their difference and "more than usual of the first, less of the second".
+    Each of them has a part of the allowed error, so that all are right with this confidence.
     """
-    ratio = pair.log_ratio(views)
-    columns = [ratio, -ratio, *views.T.astype(np.float64)]
-    if len(pair.marginals) == 2:
-        first = views[:, 0] - pair.marginals[0].centre
-        second = views[:, 1] - pair.marginals[1].centre
-        columns += [first - second, np.minimum(first, -second)]
-    return np.stack(columns, axis=1)
+    return 1 - (1 - confidence) * share / adversaries
+
+
+def _find_adversaries(
+    mechanism: Mechanism, adversary: Adversary | None
+) -> dict[Adversary, tuple[Adversary, ...]]:
+    """Whom to play, and for each all adversaries who see the same; the default one first."""
+    named = [mechanism.default_adversary, *mechanism.adversaries]
+    if adversary is not None:
+        named = [mechanism.check_adversary(adversary)]
+    elif mechanism.default_adversary not in mechanism.adversaries:
+        named = list(mechanism.adversaries)
+    played: dict[Adversary, tuple[Adversary, ...]] = {}
+    for known in dict.fromkeys(named):
+        same = mechanism.same_view(known)
+        played[same] = (*played.get(same, ()), known)
+    return played
+
+
+def _group_pairs(pairs: Iterable[WorstPair]) -> list[list[WorstPair]]:
+    """Pairs that are the same surveys together: they run once, and each adversary looks."""
+    groups: list[list[WorstPair]] = []
+    for pair in pairs:
+        for group in groups:
+            if pair.is_played_with(group[0]):
+                group.append(pair)
+                break
+        else:
+            groups.append([pair])
+    return groups
+
+
+def _find_claims(pair: WorstPair, epsilon: float, delta: float | None) -> tuple[Claim, ...]:
+    """The claim against this adversary, then points of the mechanism's own guarantee.
+
+    There are no further points for a claim with a delta of its own.
+    """
+    if delta is not None:
+        return (Claim(epsilon, float(delta)),)
+    points = [epsilon]
+    for reached in _CURVE:
+        point = _find_loss(pair, reached, epsilon)
+        if all(abs(point - other) > _SAME_POINT * max(point, other) for other in points):
+            points.append(point)
+    stated = (pair.stated_by.guarantee(epsilon=point, adversary=pair.adversary) for point in points)
+    return tuple(Claim(guarantee.epsilon, guarantee.delta) for guarantee in stated)
+
+
+def _find_loss(pair: WorstPair, reached: float, most: float) -> float:
+    """The largest loss, up to `most`, that is reached with at least this probability."""
+    least = 1e-3 * most
+
+    def is_reached(loss: float) -> bool:
+        return pair.tail_probabilities(loss)[0] >= reached
+
+    return last_float(is_reached, least, most, least) if is_reached(least) else most
+
+
+def _find_power(
+    pair: WorstPair, claims: tuple[Claim, ...], runs: int, confidence: float
+) -> float | None:
+    """The largest epsilon that the first claim's events refute with probability 95%."""
+    claim = claims[0]
+    sure = 1 - (1 - confidence) * claim_shares(len(claims))[0]
+    return refutable(pair.tail_probabilities, claim.delta, runs, sure, most=2 * claim.epsilon + 1)
+
+
+class _Surveys:
+    """Runs on both data sets of every pair, which can be continued.
+
+    groups: pairs that are the same surveys; they run once, and each adversary looks
+    """
+
+    def __init__(
+        self,
+        groups: list[list[WorstPair]],
+        run_surveys: RunSurveys,
+        entropy: Entropy,
+        progress: Progress | None,
+    ) -> None:
+        self.pairs = list(chain.from_iterable(groups))
+        self._groups = groups
+        self._run_surveys = run_surveys
+        self._entropy = entropy
+        self._progress = progress
+        self._done = 0
+        self._views: list[list[list[Ints]]] = [[[], []] for _ in self.pairs]
+
+    def run_until(self, runs: int) -> list[tuple[Ints, Ints]]:
+        """Go on until so many runs were made, and return the views of every pair on both sets."""
+        for group in self._groups:
+            kept = [self._views[self.pairs.index(pair)] for pair in group]
+            for side, answers in enumerate((group[0].first, group[0].second)):
+                for views in self._run_batches(group, answers, runs):
+                    for sides, seen in zip(kept, views, strict=True):
+                        sides[side].append(seen)
+        self._done = runs
+        return [(np.concatenate(sides[0]), np.concatenate(sides[1])) for sides in self._views]
+
+    def _run_batches(
+        self, group: list[WorstPair], answers: NDArray[Any], runs: int
+    ) -> Iterator[list[Ints]]:
+        """Every adversary's view of the runs that are missing, a batch of them at a time."""
+        batch = max(1, BATCH // answers.size)
+        for start in range(self._done, runs, batch):
+            stop = min(start + batch, runs)
+            yield self._run_surveys(group, answers, stop - start, self._entropy)
+            if self._progress is not None:
+                self._progress(stop)
+
+
+def _run_devices(
+    pairs: list[WorstPair], answers: NDArray[Any], copies: int, entropy: Entropy
+) -> list[Ints]:
+    adversaries = [pair.adversary for pair in pairs]
+    return pairs[0].mechanism.simulate_views(answers, copies, adversaries, entropy)
+
+
+def _compute_statistics(pair: WorstPair, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+    """One row of statistics per run on either data set, from which an event is chosen.
+
+    The likelihood ratio of the exact distributions comes first. Simpler and learned statistics
+    follow, because faulty code does not follow those distributions.
+    """
+    columns = pair.columns(first).astype(np.float64), pair.columns(second).astype(np.float64)
+    combined = learn_combination(*columns)
+    # Among all columns, the first two tell most: the sums that the adversary is left with.
+    learned = [
+        learn_log_ratio(*(rows[:, :2] @ _AS_ONE[: rows.shape[1]] for rows in columns)),
+        learn_log_ratio(*combined),
+    ]
+    centres = learn_centres(columns[0])
+    tables = []
+    for side, views in enumerate((first, second)):
+        ratio = pair.log_ratio(views)
+        table = [ratio, -ratio, combined[side], -combined[side]]
+        table += [ratios[side] for ratios in learned]
+        table += _simple_statistics(columns[side], centres)
+        tables.append(np.stack(table, axis=1))
+    return tables[0], tables[1]
+
+
+def _simple_statistics(columns: Floats, centres: Floats) -> list[Floats]:
+    """The numbers themselves and, of the first two, "more of the first, less of the second"."""
+    table = list(columns.T)
+    if columns.shape[1] > 1:
+        first = columns[:, 0] - centres[0]
+        second = columns[:, 1] - centres[1]
+        table += [first - second, np.minimum(first, -second)]
+    return table

@@ -76,7 +76,7 @@ MOST_RESPONSES = 10**9
     type=click.Choice(["devices", "servers", "explicit", "masked", "two-stage"]),
     default="devices",
     show_default=True,
-    help="Look at what leaves the devices, or at the results of whole surveys in a topology.",
+    help="Look at what leaves the devices, or at whole surveys in a topology.",
 )
 @click.option(
     "--runs",
@@ -88,7 +88,7 @@ MOST_RESPONSES = 10**9
     "--confidence",
     default=0.999,
     show_default=True,
-    help="Probability that a true claim is not refuted.",
+    help="Probability that a true claim is not refuted, whoever is played.",
 )
 @click.option("--simulate-seed", type=int, help="Repeatable randomness, for examples and tests.")
 @JSON
@@ -103,9 +103,11 @@ def audit(
 ) -> None:
     """Try to refute the privacy claim of MECHANISM by running its code.
 
-    The code runs many times on two neighbouring data sets, and the outputs are compared.
-    An audit can refute a claim; it cannot prove one. The exit code is 1 if the claim is refuted and
-    0 if it is not.
+    The code runs many times on two neighbouring data sets, and what an adversary sees of both is
+    compared, for every adversary that the guarantee names. Besides the claim, points of the
+    mechanism's own guarantee at other epsilons are tested, unless you claim a delta of your own.
+    The audit ends early if it can refute one of them. It can refute a claim; it cannot prove one.
+    The exit code is 1 if the claim is refuted and 0 if it is not.
     """
     from faircount.auditing.runs import audit as run_audit
     from faircount.auditing.runs import default_runs
@@ -121,7 +123,7 @@ def audit(
     with progress_bar(f"runs of {mechanism}", runs) as update:
         report = run_audit(
             made,
-            **_find_claim(given),
+            **_find_claim(made, given),
             runs=runs,
             confidence=confidence,
             through=through,
@@ -189,9 +191,12 @@ def _check_size(made: "Mechanism", given: dict[str, Any], runs: int, users: int)
     raise ParameterError(f"{runs:,} runs, twice, would take {responses:,} responses: {advice}")
 
 
-def _find_claim(given: dict[str, Any]) -> dict[str, Any]:
-    """The claim to test; a delta that no option names is the mechanism's own."""
+def _find_claim(made: "Mechanism", given: dict[str, Any]) -> dict[str, Any]:
+    """The claim to test; a delta that is no claim is left out, and so is the mechanism's own."""
     delta = given["delta"]
+    # A mechanism that was built for this delta claims its own guarantee, at every epsilon.
+    if delta is not None and delta == made.promise[1]:
+        delta = None
     if given["claim_delta"] is not None:
         delta = given["claim_delta"]
     if given["claim_epsilon"] is None:
@@ -201,19 +206,41 @@ def _find_claim(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(report: "AuditReport") -> None:
-    from faircount.accounting.guarantee import format_delta
     from faircount.cli.show import console, make_definitions
 
     out = console()
-    claim = f"({report.epsilon:.4g}, {format_delta(report.delta)})-differential privacy"
-    measured = (
-        f"epsilon is at least {report.lower_bound:.4g}, with confidence {report.confidence:g}"
-    )
+    runs = f"{report.runs:,}"
+    if report.runs < report.planned_runs:
+        runs = f"{runs} of {report.planned_runs:,} planned"
+    claim = f"{_describe_claim(report.epsilon, report.delta)} of {report.mechanism}"
+    if report.is_own_point:
+        claim += ", which its guarantee says too"
     rows = [
-        ("claim", f"{claim} of {report.mechanism}"),
-        ("measured", measured),
+        ("claim", claim),
+        *_describe_verdicts(report),
         ("would refute", report.power),
-        ("runs", f"{report.runs:,} on each of two neighbouring data sets"),
+        ("runs", f"{runs} on each of two neighbouring data sets"),
+        ("confidence", f"{report.confidence:g}, over all that was tried"),
     ]
     out.print(make_definitions(rows))
     out.print(f"\n[bold]{report.verdict}[/bold]")
+
+
+def _describe_verdicts(report: "AuditReport") -> list[tuple[str, str]]:
+    """Whom the audit played, and what it measured for each of them."""
+    rows = []
+    for verdict in report.verdicts:
+        finding = verdict.decisive
+        measured = f"epsilon is at least {finding.epsilon:.4g}"
+        if (finding.claim.epsilon, finding.claim.delta) != (report.epsilon, report.delta):
+            measured += f"; claimed {_describe_claim(finding.claim.epsilon, finding.claim.delta)}"
+        if verdict.refuted:
+            measured += "; refuted"
+        rows += [("against", verdict.played), ("measured", measured)]
+    return rows
+
+
+def _describe_claim(epsilon: float, delta: float) -> str:
+    from faircount.accounting.guarantee import format_delta
+
+    return f"({epsilon:.4g}, {format_delta(delta)})-differential privacy"

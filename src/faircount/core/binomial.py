@@ -12,14 +12,29 @@ def clopper_pearson(successes: ArrayLike, trials: ArrayLike, tail: float) -> tup
     Either bound is wrong with probability at most `tail`, so that together they are an interval of
     level 1 - 2 tail. Without trials the bounds are 0 and 1.
     """
+    return lower_bound(successes, trials, tail), upper_bound(successes, trials, tail)
+
+
+def lower_bound(successes: ArrayLike, trials: ArrayLike, tail: float) -> Floats:
+    """Return the lower of the two bounds, a quantile of Beta(hits, misses + 1)."""
     from scipy.special import betaincinv
 
+    hits, misses = _count(successes, trials)
+    # A shape of 0 has no quantile; it is raised to 1, and that entry is replaced by the bound.
+    return np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), misses + 1, tail))
+
+
+def upper_bound(successes: ArrayLike, trials: ArrayLike, tail: float) -> Floats:
+    """Return the upper of the two bounds, a quantile of Beta(hits + 1, misses)."""
+    from scipy.special import betaincinv
+
+    hits, misses = _count(successes, trials)
+    return np.where(misses == 0, 1.0, betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail))
+
+
+def _count(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the numbers of successes and failures as arrays of one shape."""
     hits, total = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     )
-    misses = total - hits
-    # The bounds are quantiles of Beta(hits, misses + 1) and Beta(hits + 1, misses). A shape of 0
-    # has no quantile; it is raised to 1 here, and that entry is replaced by 0 or 1 below.
-    low = betaincinv(np.maximum(hits, 1), misses + 1, tail)
-    high = betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
-    return np.where(hits == 0, 0.0, low), np.where(misses == 0, 1.0, high)
+    return hits, total - hits

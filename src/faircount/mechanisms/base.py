@@ -40,6 +40,7 @@ from faircount.core.errors import AnswerError, CorruptSumError, ParameterError, 
 from faircount.core.validation import MOST_USERS, check_frequencies, check_integer
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel
+from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import WorstPair
 
 # Called with the number of users that have been processed so far.
@@ -177,7 +178,7 @@ class Mechanism(ABC):
 
     @property
     def default_adversary(self) -> Adversary:
-        """The adversary that an audit plays: by default, a reader of the published result."""
+        """The adversary that an audit plays first: by default, a reader of the published result."""
         return OUTSIDER
 
     @property
@@ -269,28 +270,39 @@ class Mechanism(ABC):
         # At a given delta the deltas differ by rounding only, and epsilon tells which is weakest.
         return tuple(sorted(found, key=lambda g: (g.epsilon, g.delta), reverse=True))
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return the neighbouring data sets on which delta at this epsilon is largest.
 
-        With `reader`, the adversary reads the result and knows nobody's noise.
+        They may depend on the adversary, which is by default the first that an audit plays.
         """
         raise ParameterError(
             f"{self.name} defines no worst pair of data sets, so it cannot be audited"
         )
 
-    def adversary_view(self, responses: Any, copies: int, insiders: int) -> Ints:
+    def same_view(self, adversary: Adversary) -> Adversary:
+        """Return the adversary whom an audit plays for this one, because both see the same."""
+        return adversary
+
+    def adversary_view(
+        self, responses: Any, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
         """Return what the adversary computes from the responses of `copies` surveys.
 
-        The result has one row of integers per survey. The responses are ordered by user, `copies`
-        in a row for the same user. What the first `insiders` users sent is known to the adversary
-        and is subtracted.
+        The result has one row of integers per survey: first those whose distribution the worst pair
+        knows, then whatever else the adversary knows, such as its own noise. The responses are
+        ordered by user, `copies` in a row for the same user. The insiders come first; of `answers`,
+        one per user, the adversary knows all but the last.
         """
         raise ParameterError(f"{self.name} defines no adversary's view, so it cannot be audited")
 
     def simulate_views(
-        self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy
-    ) -> Ints:
-        """Run `copies` surveys with these answers and return the adversary's view of every one.
+        self,
+        answers: NDArray[Any],
+        copies: int,
+        adversaries: Sequence[Adversary],
+        entropy: Entropy,
+    ) -> list[Ints]:
+        """Run `copies` surveys with these answers and return every adversary's view of them.
 
         The responses come from the same code that clients run. All surveys share one call of
         `respond` where the mechanism can be batched.
@@ -298,16 +310,33 @@ class Mechanism(ABC):
         batch = self.for_batch(copies)
         if batch is not None:
             responses = batch.respond(np.repeat(answers, copies), entropy)
-            return batch.adversary_view(responses, copies, insiders)
-        views = [
-            self.adversary_view(self.respond(answers, entropy), 1, insiders) for _ in range(copies)
-        ]
-        return np.concatenate(views)
+            return [
+                batch.adversary_view(responses, answers, copies, adversary)
+                for adversary in adversaries
+            ]
+        views: list[list[Ints]] = [[] for _ in adversaries]
+        for _ in range(copies):
+            responses = self.respond(answers, entropy)
+            for seen, adversary in zip(views, adversaries, strict=True):
+                seen.append(self.adversary_view(responses, answers, 1, adversary))
+        return [np.concatenate(seen) for seen in views]
+
+    def survey_view(
+        self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
+    ) -> Ints:
+        """Return the view of one whole survey: its published sums of two items, and its draws.
+
+        The result is one row of what `adversary_view` returns.
+        """
+        raise ParameterError(f"{self.name} makes no shares, so no protocol runs it")
 
     @property
     def has_fast_simulation(self) -> bool:
         """Whether `simulate_views` runs hundreds of thousands of surveys within seconds."""
         return self.for_batch(1) is not None
+
+    # Work per user of a simulated survey, compared with a mechanism that draws a few numbers.
+    simulation_cost: ClassVar[int] = 1
 
     def for_batch(self, copies: int) -> Self | None:
         """Return a mechanism that runs `copies` surveys in one call, or None if there is none.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.divergence import LossPair, largest_within
+from faircount.accounting.guarantee import COLLECTOR, Adversary
 from faircount.core.arrays import Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError
@@ -108,7 +109,7 @@ class GRR(WindowMechanism, LocalFrequency):
 
     name: ClassVar[str] = "grr"
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return one user with the first item, or with the second one."""
         own = float(self.window.own)
         other = float(self.window.other)
@@ -118,9 +119,11 @@ class GRR(WindowMechanism, LocalFrequency):
         second = log_probabilities(other, own, rest)
         marginal = Marginal(0, LossPair(first, second))
         single = replace(self, users=1)
-        return WorstPair(single, np.array([0]), np.array([1]), (marginal,), self)
+        return WorstPair(single, np.array([0]), np.array([1]), (marginal,), self, COLLECTOR)
 
-    def adversary_view(self, responses: Ints, copies: int, insiders: int) -> Ints:
+    def adversary_view(
+        self, responses: Ints, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
         """Return the reported item: the first, the second, or 2 for any other."""
         return np.minimum(responses, 2).reshape(copies, 1)
 
@@ -176,7 +179,7 @@ class OUE(LocalFrequency):
         """One bit per item."""
         return self.N
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return one user with the first item, or with the second one.
 
         The bits of all other items have the same distribution for both answers.
@@ -184,9 +187,12 @@ class OUE(LocalFrequency):
         own = log_probabilities(0.5, 0.5)
         other = log_probabilities(1 - float(self.miss), float(self.miss))
         marginals = Marginal(0, LossPair(own, other)), Marginal(0, LossPair(other, own))
-        return WorstPair(replace(self, users=1), np.array([0]), np.array([1]), marginals, self)
+        single = replace(self, users=1)
+        return WorstPair(single, np.array([0]), np.array([1]), marginals, self, COLLECTOR)
 
-    def adversary_view(self, responses: Bits, copies: int, insiders: int) -> Ints:
+    def adversary_view(
+        self, responses: Bits, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
         """Return the bits of the first two items."""
         return responses[:, :2].astype(np.int64)
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.divergence import LossPair
+from faircount.accounting.guarantee import COLLECTOR, Adversary
 from faircount.core.arrays import Floats, Ints
 from faircount.core.entropy import Entropy
 from faircount.core.errors import AnswerError, CorruptSumError
@@ -73,7 +74,7 @@ class LocalMean(WindowMechanism):
         starts = round_at_random(self._check_all_values(answers), self.steps, entropy)
         return self.window.draw(starts, entropy)
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return one user at either end of [-1, 1], whose windows overlap least."""
         upper = np.full(self.window.cells, float(self.window.other))
         lower = upper.copy()
@@ -81,9 +82,12 @@ class LocalMean(WindowMechanism):
         lower[: self.window.width] = float(self.window.own)
         pair = LossPair(log_probabilities(*upper), log_probabilities(*lower))
         single = replace(self, users=1)
-        return WorstPair(single, np.array([1.0]), np.array([-1.0]), (Marginal(0, pair),), self)
+        marginals = (Marginal(0, pair),)
+        return WorstPair(single, np.array([1.0]), np.array([-1.0]), marginals, self, COLLECTOR)
 
-    def adversary_view(self, responses: Ints, copies: int, insiders: int) -> Ints:
+    def adversary_view(
+        self, responses: Ints, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
         """Return the reported cell."""
         return responses.reshape(copies, 1)
 

@@ -7,6 +7,7 @@ the values therefore contributes a fair coin whatever it sent, and the coin of a
 stays secret, because only sums are opened.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircount.accounting.guarantee import COLLECTOR, S1, S2, Adversary, insiders
-from faircount.core.arrays import Ints
+from faircount.core.arrays import Bools, Ints, Residues
 from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError, RefusedError
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise
+from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.verified import Placement, VerifiedMechanism, fair_bits
 from faircount.mechanisms.worst_pair import WorstPair
+from faircount.sharing.field import add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,28 +111,59 @@ class PlacedCoins(CoinNoise, VerifiedMechanism):
         inverted = fair_bits(slots.size, entropy).reshape(slots.shape).astype(np.bool_)
         return Placement(order[slots % members], slots // members, inverted)
 
-    def simulate_views(
-        self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy
+    def same_view(self, adversary: Adversary) -> Adversary:
+        """Return the insiders alone: a server adds nothing, and its shares are uniform."""
+        return self.default_adversary if adversary in self.adversaries else adversary
+
+    simulation_cost: ClassVar[int] = 6
+
+    def view_batch(
+        self, answers: Ints, copies: int, adversaries: Sequence[Adversary], entropy: Entropy
+    ) -> list[Ints]:
+        """Place coins of the users of all surveys, and return every adversary's view."""
+        rows, placement = self.respond_and_place(answers, entropy)
+        return [self.view_of_rows(rows, placement, answers, adversary) for adversary in adversaries]
+
+    def view_of_rows(
+        self, rows: Residues, placement: Placement, answers: Ints, adversary: Adversary
     ) -> Ints:
-        """Return the honest users' sums of two items in every survey, with what inversion tells.
+        """Return the views of surveys with two items each, from the rows of their users."""
+        items = np.arange(self.N)
+        users = placement.user[: adversary.insiders]
+        # What is left of a user's row without its vote is its coin.
+        coins = rows[users, items].astype(np.int64) - (answers[users] == items)
+        return _view_of_coins(self._signed_sums(rows), coins, placement.inverted)
 
-        Everybody knows which coins were inverted, and an honest coin must stay fair given that. The
-        further columns compare the sums with what users who always send the same bit would produce.
-        """
-        views = []
-        for _ in range(copies):
-            rows, placement = self.respond_and_place(answers, entropy)
-            sums = self.adversary_view(rows, 1, insiders)[0]
-            inverted = (placement.inverted & (placement.user >= insiders)).sum(axis=0)[:2]
-            # If all users sent tails, `sums - inverted` would be the bare counts; if all sent
-            # heads, `sums + inverted` would be the counts plus a constant.
-            views.append(np.concatenate([sums, sums - inverted, sums + inverted]))
-        return np.stack(views)
+    def survey_view(
+        self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
+    ) -> Ints:
+        """Return the published sums without what insiders know, and the inverted coins."""
+        placement = log.placement or Placement.none(self.N)
+        drawn = add(log.coins[True], log.coins[False], self.modulus)
+        users = placement.user[: adversary.insiders]
+        placed = drawn[users, placement.coin[: adversary.insiders]].astype(np.int64)
+        coins = placed ^ placement.inverted[: adversary.insiders]
+        view: Ints = _view_of_coins(sums, coins[:, :2], placement.inverted[:, :2])[0]
+        return view
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return any two neighbouring data sets: noise protects all of them equally."""
-        known = 0 if reader else self.insiders
+        against = adversary or self.default_adversary
         # With exactly D users everyone, insiders included, has a coin at every item.
         small = replace(self, users=self.D, dropouts=0, items=self.domain.labels[:2])
-        channel = Channel(1.0, noise=coin_noise(self.D - known))
-        return WorstPair.for_added_noise(small, self.D, channel, known)
+        channel = Channel(1.0, noise=coin_noise(self.D - against.insiders))
+        return WorstPair.for_added_noise(small, self.D, channel, against)
+
+
+def _view_of_coins(sums: Ints, coins: Ints, inverted: Bools) -> Ints:
+    """Return the sums of every two items without what insiders know, and the inverted coins.
+
+    Every insider knows its vote for the first of the two items and one coin of either. These are
+    the first `coins` of an item: which users they come from is random, so they may as well be the
+    insiders. Everybody knows how many of the other coins were inverted, and an honest coin must
+    stay fair given that.
+    """
+    known = len(coins)
+    votes = np.where(np.arange(sums.size) % 2 == 0, known, 0)
+    hidden = sums - coins.sum(axis=0) - votes
+    return np.hstack([hidden.reshape(-1, 2), inverted[known:].sum(axis=0).reshape(-1, 2)])

@@ -239,15 +239,19 @@ class Sampling(FrequencyMechanism):
             return exact.worst_two_items(users, hidden, self.rate, epsilon)
         return hidden, hidden
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return (k+1, k) against (k, k+1) holders of the first two items.
 
         Holders of further items would not change these two sums. With two items in all, the
-        guarantee covers data sets of all users, so the pair is the worst split of them.
+        guarantee covers data sets of all users, so the pair is the worst split of them. Insiders,
+        whose coins the adversary knows, are not among the k.
         """
-        holders = self.worst_holders(self.default_adversary, epsilon)
+        against = adversary or self.default_adversary
+        holders = self.worst_holders(against, epsilon)
         small = self._with_two_items()
-        others = np.concatenate([np.repeat([0, 1], holders), small._bystanders(sum(holders))])
+        known = np.zeros(against.insiders, dtype=np.int64)
+        bystanders = small._bystanders(known.size + sum(holders))
+        others = np.concatenate([known, np.repeat([0, 1], holders), bystanders])
         hit = small.channel(1).hit
 
         # Without the last user's answer the two sums are independent binomials; the answer adds one
@@ -259,9 +263,9 @@ class Sampling(FrequencyMechanism):
                 row[: count + more + 1] = log_binomial(count + more, hit)
             marginals.append(Marginal(0, LossPair(*logs)))
         mechanism = replace(small, users=others.size + 1)
-        return WorstPair(
-            mechanism, np.append(others, 0), np.append(others, 1), tuple(marginals), self
-        )
+        first = np.append(others, 0)
+        second = np.append(others, 1)
+        return WorstPair(mechanism, first, second, tuple(marginals), self, against)
 
     def _with_two_items(self) -> Self:
         """Return the mechanism with the same coins for the first two items and any data."""
@@ -336,9 +340,11 @@ class DPCS(Sampling):
             )
         return np.bincount(sampled[sampled >= 0], minlength=self.N).astype(np.int64)
 
-    def adversary_view(self, responses: Ints, copies: int, insiders: int) -> Ints:
-        """Return the sampled counts of the first two items."""
-        sampled = responses.reshape(-1, copies)
+    def adversary_view(
+        self, responses: Ints, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
+        """Return the sampled counts of the first two items, without those of insiders."""
+        sampled = responses.reshape(-1, copies)[adversary.insiders :]
         return np.stack([(sampled == item).sum(axis=0) for item in (0, 1)], axis=1)
 
     def decode(self, total: NDArray[np.int64], included: int) -> Ints:

@@ -36,6 +36,7 @@ from faircount.mechanisms.base import (
 )
 from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import DrawTable
+from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.worst_pair import WorstPair
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import check_residues, dtype_for, from_signed, sum_rows, to_signed
@@ -242,14 +243,34 @@ class SharedMechanism(FieldMechanism):
         check_residues(total, self.modulus)
         return total
 
-    def adversary_view(self, responses: Residues, copies: int, insiders: int) -> Ints:
-        """Return the opened sums of the first two items, as signed integers."""
-        users = responses.shape[0] // copies
+    def adversary_view(
+        self, responses: Residues, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
+        """Return the sums of the first two items without what insiders sent, then that."""
         # The copies of a user are adjacent, so a row of the reshaped table is one user in all
         # surveys.
-        honest = responses[:, :2].reshape(users, copies * 2)[insiders:]
-        sums = to_signed(sum_rows(honest, self.modulus), self.modulus, self.min_sum)
-        return sums.reshape(copies, 2)
+        rows = responses[:, :2].reshape(answers.size, copies * 2)
+        sums = self._signed_sums(rows).reshape(copies, 2)
+        known = self._signed_sums(rows[: adversary.insiders]).reshape(copies, 2)
+        return self.view_of_sums(sums, known, adversary)
+
+    def survey_view(
+        self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
+    ) -> Ints:
+        """Return the published sums without what insiders sent, then that."""
+        sent = np.array(log.responses)[: adversary.insiders, :2]
+        view: Ints = self.view_of_sums(sums[None], self._signed_sums(sent)[None], adversary)[0]
+        return view
+
+    def view_of_sums(self, sums: Ints, known: Ints, adversary: Adversary) -> Ints:
+        """Return the view of an adversary who knows a part of the published sums."""
+        if not adversary.insiders:
+            return sums
+        return np.hstack([sums - known, known])
+
+    def _signed_sums(self, rows: Residues) -> Ints:
+        """Return the sum of vectors of residues as signed integers."""
+        return to_signed(sum_rows(rows, self.modulus), self.modulus, self.min_sum)
 
     def check_included(self, included: int) -> int:
         """Return the number of users in the sum, or raise unless it lies between 1 and n."""
@@ -338,13 +359,14 @@ class NoiseMechanism(SharedMechanism):
         """Return the channel of all users but the first `insiders`, whose noise is known."""
         return self.channel(self.n - insiders)
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return any two neighbouring data sets: noise protects all of them equally."""
         users = self.users or AUDITED_USERS + self.insiders + self.dropouts
-        # The insiders come first in the roster, where users may have more noise than the others.
-        known = 0 if reader else self.insiders
+        against = adversary or self.default_adversary
         small = replace(self, users=users, items=self.domain.labels[:2])
-        return WorstPair.for_added_noise(small, users, small.honest_channel(known), known)
+        # The insiders come first in the roster, where users may have more noise than the others.
+        channel = small.honest_channel(against.insiders)
+        return WorstPair.for_added_noise(small, users, channel, against)
 
     def _with_same_noise(self, copies: int) -> Self:
         """Return the mechanism for `copies` times as many users and the same noise per user."""

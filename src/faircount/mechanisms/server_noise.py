@@ -7,8 +7,8 @@ cheat or drop out, and it holds for any number of accepted reports. The price is
 that of noise which the users add together.
 """
 
-import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,18 +23,22 @@ from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.decoys import CoinNoise, coin_noise, count_heads
 from faircount.mechanisms.laplace import LaplaceNoise, laplace_bound, laplace_noise
 from faircount.mechanisms.secret_shared import AUDITED_USERS
+from faircount.mechanisms.survey_log import SurveyLog
 from faircount.mechanisms.verified import VerifiedMechanism
 from faircount.mechanisms.worst_pair import WorstPair
-from faircount.sharing.field import sum_rows, to_signed
 
 S1_AND_USERS = Adversary(AdversaryCode.S1_AND_PARTICIPANTS)
 S2_AND_USERS = Adversary(AdversaryCode.S2_AND_PARTICIPANTS)
 
-# Entries of the table of responses that an audit computes at a time.
-_ENTRIES = 1 << 16
+# The aggregator as an adversary.
+_AGGREGATORS = (S2, S2_AND_USERS)
 
 # Adversary -> the assumption about the other server, whose noise protects from it.
 _RELIED_ON = {S1: S2_NOISE, S1_AND_USERS: S2_NOISE, S2: S1_NOISE, S2_AND_USERS: S1_NOISE}
+
+
+def _is_server(adversary: Adversary) -> bool:
+    return adversary in _RELIED_ON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,46 +71,53 @@ class ServerNoise(VerifiedMechanism):
             return None
         return _RELIED_ON.get(adversary, EITHER_NOISE)
 
-    def worst_pair(self, epsilon: float, *, reader: bool = False) -> WorstPair:
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
         """Return any two neighbouring data sets: noise protects all of them equally."""
+        against = adversary or self.default_adversary
         users = self.users or AUDITED_USERS
         small = replace(self, users=users, dropouts=0, items=self.domain.labels[:2])
         # A server knows its own noise; a reader knows neither.
-        channel = small.channel(users) if reader else small.single_server_channel
-        return WorstPair.for_added_noise(small, users, channel)
+        channel = small.single_server_channel if _is_server(against) else small.channel(users)
+        return WorstPair.for_added_noise(small, users, channel, against)
 
     @property
     @abstractmethod
     def single_server_channel(self) -> Channel:
         """The channel as seen by a server, which subtracts its own noise."""
 
-    has_fast_simulation: ClassVar[bool] = True
+    def view_batch(
+        self, answers: Ints, copies: int, adversaries: Sequence[Adversary], entropy: Entropy
+    ) -> list[Ints]:
+        """Respond, and return every adversary's view of the surveys in this batch."""
+        responses = self.respond(answers, entropy)
+        return [
+            self.adversary_view(responses, answers, copies, adversary) for adversary in adversaries
+        ]
 
-    def simulate_views(
-        self, answers: NDArray[Any], copies: int, insiders: int, entropy: Entropy
+    def adversary_view(
+        self, responses: Residues, answers: NDArray[Any], copies: int, adversary: Adversary
     ) -> Ints:
-        """Run `copies` surveys in batches and return the adversary's view of every one.
+        """Return the sums of two items per survey; a server knows its own noise besides."""
+        # The rows after those of the users are the noise of the coordinator and the aggregator.
+        own = responses[self.n + int(adversary in _AGGREGATORS)][None]
+        sums = self._signed_sums(responses).reshape(copies, 2)
+        return self.view_of_sums(sums, self._signed_sums(own).reshape(copies, 2), adversary)
 
-        A batch is one wide survey in which every survey has two items of its own; the servers draw
-        noise for every item anyway.
+    def survey_view(
+        self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
+    ) -> Ints:
+        """Return the published sums; a server knows its own noise besides."""
+        known = log.noise[adversary not in _AGGREGATORS][:2]
+        view: Ints = self.view_of_sums(sums[None], known[None], adversary)[0]
+        return view
+
+    def view_of_sums(self, sums: Ints, known: Ints, adversary: Adversary) -> Ints:
+        """Return what is left of the sums when a server subtracts its own noise, then that noise.
+
+        The noise is part of the view: if that of the other server depends on it, the sums tell more
+        than they should.
         """
-        # The responses have n * block rows and 2 * block columns, so the block is a square root.
-        block = max(1, math.isqrt(_ENTRIES // (2 * self.n)))
-        views = []
-        for start in range(0, copies, block):
-            surveys = np.arange(min(block, copies - start))
-            wide = replace(self, users=self.n * surveys.size, items=2 * surveys.size)
-            positions = self.positions(answers)[:, None] + 2 * surveys
-            responses = wide.respond(positions.ravel(), entropy)
-            views.append(wide.adversary_view(responses, surveys.size, insiders))
-        return np.concatenate(views)
-
-    def adversary_view(self, responses: Residues, copies: int, insiders: int) -> Ints:
-        """Return the sums of two items per survey as the coordinator (S1) sees them."""
-        # The row after the users' rows is the coordinator's own noise, which it knows.
-        others = np.delete(responses, self.n, axis=0)
-        sums = to_signed(sum_rows(others, self.modulus), self.modulus, self.min_sum)
-        return sums.reshape(copies, 2)
+        return np.hstack([sums - known, known]) if _is_server(adversary) else sums
 
 
 @dataclass(frozen=True, kw_only=True)

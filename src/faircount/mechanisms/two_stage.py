@@ -26,6 +26,7 @@ from faircount.accounting.conditions import (
     Condition,
     joint_condition,
 )
+from faircount.accounting.divergence import LossPair, log_binomial
 from faircount.accounting.guarantee import (
     COLLECTOR,
     OUTSIDER,
@@ -46,6 +47,8 @@ from faircount.mechanisms.count_law import Channel
 from faircount.mechanisms.exact_draws import ONE, DrawTable, draw_distinct_keys
 from faircount.mechanisms.sampling import Sampling, count_hidden_holders
 from faircount.mechanisms.secret_shared import EVERY_USER_UP_TO, FieldMechanism
+from faircount.mechanisms.survey_log import SurveyLog
+from faircount.mechanisms.worst_pair import Marginal, MixedPair, WorstPair
 from faircount.sharing.additive import combine, exchange
 from faircount.sharing.field import dtype_for, sum_rows
 
@@ -55,6 +58,9 @@ ALPHA = 0.4
 # An alpha that was copied with four printed digits is off by at most half of the last digit; it is
 # accepted and replaced by the M/N that was meant.
 _PRINTED_DIGITS = 0.51e-4
+
+# Logarithm of a probability that no audit has enough runs to notice.
+_NEVER = -50.0
 
 # Users whose sets are drawn at a time, which bounds the memory for the random keys.
 CHUNK = 1 << 16
@@ -265,11 +271,76 @@ class TSS(Sampling, FieldMechanism):
             wanted = min(reporters, parties or 2)
         return min(self.n, max(self.least_helpers, wanted))
 
-    def adversary_view(self, responses: TwoStageResponse, copies: int, insiders: int) -> Ints:
-        """Return the opened sums of the first two items."""
-        users = responses.bits.shape[0] // copies
-        bits = responses.bits[:, :2].reshape(users, copies, 2)
-        return np.asarray(bits.sum(axis=0, dtype=np.int64))
+    def adversary_view(
+        self, responses: TwoStageResponse, answers: NDArray[Any], copies: int, adversary: Adversary
+    ) -> Ints:
+        """Return what this adversary knows about the first two items."""
+        shape = (answers.size, copies, 2)
+        bits = responses.bits[:, :2].reshape(shape)
+        sums = np.asarray(bits.sum(axis=0, dtype=np.int64))
+        return self.view_of_sums(
+            sums, responses.indicators[:, :2].reshape(shape), bits, answers, adversary
+        )
+
+    def survey_view(
+        self, sums: Ints, log: SurveyLog, answers: NDArray[Any], adversary: Adversary
+    ) -> Ints:
+        """Return the published sums together with the sets that the adversary knows."""
+        sets = np.array([response.indicators[:, :2] for response in log.responses])
+        bits = np.array([response.bits[:, :2] for response in log.responses])
+        view: Ints = self.view_of_sums(sums[None], sets, bits, answers, adversary)[0]
+        return view
+
+    def view_of_sums(
+        self,
+        sums: Ints,
+        sets: NDArray[np.bool_],
+        bits: Residues,
+        answers: NDArray[Any],
+        adversary: Adversary,
+    ) -> Ints:
+        """Return the view of two opened sums together with the sets that the adversary knows.
+
+        `sets` and `bits` have one row per user, then one per survey, then the two items. A reader
+        knows the sums, the aggregator and the insiders also the numbers of reporters, and the
+        coordinator all sets.
+        """
+        if adversary == OUTSIDER:
+            return sums
+        known = adversary.insiders
+        others = sums - bits[:known].sum(axis=0, dtype=np.int64)
+        if adversary != S1:
+            return np.hstack([others, sets[known:].sum(axis=0)])
+        # Of the other users, only those who hold an item can be in its sum.
+        held = answers[:-1, None] == np.arange(2)
+        crowd = (sets[:-1] & held[:, None, :]).sum(axis=0)
+        codes = crowd * (held.sum(axis=0) + 2) + sums
+        own = sets[-1].astype(np.int64)
+        return np.hstack([own @ np.array([[1], [2]]), codes, sums, crowd, own])
+
+    def worst_pair(self, epsilon: float, adversary: Adversary | None = None) -> WorstPair:
+        """Return the pair of all sampling; the coordinator's view of it also has the sets."""
+        plain = super().worst_pair(epsilon, adversary)
+        if plain.adversary != S1:
+            return plain
+        first, second = self.worst_holders(S1, epsilon)
+        law = two_stage.SetLaw.of(self.rate, self.alpha, self.gamma)
+        M = self.reported_items
+        both = M * (M - 1) / (self.N * (self.N - 1))
+        only_one = M / self.N - both
+        cases = []
+        # Whether the user's own set holds the first and the second item, in the order of the codes.
+        none = max(0.0, 1 - both - 2 * only_one)
+        for number, share in enumerate((none, only_one, only_one, both)):
+            has_first = number & 1
+            has_second = number >> 1
+            factors = (law.outside, law.inside)
+            marginals = (
+                _crowd_marginal(law, first, (has_first, 0)),
+                _crowd_marginal(law, second, (0, has_second)),
+            )
+            cases.append((share * factors[has_first], share * factors[has_second], marginals))
+        return MixedPair(plain.mechanism, plain.first, plain.second, (), self, S1, tuple(cases))
 
     def _with_two_items(self) -> Self:
         """Return the mechanism with all items, because the sets are drawn from them."""
@@ -363,6 +434,23 @@ class TSS(Sampling, FieldMechanism):
     def _chooses_dropouts(self, adversary: Adversary) -> bool:
         """Whether this adversary knows the sets and may choose by them who is left out."""
         return adversary == S1
+
+
+def _crowd_marginal(law: two_stage.SetLaw, holders: int, added: tuple[int, int]) -> Marginal:
+    """Return the distributions of a crowd of reporters with its sum, as one number.
+
+    `holders` others hold the item; those whose sets hold it are the crowd. `added` says whether the
+    user joins them on the first and on the second data set. The number is the size of the crowd
+    times (holders + 2) plus the sum.
+    """
+    log_crowd = log_binomial(holders, min(1.0, law.alpha * law.inside))
+    # A crowd of a size that never occurs is left out, which bounds the memory.
+    sizes = np.flatnonzero(log_crowd > _NEVER)
+    logs = np.full((2, sizes.size, holders + 2), -np.inf)
+    for table, more in zip(logs, added, strict=True):
+        for row, size in zip(table, sizes.tolist(), strict=True):
+            row[: size + more + 1] = log_crowd[size] + log_binomial(size + more, law.bit)
+    return Marginal(int(sizes[0]) * (holders + 2), LossPair(logs[0].ravel(), logs[1].ravel()))
 
 
 def as_two_stage(mechanism: Mechanism) -> TSS:

@@ -13,8 +13,10 @@ which nobody knew before (`placed_coins.py`).
     opened    the sum of both servers: counts and noise, distributed as in `channel`
 """
 
+import math
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +34,9 @@ from faircount.sharing.packing import packed_bits
 
 # Entries computed at a time.
 _BLOCK = 1 << 17
+
+# Entries of the table of responses that an audit computes at a time.
+_ENTRIES = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +217,42 @@ class VerifiedMechanism(SharedMechanism):
         for server in (self.n, self.n + 1):
             rows[server] = from_signed(self.server_noise(entropy), q)
         return rows, placement
+
+    has_fast_simulation: ClassVar[bool] = True
+
+    def simulate_views(
+        self,
+        answers: NDArray[Any],
+        copies: int,
+        adversaries: Sequence[Adversary],
+        entropy: Entropy,
+    ) -> list[Ints]:
+        """Run `copies` surveys in batches and return every adversary's view of them.
+
+        A batch is one wide survey in which every survey has users and two items of its own.
+        """
+        # The responses have n * block rows and 2 * block columns, so the block is a square root.
+        block = max(1, math.isqrt(_ENTRIES // (2 * self.n)))
+        wide = self
+        views: list[list[Ints]] = [[] for _ in adversaries]
+        for start in range(0, copies, block):
+            size = min(block, copies - start)
+            if wide.n != self.n * size:
+                wide = replace(self, users=self.n * size, items=2 * size)
+            positions = self.positions(answers)[:, None] + 2 * np.arange(size)
+            batch = wide.view_batch(positions.ravel(), size, adversaries, entropy)
+            for seen, view in zip(views, batch, strict=True):
+                seen.append(view)
+        return [np.concatenate(seen) for seen in views]
+
+    @abstractmethod
+    def view_batch(
+        self, answers: Ints, copies: int, adversaries: Sequence[Adversary], entropy: Entropy
+    ) -> list[Ints]:
+        """Run a survey with two items for each of `copies` surveys, and return every view of it.
+
+        The answers are ordered by user, `copies` in a row for the same user of all surveys.
+        """
 
 
 def fair_bits(size: int, entropy: Entropy) -> Ints:

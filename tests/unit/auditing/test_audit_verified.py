@@ -108,7 +108,7 @@ def test_whole_surveys_with_proofs_and_every_message_are_audited() -> None:
 def test_surveys_side_by_side_draw_from_the_law_of_one() -> None:
     """40,000 surveys agree with the exact law of the coordinator's view within five standard errors."""
     made = fc.ServerLaplace(items=3, epsilon=2.0, users=3).worst_pair(2.0)
-    seen = made.mechanism.simulate_views(made.second, 40_000, 0, SeededStream(5))
+    (seen,) = made.mechanism.simulate_views(made.second, 40_000, [made.adversary], SeededStream(5))
     for column, part in enumerate(made.marginals):
         chances = np.exp(part.pair.log_q)
         runs = len(seen)

@@ -180,9 +180,13 @@ def test_doubled_coins_are_found() -> None:
     claimed = exact.sampling_delta(30, 0.2, 0.3)
     truth = epsilon_for(lambda epsilon: exact.sampling_delta(30, 0.36, epsilon), claimed)
     assert truth == pytest.approx(0.49, abs=0.005)
-    report = audit(doubled, epsilon=0.3, entropy=SeededStream(7))
-    assert report.runs == 200_000
-    assert report.delta == pytest.approx(claimed)
+    own = audit(doubled, epsilon=0.3, entropy=SeededStream(7))
+    assert own.refuted
+    assert own.planned_runs == 200_000
+    assert own.verdicts[0].findings[0].claim.delta == pytest.approx(claimed)
+    # The claim alone, without other points of the guarantee, and against nobody but a reader.
+    report = audit(doubled, epsilon=0.3, delta=claimed, adversary=OUTSIDER, entropy=SeededStream(7))
+    assert (len(report.verdicts), len(report.verdicts[0].findings)) == (1, 1)
     assert 0.3 < report.lower_bound <= truth
 
 

@@ -9,7 +9,17 @@ from scipy.stats import multinomial
 import faircount as fc
 from faircount.accounting import exact
 from faircount.auditing.runs import audit
-from faircount.auditing.statistics import CHANCE, Event, bound_from_runs, epsilon_bound, refutable
+from faircount.auditing.statistics import (
+    CHANCE,
+    Claim,
+    Event,
+    claim_shares,
+    epsilon_bound,
+    find_bounds,
+    learn_combination,
+    learn_log_ratio,
+    refutable,
+)
 from faircount.core.binomial import clopper_pearson
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError
@@ -74,7 +84,79 @@ def test_certain_and_impossible_events() -> None:
 
 def test_shapes_must_agree() -> None:
     with pytest.raises(ParameterError, match="same number"):
-        bound_from_runs(np.zeros((10, 2)), np.zeros((11, 2)), 0.0, 0.99, 1.0)
+        find_bounds(np.zeros((10, 4)), np.zeros((11, 4)), [Claim(1.0, 0.0)], 0.99)
+
+
+def test_the_error_is_divided_among_all_claims() -> None:
+    assert claim_shares(1) == (1.0,)
+    assert claim_shares(4)[0] == 0.5
+    assert sum(claim_shares(4)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("factor", [1, 2, -1])
+def test_a_combination_of_what_is_known_is_learned(factor: int) -> None:
+    """The first column is an answer plus a multiple of the second: only both together tell."""
+    rng = np.random.default_rng(1)
+    sides = []
+    for answer in (1, 0):
+        known = rng.integers(-50, 50, 2000)
+        sides.append(np.stack([answer + factor * known, known], axis=1).astype(float))
+    first, second = learn_combination(*sides)
+    assert first.min() > 0 > second.max()
+
+
+def test_how_likely_values_are_is_learned() -> None:
+    """Even numbers on one data set and odd ones on the other: no threshold tells them apart."""
+    rng = np.random.default_rng(2)
+    even = 2.0 * rng.integers(-10, 10, 4000)
+    first, second = learn_log_ratio(even, even + 1)
+    assert first.min() > 0 > second.max()
+    # Too many different values to count them.
+    assert not learn_log_ratio(rng.random(4000), rng.random(4000))[0].any()
+
+
+def test_what_is_learned_comes_from_the_pilot_runs_only() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 5, (1000, 2)).astype(float)
+    second = rng.integers(0, 5, (1000, 2)).astype(float)
+    changed = first.copy()
+    changed[100:] = changed[100:][::-1]
+    before = learn_combination(first, second)[0]
+    after = learn_combination(changed, second)[0]
+    assert before[100:].tolist() == after[100:][::-1].tolist()
+    assert (
+        learn_log_ratio(first[:, 0], second[:, 0])[0][100:].tolist()
+        == learn_log_ratio(changed[:, 0], second[:, 0])[0][100:][::-1].tolist()
+    )
+
+
+def count_alarms(claims: list[Claim], audits: int) -> int:
+    """How many audits of a randomized response with epsilon 1 refute a claim at confidence 0.8."""
+    rng = np.random.default_rng(4)
+    own = math.e / (math.e + 1)
+    alarms = 0
+    for _ in range(audits):
+        sides = []
+        for chance in (own, 1 - own):
+            report = (rng.random(400) < chance).astype(float)
+            ratio = 2 * report - 1
+            sides.append(np.stack([ratio, -ratio, ratio, -ratio, report, rng.random(400)], axis=1))
+        alarms += any(finding.refuted for finding in find_bounds(*sides, claims, 0.8))
+    return alarms
+
+
+def test_false_alarms_stay_below_the_stated_rate() -> None:
+    """At claims that hold exactly, one audit in five may be wrong; slightly better ones are not."""
+    own = math.e / (math.e + 1)
+
+    def own_claims(epsilons: tuple[float, ...], less: float) -> list[Claim]:
+        return [
+            Claim(epsilon, max(0.0, own - math.exp(epsilon) * (1 - own) - less))
+            for epsilon in epsilons
+        ]
+
+    assert count_alarms(own_claims((1.0, 0.5, 0.1), 0.0), 300) <= 0.2 * 300
+    assert count_alarms(own_claims((1.0, 0.5, 0.1), 0.2), 50) > 0.5 * 50
 
 
 DECOYS = fc.Decoys(items=3, epsilon=1.0, delta=1e-3)

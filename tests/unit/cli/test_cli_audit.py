@@ -60,6 +60,42 @@ def test_people_are_told_what_would_be_refuted(call: Call) -> None:
     assert said["refutable"]["probability"] == 0.95
 
 
+def test_people_are_told_who_was_played(call: Call) -> None:
+    line = "audit server-coins --epsilon 1 --delta 1e-3 --runs 1000 --simulate-seed 1"
+    shown = " ".join(call(line).stdout.split())
+    for words in (
+        "the coordinator (S1)",
+        "the aggregator (S2)",
+        "a reader of the published result",
+    ):
+        assert f"against {words}" in shown
+    said = json.loads(call(f"{line} --json").stdout)
+    assert said["adversary"].startswith("the coordinator (S1)")
+    assert [entry["codes"] for entry in said["adversaries"]] == [
+        ["s1_participants"],
+        ["s2_participants"],
+        ["reader"],
+    ]
+    # Built for this delta: the mechanism's own guarantee is tested, also at other epsilons.
+    tested = said["adversaries"][0]["tested"]
+    assert len(tested) > 1
+    assert tested[0]["epsilon"] == 1.0
+    assert tested[0]["delta"] <= 1e-3
+    # A claim of one's own is tested alone.
+    alone = json.loads(call(f"{line} --claim-delta 0.01 --json").stdout)
+    assert [len(entry["tested"]) for entry in alone["adversaries"]] == [1, 1, 1]
+
+
+def test_a_refuted_audit_says_how_many_runs_it_took(call: Call) -> None:
+    shown = " ".join(
+        call(
+            "audit laplace --epsilon 3 --claim-epsilon 0.5 --runs 20000 --simulate-seed 1"
+        ).stdout.split()
+    )
+    assert "REFUTED" in shown
+    assert "runs 2,000 of 20,000 planned" in shown
+
+
 def test_a_claim_of_delta_zero_is_a_claim(call: Call) -> None:
     """Decoys are never pure: with delta 0 the claim is refuted, with their own delta it is not."""
     line = "audit decoys --decoys 6 --epsilon 1 --delta 0.9 --runs 4000 --simulate-seed 1 --json"

@@ -1,0 +1,84 @@
+"""Whole surveys for an audit: every message is sent, and everything that is drawn is written down.
+
+The published result comes from the protocol itself. What an adversary knows besides, its own noise
+or the sets that it was sent, is what the methods of the mechanism returned while the survey ran.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircount.core.arrays import Ints, Residues
+from faircount.core.entropy import Entropy
+from faircount.mechanisms.secret_shared import FieldMechanism, as_field_mechanism
+from faircount.mechanisms.survey_log import SurveyLog
+from faircount.mechanisms.verified import Placement, Tally
+from faircount.mechanisms.worst_pair import WorstPair
+from faircount.protocol import topology_named
+from faircount.protocol.simulator import play
+
+RunSurveys = Callable[[list[WorstPair], NDArray[Any], int, Entropy], list[Ints]]
+
+
+def make_survey_runner(name: str, epsilon: float) -> RunSurveys:
+    """A function that runs whole surveys and returns every adversary's view of them."""
+    topology = topology_named(name)
+
+    def run_surveys(
+        pairs: list[WorstPair], answers: NDArray[Any], copies: int, entropy: Entropy
+    ) -> list[Ints]:
+        mechanism = as_field_mechanism(pairs[0].mechanism)
+        published = mechanism.promise[0]
+        if published is None:
+            published = epsilon
+        views: list[list[Ints]] = [[] for _ in pairs]
+        for _ in range(copies):
+            log = SurveyLog()
+            recording = record_draws(mechanism, log)
+            result = play(answers, recording, topology, entropy=entropy, epsilon=published)
+            sums = _sums_of_two_items(result.aggregate, mechanism)
+            for seen, pair in zip(views, pairs, strict=True):
+                seen.append(mechanism.survey_view(sums, log, answers, pair.adversary))
+        return [np.array(seen) for seen in views]
+
+    return run_surveys
+
+
+def _sums_of_two_items(aggregate: Any, mechanism: FieldMechanism) -> Ints:
+    """The sums of the items in which the worst pair differs, as whole numbers of grid steps."""
+    steps = np.asarray(aggregate)[:2] * mechanism.steps_per_count
+    return np.asarray(np.rint(steps), dtype=np.int64)
+
+
+def record_draws(mechanism: FieldMechanism, log: SurveyLog) -> FieldMechanism:
+    """The same mechanism, which also writes down what its methods draw for users and servers."""
+    kind: Any = type(mechanism)
+
+    class Recording(kind):  # type: ignore[misc]
+        """The audited mechanism; every method returns what it returns there."""
+
+        def respond_as(self, user: int, answer: int, entropy: Entropy) -> Any:
+            response = super().respond_as(user, answer, entropy)
+            log.responses.append(response)
+            return response
+
+        def add_up(self, tally: Tally, placement: Placement, *, constants: bool) -> Residues:
+            # Only the coordinator adds the constants, and a server draws its noise right after it
+            # has added up its shares.
+            log.coins[constants] = tally.coins
+            log.placement = placement
+            log.adding = constants
+            total: Residues = super().add_up(tally, placement, constants=constants)
+            return total
+
+        def server_noise(self, entropy: Entropy) -> Ints:
+            noise: Ints = super().server_noise(entropy)
+            log.noise[log.adding] = noise
+            return noise
+
+    given = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
+    recording: FieldMechanism = Recording(**given)
+    return recording
