@@ -19,7 +19,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from security_checks import peers, roles, servers, service, two_stage
+from security_checks import owner, peers, roles, servers, service, two_stage
 from security_checks.mutant import Mutant
 from security_checks.tags import TagError, files_by_slug
 
@@ -31,6 +31,7 @@ MUTANTS = (
     *peers.MUTANTS,
     *two_stage.MUTANTS,
     *service.MUTANTS,
+    *owner.MUTANTS,
 )
 
 

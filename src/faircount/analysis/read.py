@@ -215,7 +215,7 @@ def _open_binary(path: Path) -> BinaryIO:
 
 def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[list[object]]:
     first = next(lines, "")
-    delimiter = _excel_delimiter(first)
+    delimiter = excel_delimiter(first)
     if delimiter is not None:
         first = next(lines, "")
     if not first.strip():
@@ -245,7 +245,7 @@ def _parse_csv(lines: Iterator[str], names: Sequence[str], source: str) -> list[
     return [found[name] for name in names]
 
 
-def _excel_delimiter(line: str) -> str | None:
+def excel_delimiter(line: str) -> str | None:
     """The delimiter in the line `sep=;`, which Excel writes above the header."""
     text = line.rstrip("\r\n").strip('"')
     if len(text) == 5 and text.lower().startswith("sep="):

@@ -6,7 +6,6 @@ even if another one fails, and if neither standard output nor --out took the res
 a file of its own.
 """
 
-import csv
 import io
 import json
 import os
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faircount.core.csv_cells import write_csv
 from faircount.core.errors import FaircountError, ParameterError
 from faircount.core.figures import check_figure
 
@@ -153,9 +153,7 @@ def _write_csv(result: dict[str, Any], path: Path) -> None:
         for row in rows:
             row.append("true")
     with _open_for_writing(path) as target:
-        writer = csv.writer(target, lineterminator="\n")
-        writer.writerow(heads)
-        writer.writerows(rows)
+        target.write(write_csv(heads, rows).decode())
 
 
 @contextmanager

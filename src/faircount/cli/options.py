@@ -21,6 +21,18 @@ CERTIFICATES = click.option(
     metavar="FILE",
     help="Certificates to trust, for a server whose certificate is signed by a private authority.",
 )
+PEOPLE = click.option(
+    "--people",
+    type=FILE,
+    help="Table of the people to invite (.csv, .xlsx) with a header, or a file with one person a "
+    "line.  [default: people are numbered]",
+)
+ADDRESS_COLUMN = click.option(
+    "--address-column",
+    metavar="TITLE",
+    help="Column of --people that tells people apart.  [default: the only one with e-mail "
+    "addresses]",
+)
 
 # Texts that several commands use for the same option.
 DELTA = "Probability that the privacy loss exceeds epsilon"

@@ -19,7 +19,7 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.dashboard.exports import export_result, plain_result
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
 from faircount.owner.folder import OwnerFile, read_servers
-from faircount.owner.invitations import invitations_csv, numbered_people, qr_rows
+from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
 from faircount.owner.survey import Survey, create
 from faircount.protocol.survey.endings import ending_of
@@ -137,8 +137,7 @@ class Surveys:
         survey = self.survey(name)
         if what == "invite":
             # Repeating it is safe: existing invitations are only sent to the servers again.
-            has_invitations = survey.folder.invitations_file.exists()
-            survey.invite([] if has_invitations else _numbered_people(survey))
+            survey.invite()
         elif what in REQUESTS:
             # The coordinator opens only if it knows everybody whom this folder invites.
             sent = {"people": len(survey.invitees())} if what == "open" else values
@@ -224,10 +223,6 @@ class Surveys:
         if isinstance(found, Aborted):
             raise RefusedError("this survey ended without a result").with_code("no_result")
         return export_result(found, kind)
-
-
-def _numbered_people(survey: Survey) -> list[str]:
-    return numbered_people(survey.params.n_max, survey.owner.language)
 
 
 def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:

@@ -1,6 +1,7 @@
 """The files of one survey on its owner's machine.
 
 parameters.json    the published parameters: every reader hashes these bytes
+people.json        the people to invite, where the owner listed them (secret)
 owner.json         addresses of both servers and the owner's tokens for them (secret)
 invitations.csv    one line per participant with their code and link (secret)
 invitations.html   the same to print, with QR codes (secret)
@@ -19,6 +20,7 @@ from faircount.client.invitation_codes import server_address
 from faircount.core.errors import FaircountError, RefusedError
 from faircount.core.files import make_private_folder, read_file, write_durably
 from faircount.owner.invitation_texts import ENGLISH
+from faircount.owner.people import People
 from faircount.protocol import SurveyParameters
 
 # Parameters and result are public; only the owner may read the other files.
@@ -105,10 +107,16 @@ class SurveyFolder:
 
     path: Path
 
-    def create(self, params: SurveyParameters, owner: OwnerFile) -> None:
+    def create(
+        self, params: SurveyParameters, owner: OwnerFile, people: People | None = None
+    ) -> None:
         """Write a new survey; a folder that holds one already is not changed."""
         make_private_folder(self.path)
         self.check_is_free()
+        # An earlier attempt in this folder may have left a list of other people.
+        self.people_file.unlink(missing_ok=True)
+        if people is not None:
+            write_durably(self.people_file, people.encode())
         # The parameters come last: a folder with them is complete, whenever the program stops.
         write_durably(self.path / "owner.json", owner.encode())
         write_durably(self.parameters_file, params.published, PUBLIC)
@@ -123,6 +131,11 @@ class SurveyFolder:
     def parameters_file(self) -> Path:
         """The published parameters."""
         return self.path / "parameters.json"
+
+    @property
+    def people_file(self) -> Path:
+        """The people to invite, where the owner listed them."""
+        return self.path / "people.json"
 
     @property
     def invitations_file(self) -> Path:
@@ -142,6 +155,12 @@ class SurveyFolder:
     def parameters(self) -> SurveyParameters:
         """The survey's parameters."""
         return SurveyParameters.parse(read_file(self.parameters_file, _NO_SURVEY))
+
+    def people(self) -> People | None:
+        """The people whom the owner listed when the survey was created."""
+        if not self.people_file.exists():
+            return None
+        return People.decode(read_file(self.people_file, _NO_SURVEY))
 
     def owner(self) -> OwnerFile:
         """All that the owner needs to manage the survey."""

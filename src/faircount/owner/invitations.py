@@ -3,29 +3,39 @@
 import csv
 import html
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from faircount.client.invitation_codes import Code, read_code
+from faircount.core.csv_cells import decode_cell, write_csv
 from faircount.core.domain import escape_controls
 from faircount.core.entropy import Entropy
 from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.core.files import read_file
 from faircount.owner.invitation_texts import ENGLISH, PrintedWords, printed_words
+from faircount.owner.people import People
 from faircount.protocol import Invitation, SurveyParameters
 
 COLUMNS = ("person", "user", "code", "link")
+_RENAMED = re.compile(f"({'|'.join(COLUMNS)})( 2)*")
 QR_BORDER = 4  # white modules around a QR code, which its standard requires
 
 
 @dataclass(frozen=True, slots=True)
 class Invitee:
-    """An invited person. `person` is the owner's name for them: a name, an address, or a number."""
+    """An invited person.
+
+    person: the owner's name for them: an address, a name, or a number
+    code: their invitation
+    columns: what the owner's table of people says about them, as titles and cells
+    """
 
     person: str
     code: Code
+    columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def user(self) -> str:
@@ -34,15 +44,14 @@ class Invitee:
 
 
 def invite(
-    params: SurveyParameters, people: Sequence[str], entropy: Entropy
+    params: SurveyParameters, people: People | Sequence[str], entropy: Entropy
 ) -> tuple[Invitee, ...]:
     """Make a fresh invitation for each of these people."""
+    if not isinstance(people, People):
+        people = People.named(people)
     # The noise was calibrated for at most this number of people.
     if len(people) > params.n_max:
-        raise RefusedError(
-            f"the survey was planned for {params.n_max:,} people, and the list has "
-            f"{len(people):,}: create a survey for that many"
-        ).with_code("too_many_invited", planned=params.n_max, invited=len(people))
+        raise too_many_invited(params.n_max, len(people))
     # Even if everybody answered, there would be no result.
     if len(people) < params.minimum:
         raise RefusedError(
@@ -50,14 +59,22 @@ def invite(
             "or create a survey for fewer"
         ).with_code("too_few_invited", invited=len(people), minimum=params.minimum)
     # Two invitations for one person would be two votes.
-    if len(set(people)) < len(people):
+    if len(set(people.names)) < len(people):
         message = "the list names a person twice: write one line per person"
         raise ParameterError(message).with_code("person_twice")
     invitees = []
-    for person in people:
+    for place, person in enumerate(people.names):
         code = Code(params.survey, Invitation.issue(params.digest, entropy))
-        invitees.append(Invitee(person, code))
+        invitees.append(Invitee(person, code, people.columns_of(place)))
     return tuple(invitees)
+
+
+def too_many_invited(planned: int, invited: int) -> RefusedError:
+    """The error to raise for a list of more people than a survey was planned for."""
+    return RefusedError(
+        f"the survey was planned for {planned:,} people, and the list has {invited:,}: create a "
+        "survey for that many"
+    ).with_code("too_many_invited", planned=planned, invited=invited)
 
 
 def numbered_people(users: int, language: str = ENGLISH) -> list[str]:
@@ -69,26 +86,46 @@ def numbered_people(users: int, language: str = ENGLISH) -> list[str]:
 
 
 def invitations_csv(invitees: Sequence[Invitee], address: str) -> bytes:
-    """The invitations as a CSV file, for sending them by mail."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    """The invitations as a CSV file for a mail merge: ours first, then the owner's columns."""
+    titles = [title for title, _ in invitees[0].columns] if invitees else []
+    rows = []
     for invitee in invitees:
         link = invitee.code.link(address)
-        writer.writerow((invitee.person, invitee.user, invitee.code.text, link))
-    return out.getvalue().encode()
+        cells = [cell for _, cell in invitee.columns]
+        rows.append((invitee.person, invitee.user, invitee.code.text, link, *cells))
+    return write_csv((*COLUMNS, *map(_merge_title, titles)), rows)
 
 
 def read_invitations(path: Path) -> tuple[Invitee, ...]:
     """Read the invitations from the CSV file."""
     data = read_file(path, "make the invitations first, with faircount survey invite")
     # A byte that is no text makes its code unreadable, which is reported below.
-    rows = csv.DictReader(io.StringIO(data.decode(errors="replace"), newline=""))
+    reader = csv.reader(io.StringIO(data.decode(errors="replace"), newline=""))
+    header, *rows = [[decode_cell(cell) for cell in row] for row in reader] or [[]]
+    titles = [_own_title(title) for title in header[len(COLUMNS) :]]
+    invitees = []
     try:
-        return tuple(Invitee(row["person"], read_code(row["code"])) for row in rows)
-    except (KeyError, TypeError, AttributeError, ParameterError):
+        if tuple(header[: len(COLUMNS)]) != COLUMNS:
+            raise ParameterError("other columns")
+        for person, _, code, _, *cells in rows:
+            columns = tuple(zip(titles, cells, strict=True))
+            invitees.append(Invitee(person, read_code(code), columns))
+    except ValueError:
         message = f"{path} was changed: restore it from a copy"
         raise FaircountError(message).with_code("file_damaged", file=str(path)) from None
+    return tuple(invitees)
+
+
+def _merge_title(title: str) -> str:
+    """The title of an owner's column in the table of invitations."""
+    # A column of the owner may have the name of one of ours, or of one that was renamed so.
+    return f"{title} 2" if _RENAMED.fullmatch(title) else title
+
+
+def _own_title(title: str) -> str:
+    """The title that `_merge_title` was given."""
+    own = title.removesuffix(" 2")
+    return own if _RENAMED.fullmatch(own) else title
 
 
 def invitations_html(

@@ -87,6 +87,7 @@ def _finish(survey: Survey, replacement: Replacement, journal: Path) -> Invitee:
     # The files change only now. If the program stops before, the journal still has the new code.
     for place, invitee in enumerate(invitees):
         if invitee.person == replacement.person:
+            after = replace(invitee, code=replacement.new)
             invitees[place] = after
     survey.write_invitations(invitees)
     journal.unlink(missing_ok=True)

@@ -23,8 +23,11 @@ from faircount.owner.invitations import (
     invitations_csv,
     invitations_html,
     invite,
+    numbered_people,
     read_invitations,
+    too_many_invited,
 )
+from faircount.owner.people import People
 from faircount.owner.remote import BothServers
 from faircount.protocol import SurveyParameters, propose
 from faircount.protocol.survey.release import decode_release
@@ -63,17 +66,25 @@ class Survey:
         owner = folder.owner()
         return cls(folder, folder.parameters(), owner, BothServers.of(owner, retry))
 
-    def invite(self, people: Sequence[str]) -> tuple[Invitee, ...]:
-        """Make the invitations and register them; existing invitations are used again."""
+    def invite(self, people: People | Sequence[str] | None = None) -> tuple[Invitee, ...]:
+        """Make the invitations and register them; existing invitations are used again.
+
+        people: who is invited; by default those listed when the survey was created, or as many
+            numbered people as it was planned for
+        """
+        if people is not None and not isinstance(people, People):
+            people = People.named(people)
         if self.folder.invitations_file.exists():
             invitees = self.invitees()
-            invited = [invitee.person for invitee in invitees]
-            if people and invited != list(people):
+            invited = tuple(invitee.person for invitee in invitees)
+            if people is not None and invited != people.names:
                 raise RefusedError(
                     f"{self.folder.invitations_file} has invitations for other people, who may "
                     "have them already: make another survey for these"
                 ).with_code("others_invited")
         else:
+            if people is None:
+                people = self.folder.people() or self._numbered_people()
             invitees = invite(self.params, people, SystemEntropy())
             # Written before the servers know them: nobody is admitted whose invitation is lost.
             self.write_invitations(invitees)
@@ -81,6 +92,9 @@ class Survey:
         invitations = [invitee.code.invitation for invitee in invitees]
         self.servers.register_invitations(self.params, invitations)
         return invitees
+
+    def _numbered_people(self) -> People:
+        return People.named(numbered_people(self.params.n_max, self.owner.language))
 
     def write_invitations(self, invitees: Sequence[Invitee]) -> None:
         """Write the printable pages and the table."""
@@ -136,9 +150,13 @@ def create(
     description: SurveyDescription,
     owner: OwnerFile,
     *,
+    people: People | None = None,
     anyway: bool = False,
 ) -> tuple[Survey, Advice]:
     """Plan a survey and write it into a new folder; the servers do not know it yet."""
+    # Noticed now, and not when the survey exists and cannot be changed any more.
+    if people is not None and len(people) > requirements.users:
+        raise too_many_invited(requirements.users, len(people))
     advice = advise(requirements)
     if not advice.is_informative and not anyway:
         raise RefusedError(
@@ -152,7 +170,7 @@ def create(
     folder.check_is_free()
     servers = BothServers.of(owner)
     params = make_parameters(advice, description, servers)
-    folder.create(params, owner)
+    folder.create(params, owner, people)
     return Survey(folder, params, owner, servers), advice
 
 

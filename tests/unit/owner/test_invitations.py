@@ -20,6 +20,7 @@ from faircount.owner.invitations import (
     qr_code,
     read_invitations,
 )
+from faircount.owner.people import People
 from faircount.protocol import SERVERS, SurveyParameters
 from faircount.protocol.simulator import set_up
 
@@ -103,3 +104,18 @@ def test_a_qr_code_is_a_picture_of_the_link() -> None:
     assert one != other
     assert re.search(r"<path [^>]*d=", one)
     assert "AAAA" not in one
+
+
+def test_the_owners_columns_come_back_and_no_cell_is_a_formula(
+    params: SurveyParameters, tmp_path: Path
+) -> None:
+    header = ("=name", "link", "link 2", "Office")
+    row = ("=HYPERLINK(1)", "+1", "-1", "@home")
+    names = tuple(numbered_people(12))
+    invitees = invite(params, People(names, header, (row,) * 12), SystemEntropy())
+    path = tmp_path / "invitations.csv"
+    path.write_bytes(invitations_csv(invitees, ADDRESS))
+    assert read_invitations(path) == invitees
+    table = list(csv.reader(io.StringIO(path.read_text())))
+    assert table[0] == ["person", "user", "code", "link", "'=name", "link 2", "link 2 2", "Office"]
+    assert table[1][4:] == ["'=HYPERLINK(1)", "'+1", "'-1", "'@home"]

@@ -388,3 +388,37 @@ def test_a_result_of_unequal_coins_uses_those_of_accepted_reports(
     places = survey.servers.accepted_places(survey.params)
     assert len(places) == result.included == 11
     assert result.mechanism == survey.params.mechanism.for_included(places)
+
+
+def test_a_spreadsheet_of_people_becomes_invitations(both_apps: Any, tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    rows = [f"=Name {number};p{number}@example.org" for number in range(40)]
+    table.write_text("\n".join(["Name;Mail", *rows]), encoding="utf-8-sig")
+    folder = tmp_path / "survey"
+    words = [word for word in CREATE if word not in ("--users", "40")]
+    servers = ("--servers", both_apps.servers_file)
+    made = run_json("survey", "create", folder, *servers, *words, "--people", table)
+    assert made["users"] == 40
+    table.unlink()  # the folder has the list
+    assert run_json("survey", "invite", folder)["invited"] == 40
+    invitees = Survey.at(folder).invitees()
+    assert invitees[7].person == "p7@example.org"
+    assert invitees[7].columns == (("Name", "=Name 7"), ("Mail", "p7@example.org"))
+    run_json("survey", "open", folder)
+    run_json("survey", "reissue", folder, "p7@example.org")
+    after = Survey.at(folder).invitees()
+    assert (after[7].columns, after[7].code == invitees[7].code) == (invitees[7].columns, False)
+    printed = run_json("survey", "remind", folder)
+    assert read_invitations(Path(printed["file"])) == after
+    nobody = run("survey", "create", tmp_path / "x", *servers, *words)
+    assert "--people FILE, or their number with --users" in nobody.stderr
+
+
+def test_more_people_than_planned_are_refused_before_the_survey_exists(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    people = tmp_path / "people.txt"
+    people.write_text("\n".join(numbered_people(41)))
+    refused = run(*creation(both_apps, tmp_path / "survey", "--people", people))
+    assert "planned for 40 people, and the list has 41" in refused.stderr
+    assert not (tmp_path / "survey").exists()

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import (
+    ADDRESS_COLUMN,
     COLLUDING,
     DELTA,
     FILE,
     FLOOR,
     FOLDER,
     JSON,
+    PEOPLE,
     parse_duration,
     parse_list,
 )
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from faircount.owner.advice import Advice
@@ -38,7 +41,13 @@ if TYPE_CHECKING:
     help="The answers to choose from, or a file with one answer a line. Put an answer that "
     "contains a comma in double quotes.",
 )
-@click.option("--users", type=int, required=True, help="Largest number of people to invite.")
+@PEOPLE
+@ADDRESS_COLUMN
+@click.option(
+    "--users",
+    type=int,
+    help="Largest number of people to invite.  [default: the number of --people]",
+)
 @click.option(
     "--epsilon", type=float, default=1.0, show_default=True, help="Privacy loss of the survey."
 )
@@ -108,6 +117,8 @@ def create_command(
     folder: Path,
     servers: Path,
     items: str,
+    people: Path | None,
+    address_column: str | None,
     open_for: str,
     budget: tuple[float, float] | None,
     topology: str,
@@ -127,9 +138,15 @@ def create_command(
     from faircount.owner.advice import SurveyRequirements
     from faircount.owner.folder import OwnerFile, read_servers
     from faircount.owner.invitation_texts import printed_words
+    from faircount.owner.people import read_people
     from faircount.owner.survey import SurveyDescription, create
     from faircount.protocol import topology_named
 
+    listed = None if people is None else read_people(people, address_column)
+    if given["users"] is None:
+        if listed is None:
+            raise ParameterError("say whom you invite: --people FILE, or their number with --users")
+        given["users"] = len(listed)
     # What the planner needs is separate from what participants read.
     names = ("users", "epsilon", "delta", "dropout", "mechanism", "floor", "colluding")
     requirements = SurveyRequirements(
@@ -148,8 +165,13 @@ def create_command(
         printed_words(language).language,
     )
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        survey, advice = create(folder, requirements, description, owner, anyway=anyway)
-    _show(survey, advice, _notes_about(survey, own_budget=not description.population), as_json)
+        survey, advice = create(
+            folder, requirements, description, owner, people=listed, anyway=anyway
+        )
+    notes = _notes_about(survey, own_budget=not description.population)
+    if listed is not None and listed.note:
+        notes.append(listed.note)
+    _show(survey, advice, notes, as_json)
 
 
 def _show(survey: "Survey", advice: "Advice", notes: list[str], as_json: bool) -> None:

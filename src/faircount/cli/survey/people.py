@@ -5,36 +5,32 @@ from typing import Any
 
 import click
 
-from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.cli.options import ADDRESS_COLUMN, FILE, JSON, PEOPLE, SURVEY_FOLDER
 
 
 @click.command("invite")
 @click.argument("folder", type=SURVEY_FOLDER)
-@click.option(
-    "--people", type=FILE, help="File with one person a line.  [default: people are numbered]"
-)
+@PEOPLE
+@ADDRESS_COLUMN
 @JSON
-def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
+def invite_command(
+    folder: Path, people: Path | None, address_column: str | None, as_json: bool
+) -> None:
     """Make the invitations of the survey in FOLDER, and register them with both servers.
 
     Send the links in invitations.csv, or print invitations.html. Keep both files secret: whoever
     has a code can answer in that person's place. Running the command again makes no new
     invitations.
     """
-    from faircount.analysis.prepare import read_lines
     from faircount.cli.show import spinner
-    from faircount.owner.invitations import numbered_people
+    from faircount.owner.people import read_people
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
     # Invitations that exist are completed and not made anew: some may have been sent already.
-    names: list[str] = []
-    if people is not None:
-        names = read_lines(people)
-    elif not survey.folder.invitations_file.exists():
-        names = numbered_people(survey.params.n_max, survey.owner.language)
+    listed = None if people is None else read_people(people, address_column)
     with spinner("making invitations and their codes ..."):
-        made = survey.invite(names)
+        made = survey.invite(listed)
     table = str(survey.folder.invitations_file)
     printable = str(survey.folder.printable_file)
     _print_facts(
@@ -42,6 +38,7 @@ def invite_command(folder: Path, people: Path | None, as_json: bool) -> None:
         {"invited": len(made), "files": [table, printable]},
         f"{len(made):,} people can be invited: send the links in {table}, or print {printable}.",
         "Keep both files secret: whoever has a code can answer in that person's place.",
+        *([f"Note: {listed.note}"] if listed is not None and listed.note else []),
         f"Next: faircount survey open {folder}",
     )
 
