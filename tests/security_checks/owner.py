@@ -3,4 +3,11 @@
 from security_checks.mutant import Mutant
 from security_checks.operations import NEVER
 
-MUTANTS = (Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),)
+MAIL = "tests/unit/owner/test_mail.py"
+
+MUTANTS = (
+    Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),
+    Mutant("link-in-body", NEVER, f"{MAIL} -k template"),
+    Mutant("no-plain-password", NEVER, f"{MAIL} -k plainly"),
+    Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),
+)

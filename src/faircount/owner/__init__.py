@@ -4,6 +4,10 @@ advice             which mechanism to run, for how many people, with how many dr
 folder             the files of one survey: parameters, access to the servers, invitations, result
 invitations        one secret token per participant, as a table and as printable pages
 invitation_texts   the sentences of a printed invitation, in every language
+people             the people of a survey, from a spreadsheet or a list
+mail               invitations and reminders by mail
+mail_texts         what a mail says, in every language or in the owner's words
+mail_journal       which mails were sent
 remote             the owner's calls to both servers
 survey             the commands of an owner: create, invite, read the result
 reissue            a new invitation for somebody who has lost theirs

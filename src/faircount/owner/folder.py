@@ -5,6 +5,7 @@ people.json        the people to invite, where the owner listed them (secret)
 owner.json         addresses of both servers and the owner's tokens for them (secret)
 invitations.csv    one line per participant with their code and link (secret)
 invitations.html   the same to print, with QR codes (secret)
+mail.journal       which mails were sent to whom
 result.json        the result, once there is one
 
 Whoever can read the folder can answer in the place of participants who have not answered yet.

@@ -9,6 +9,7 @@ SUBCOMMANDS = {
     "create": CommandEntry("create", "Plan a survey and get its keys from both servers."),
     "invite": CommandEntry("people", "Make the invitations, and register them with both servers."),
     "open": CommandEntry("control", "Let the invited people answer from now on."),
+    "mail": CommandEntry("mail", "Send invitations or reminders by mail."),
     "status": CommandEntry("outcome", "Show the phase of the survey and what it waits for."),
     "remind": CommandEntry("people", "List the people who have not answered yet."),
     "reissue": CommandEntry("people", "Replace an unused invitation that was lost."),

@@ -1,0 +1,402 @@
+"""Invitations and reminders by mail, through the owner's own mail server.
+
+A link is a secret, so mails travel encrypted to the mail server unless the owner says otherwise, at
+a bounded rate, and every step is journalled first (`mail_journal`). Reminders go only to people
+whose invitation was not used: the coordinator tells its owner which ones were, and nobody tells
+what was answered.
+"""
+
+import ipaddress
+import smtplib
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime, formataddr, make_msgid, parseaddr
+from pathlib import Path
+from typing import Any
+
+from faircount.core.errors import FaircountError, ParameterError, RefusedError, UnreachableError
+from faircount.core.files import lock_file, make_private_folder, write_durably
+from faircount.owner.invitation_texts import printed_words
+from faircount.owner.invitations import COLUMNS, Invitee
+from faircount.owner.mail_journal import BETWEEN_REMINDERS, Event, Journal
+from faircount.owner.mail_texts import (
+    INVITATION,
+    REMINDER,
+    Template,
+    format_closing_time,
+    own_template,
+)
+from faircount.owner.people import is_email
+from faircount.owner.survey import Survey
+from faircount.protocol.survey.phases import Phase
+
+STARTTLS = "starttls"
+TLS = "tls"
+NO_ENCRYPTION = "none"
+PORTS = {STARTTLS: 587, TLS: 465, NO_ENCRYPTION: 25}
+
+MAILS_PER_MINUTE = 60.0
+MAILS_BETWEEN_QUESTIONS = 50
+"""After so many reminders the coordinator is asked again who has answered meanwhile."""
+
+TIMEOUT_SECONDS = 30.0
+PERMANENT = 500
+"""From this reply code on a mail server refuses for good; below, it may accept later."""
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """The owner's mail server.
+
+    host, port: where it is; port 0 is the usual one
+    security: starttls, tls from the first byte, or none
+    user, password: the account there, if it needs one
+    certificates: file of certificates to trust, for a server with its own certificate authority
+    """
+
+    host: str
+    port: int = 0
+    security: str = STARTTLS
+    user: str = ""
+    password: str = field(default="", repr=False)
+    certificates: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.security not in PORTS:
+            raise ParameterError(f"security is one of {', '.join(PORTS)}")
+        if bool(self.user) != bool(self.password):
+            raise ParameterError("give both a user and a password for the mail server, or neither")
+        # check: no-plain-password - anybody on the way could read the owner's mail password
+        if self.password and self.security == NO_ENCRYPTION and not is_loopback(self.host):
+            raise RefusedError(
+                f"the password would travel to {self.host} unencrypted: choose {STARTTLS} or {TLS}"
+            )
+
+    def connect(self) -> smtplib.SMTP:
+        """Open a connection and log in."""
+        try:
+            context = ssl.create_default_context(cafile=self.certificates)
+            connection = self._open(context)
+            try:
+                self._log_in(connection, context)
+            except BaseException:
+                connection.close()
+                raise
+        except smtplib.SMTPAuthenticationError:
+            message = f"{self.host} refuses the user or the password for sending mail"
+            raise FaircountError(message) from None
+        except (OSError, smtplib.SMTPException) as problem:
+            raise UnreachableError(f"no mail can be sent through {self.host}: {problem}") from None
+        return connection
+
+    def _open(self, context: ssl.SSLContext) -> smtplib.SMTP:
+        port = self.port or PORTS[self.security]
+        if self.security == TLS:
+            return smtplib.SMTP_SSL(self.host, port, timeout=TIMEOUT_SECONDS, context=context)
+        return smtplib.SMTP(self.host, port, timeout=TIMEOUT_SECONDS)
+
+    def _log_in(self, connection: smtplib.SMTP, context: ssl.SSLContext) -> None:
+        # A server that does not offer encryption is refused here: an attacker on the way could have
+        # removed the offer.
+        if self.security == STARTTLS:
+            connection.starttls(context=context)
+        if self.user:
+            connection.login(self.user, self.password)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A mail to one person."""
+
+    invitee: Invitee
+    message: EmailMessage
+
+
+@dataclass
+class MailReport:
+    """What a command has sent, and to whom it did not.
+
+    sent: people whose mail was accepted now
+    before: how many had it before
+    refused: people whose address the mail server refused for good
+    postponed: people whose mail may be tried again
+    unsure: people who may have got their mail when an earlier command was interrupted
+    files: mails that were written instead of sent
+    """
+
+    kind: str
+    round: int = 1
+    sent: list[str] = field(default_factory=list)
+    before: int = 0
+    refused: list[str] = field(default_factory=list)
+    postponed: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nobody is left to whom a mail should go."""
+        return not self.postponed and not self.unsure
+
+
+@dataclass(frozen=True)
+class Mailing:
+    """Mails about one survey: an invitation or a reminder.
+
+    survey: an open survey
+    sender: the address they come from, also as "Name <address>"
+    remind: reminders to those who have not answered, instead of invitations to all
+    template: the owner's own text; by default ours in the survey's language
+    """
+
+    survey: Survey
+    sender: str
+    remind: bool = False
+    template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _, address = parseaddr(self.sender)
+        if not is_email(address):
+            raise ParameterError(f"mails need a sender such as name@example.org: {self.sender!r}")
+
+    @property
+    def kind(self) -> str:
+        """Invitation or reminder."""
+        return REMINDER if self.remind else INVITATION
+
+    @property
+    def journal_file(self) -> Path:
+        """The record of what was sent."""
+        return self.survey.folder.path / "mail.journal"
+
+    def letters(self) -> list[Letter]:
+        """All mails of this kind, in the order of the invitations."""
+        status = self.survey.servers.status(self.survey.params)
+        if status["state"] not in (Phase.DRAFT, *self.survey.params.topology.phases):
+            message = "this survey is closed: nobody can answer any more"
+            raise RefusedError(message).with_code("over")
+        invitees = self.survey.invitees()
+        if self.remind:
+            invitees = self.survey.pending_invitees()
+        template = self.template or own_template(self.kind, self.survey.owner.language)
+        facts = self._facts(status)
+        titles = [title for title, _ in invitees[0].columns] if invitees else []
+        template.check(frozenset((*facts, *COLUMNS, *titles)) - {"user"})
+        not_mail = [invitee.person for invitee in invitees if not is_email(invitee.person)]
+        if not_mail:
+            raise RefusedError(
+                f"{len(not_mail):,} people have no e-mail address, such as {not_mail[0]!r}: create "
+                "the survey with a table of people and its --address-column"
+            ).with_code("no_addresses")
+        return [self._letter(template, invitee, facts) for invitee in invitees]
+
+    def _facts(self, status: dict[str, Any]) -> dict[str, str]:
+        """What all mails say alike."""
+        params = self.survey.params
+        language = self.survey.owner.language
+        facts = {
+            name: getattr(params, name) for name in ("question", "owner", "purpose", "contact")
+        }
+        facts["closes"] = format_closing_time(status["closes_at"], language)
+        facts["promise"] = printed_words(language).promise(params.epsilon)
+        return facts
+
+    def _letter(self, template: Template, invitee: Invitee, facts: dict[str, str]) -> Letter:
+        own = {
+            "person": invitee.person,
+            "link": invitee.code.link(self.survey.owner.public_address),
+            "code": invitee.code.grouped_text,
+        }
+        # Ours win over a column of the same name: a template that says {link} needs the link.
+        subject, text = template.fill({**dict(invitee.columns), **facts, **own})
+        name, address = parseaddr(self.sender)
+        message = EmailMessage()
+        message["From"] = formataddr((name, address))
+        message["To"] = invitee.person
+        message["Subject"] = subject
+        message["Date"] = format_datetime(datetime.now(tz=UTC))
+        # With the sender's domain: by default it would tell the name of this machine.
+        message["Message-ID"] = make_msgid(domain=address.rpartition("@")[2])
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(text)
+        # After the content, which would replace it.
+        message["Content-Language"] = self.survey.owner.language
+        return Letter(invitee, message)
+
+    def write(self) -> MailReport:
+        """Write the mails as .eml files into the survey's folder, and send nothing."""
+        folder = make_private_folder(self.survey.folder.path / "mail")
+        for old in folder.glob(f"{self.kind}-*.eml"):
+            old.unlink()
+        report = MailReport(self.kind)
+        letters = self.letters()
+        width = len(str(len(letters)))
+        for number, letter in enumerate(letters, start=1):
+            path = folder / f"{self.kind}-{number:0{width}d}.eml"
+            write_durably(path, letter.message.as_bytes())
+            report.files.append(path)
+        return report
+
+    def send(
+        self,
+        server: MailServer,
+        *,
+        rate: float = MAILS_PER_MINUTE,
+        retry_unsure: bool = False,
+        again: bool = False,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> MailReport:
+        """Send what was not sent yet; an interrupted command is continued.
+
+        rate: mails per minute, at most
+        retry_unsure: also to people who may have got the mail when a command was interrupted
+        again: remind within a day of the last reminder
+        """
+        if not rate > 0:
+            raise ParameterError("rate is a number of mails per minute above 0")
+        state = self.survey.servers.status(self.survey.params)["state"]
+        if state == Phase.DRAFT:
+            raise RefusedError(
+                "this survey is not open yet, so the links would not work: open it first"
+            ).with_code("not_open")
+        # Two commands at once would both find that a mail was not sent.
+        with lock_file(self.journal_file):
+            journal = Journal.open(self.journal_file)
+            number = journal.current_round(self.kind)
+            if self.remind and not again:
+                _check_not_too_soon(journal, number)
+            report = MailReport(self.kind, number)
+            due = self._due(journal, report, retry_unsure=retry_unsure)
+            if due:
+                _Dispatch(self, server, journal, report, 60 / rate, pause).send(due)
+            if report.is_complete:
+                journal.record(self.kind, number, Event.FINISHED)
+        return report
+
+    def _due(self, journal: Journal, report: MailReport, *, retry_unsure: bool) -> list[Letter]:
+        """The mails that are to be sent now; the report gets the others."""
+        due = []
+        for letter in self.letters():
+            event = journal.event(self.kind, report.round, letter.invitee.user)
+            if event is Event.SENT:
+                report.before += 1
+            elif event is Event.REFUSED:
+                report.refused.append(letter.invitee.person)
+            # check: unsure-mail - after a kill a mail may have been accepted: never twice silently
+            elif event is Event.SENDING and not retry_unsure:
+                report.unsure.append(letter.invitee.person)
+            else:
+                due.append(letter)
+        return due
+
+
+def _check_not_too_soon(journal: Journal, number: int) -> None:
+    last = journal.times.get((REMINDER, number - 1))
+    if last is not None and datetime.now(tz=UTC) - last < BETWEEN_REMINDERS:
+        raise RefusedError(
+            f"the last reminder was sent at {last:%Y-%m-%d %H:%M} UTC, less than a day ago: to "
+            "remind the same people again now, say --again"
+        ).with_code("reminded_lately")
+
+
+@dataclass
+class _Dispatch:
+    """One connection to the mail server, and what goes through it."""
+
+    mailing: Mailing
+    server: MailServer
+    journal: Journal
+    report: MailReport
+    seconds_between: float
+    pause: Callable[[float], None]
+    connection: smtplib.SMTP | None = None
+    answered: frozenset[str] = frozenset()
+
+    def send(self, letters: Sequence[Letter]) -> None:
+        """Send all, one after the other; what a mail server postpones is left for another time."""
+        try:
+            for number, letter in enumerate(letters):
+                if number:
+                    self.pause(self.seconds_between)
+                if self.mailing.remind and number and number % MAILS_BETWEEN_QUESTIONS == 0:
+                    self._ask_who_answered()
+                if letter.invitee.user not in self.answered:
+                    self._send_one(letter)
+        finally:
+            if self.connection is not None:
+                self.connection.close()
+
+    def _ask_who_answered(self) -> None:
+        """Learn who has answered since the command began: they need no reminder any more."""
+        survey = self.mailing.survey
+        users = survey.servers.users_who_answered(survey.params)
+        self.answered = frozenset(user.hex() for user in users)
+
+    def _send_one(self, letter: Letter) -> None:
+        connection = self._live_connection()
+        self._record(Event.SENDING, letter)
+        person = letter.invitee.person
+        try:
+            connection.send_message(letter.message)
+        except smtplib.SMTPRecipientsRefused as problem:
+            code, _ = next(iter(problem.recipients.values()))
+            if code >= PERMANENT:
+                self._record(Event.REFUSED, letter)
+                self.report.refused.append(person)
+            else:
+                self._record(Event.POSTPONED, letter)
+                self.report.postponed.append(person)
+        except (smtplib.SMTPResponseException, smtplib.SMTPNotSupportedError) as problem:
+            # The mail server answered that it does not take the mail, and the reason is not this
+            # address: it would refuse all others as well.
+            self._record(Event.POSTPONED, letter)
+            raise self._stopped(f"the mail server refuses: {_reason(problem)}") from None
+        except (OSError, smtplib.SMTPException):
+            # Without an answer nobody knows whether the mail was accepted: it stays `sending`.
+            raise self._stopped(
+                f"the mail server went away while it had the mail to {person}, who may have got it"
+            ) from None
+        else:
+            self._record(Event.SENT, letter)
+            self.report.sent.append(person)
+
+    def _live_connection(self) -> smtplib.SMTP:
+        """The connection, opened again if the mail server has closed it between two mails."""
+        if self.connection is not None:
+            try:
+                if self.connection.noop()[0] == 250:
+                    return self.connection
+            except (OSError, smtplib.SMTPException):
+                pass
+            self.connection.close()
+        self.connection = self.server.connect()
+        return self.connection
+
+    def _record(self, event: Event, letter: Letter) -> None:
+        self.journal.record(self.report.kind, self.report.round, event, letter.invitee.user)
+
+    def _stopped(self, reason: str) -> UnreachableError:
+        sent = len(self.report.sent)
+        return UnreachableError(
+            f"{reason}. {sent:,} mails were sent before; run the command again to continue"
+        )
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, smtplib.SMTPResponseException):
+        text = problem.smtp_error
+        words = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+        return f"{problem.smtp_code} {words}"
+    return str(problem)
