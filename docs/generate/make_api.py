@@ -37,8 +37,9 @@ import faircount as fc
 ```
 
 [Your first histogram](../tutorials/first-histogram.md) and [Analyse a
-table](../how-to/analyse-a-table.md) show these names in use, and every [command](cli.md) has a
-function here. You do not call the names under "What they return" yourself. What is not on this page
+table](../how-to/analyse-a-table.md) show these names in use. Every subcommand of [`faircount
+survey`](cli.md#faircount-survey) is a method of [`Survey`](#survey); a test compares them. You do
+not call the names under "What they return" yourself. What is not on this page
 may change without notice.
 """
 
@@ -62,6 +63,7 @@ SECTIONS: dict[str, list[str]] = {
         "register",
     ],
     "Privacy": ["Guarantee", "compose", "LedgerFile"],
+    "Running a survey": ["Survey", "survey"],
     "Taking part in a survey": ["connect"],
     "Randomness and errors": ["SeededStream", "FaircountError"],
 }
@@ -175,7 +177,7 @@ def entry(name: str, value: Any) -> str:
         parts.append(returned(value, known.returns))
     if known.example:
         parts.append("```pycon\n" + "\n".join(known.example) + "\n```")
-    if value in RETURNED:
+    if value in RETURNED or value is fc.Survey:
         parts.append("\n".join(f"- `{title}`: {words}" for title, words in attributes(value)))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from faircount.mechanisms.server_noise import ServerLaplace as ServerLaplace
     from faircount.mechanisms.two_stage import TSS as TSS
     from faircount.mechanisms.two_stage import TSSPrime as TSSPrime
+    from faircount.owner.survey import Survey as Survey
+    from faircount.owner.survey import survey as survey
     from faircount.planning.compose import compose as compose
     from faircount.planning.plan import plan as plan
     from faircount.planning.privacy_report import privacy as privacy
@@ -50,6 +52,7 @@ _HOMES = {
     "LedgerFile": "analysis.ledger_file",
     "Result": "estimation.result",
     "SeededStream": "core.entropy",
+    "Survey": "owner.survey",
     "audit": "auditing.runs",
     "histogram": "analysis.histogram",
     "plan": "planning.plan",
@@ -58,6 +61,7 @@ _HOMES = {
     "connect": "client.participation",
     "register": "mechanisms.registry",
     "run": "analysis.run",
+    "survey": "owner.survey",
 }
 
 __all__ = [*sorted(_HOMES)]

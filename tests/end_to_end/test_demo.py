@@ -35,7 +35,7 @@ def test_nobody_is_lost_or_counted_twice_when_processes_are_killed(tmp_path: Pat
         outcome = play(
             running, survey, people, SMALL, lambda status: states.append(status["state"])
         )
-        result = survey.result(wait=True)
+        result = survey.ending(wait=True)
         logs = "".join(path.read_text() for path in running.folder.glob("*.log"))
     assert "submitting" in states
     assert not isinstance(result, Aborted)

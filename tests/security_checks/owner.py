@@ -1,12 +1,13 @@
 """Checks on the owner's machine: what is written into tables and mails."""
 
 from security_checks.mutant import Mutant
-from security_checks.operations import NEVER
+from security_checks.operations import NEVER, REMOVED
 
 MAIL = "tests/unit/owner/test_mail.py"
 
 MUTANTS = (
     Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),
+    Mutant("formula-sheet", REMOVED, "tests/unit/owner/test_exports.py -k formula"),
     Mutant("link-in-body", NEVER, f"{MAIL} -k template"),
     Mutant("no-plain-password", NEVER, f"{MAIL} -k plainly"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),

@@ -31,8 +31,8 @@ def test_every_public_name_is_there() -> None:
 def test_the_public_names_are_these() -> None:
     assert set(faircount.__all__) == {
         "DPCS", "DPDG", "DPDS", "Decoys", "Duchi", "FaircountError", "GRR", "Guarantee", "Laplace", "LedgerFile", "OUE",
-        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "TSS", "TSSPrime",
-        "audit", "compose", "connect", "histogram", "plan", "privacy", "register", "run",
+        "PM", "PlacedCoins", "Result", "SeededStream", "ServerCoins", "ServerLaplace", "Survey", "TSS", "TSSPrime",
+        "audit", "compose", "connect", "histogram", "plan", "privacy", "register", "run", "survey",
     }  # fmt: skip
 
 
@@ -56,6 +56,13 @@ calls = {
     "register": lambda: fc.register(type("Own", (fc.Laplace,), {"name": "own"})),
     "run": lambda: fc.run(answers, made, entropy=fc.SeededStream(1)),
 }
+from pathlib import Path
+def missing_survey():
+    try:
+        fc.survey("nowhere")
+    except fc.FaircountError as problem:
+        return problem
+calls["survey"] = missing_survey
 functions = {name for name in fc.__all__ if name[0].islower()}
 assert functions == set(calls), functions ^ set(calls)
 for name, call in calls.items():

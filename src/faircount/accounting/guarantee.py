@@ -6,6 +6,7 @@ condition are codes with parameters: they can be compared and translated, and th
 are generated from them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -137,9 +138,19 @@ _VOID_SENTENCES: Mapping[Void, str] = {
 # come from the operating system: 32 bytes, or 16 bytes of seed (`sharing.keys.SEED_BYTES`).
 GENERATOR_ASSUMPTION = "nobody can tell the output of AES-256-CTR from random bits"
 
+# Epsilons above this are not written as a factor, which would have 44 digits.
+LARGEST_FACTOR = 100
+
 # Smaller deltas are not stated in digits: how well the generator satisfies the assumption is not
 # known to that precision.
 SMALLEST_STATED = 1e-30
+
+
+def format_factor(epsilon: float) -> str:
+    """The factor e^epsilon by which odds may change."""
+    if epsilon < LARGEST_FACTOR:
+        return f"{math.exp(epsilon):.3g}"
+    return f"e^{epsilon:.4g}"
 
 
 def format_delta(delta: float, digits: int = 3) -> str:
@@ -215,6 +226,24 @@ class Guarantee:
         claim = f"({numbers})-DP, {self.relation}, against {self.adversary}"
         needs = "for any data" if self.condition is None else f"provided that {self.condition}"
         return f"{self.void_prefix}{claim}, {needs}{self.assumption_suffix}"
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one plain sentence."""
+        factor = format_factor(self.epsilon)
+        exception = ""
+        # Pure differential privacy has no exception to mention.
+        if self.delta:
+            exception = f", except with probability {format_delta(self.delta, 2)} (delta)"
+        condition = "whatever the answers are"
+        if self.condition is not None:
+            condition = f"provided that {self.condition}"
+        return (
+            f"{self.void_prefix}against {self.adversary}, the odds between two possible answers of "
+            f"a user change by at most a factor of {factor} (epsilon "
+            f"{format_rounded_up(self.epsilon, 4)}){exception}, "
+            f"{condition}{self.assumption_suffix}."
+        )
 
     @property
     def void_prefix(self) -> str:

@@ -161,7 +161,7 @@ def _show_result(
     from faircount.protocol.survey.endings import describe_abort
     from faircount.protocol.wire.messages import Aborted
 
-    result = survey.result(wait=True)
+    result = survey.ending(wait=True)
     if isinstance(result, Aborted):
         out.print(f"No result: {describe_abort(result)}", markup=False)
         return

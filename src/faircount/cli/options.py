@@ -1,7 +1,6 @@
 """Options that several commands share, so that the same option means the same everywhere."""
 
 import csv
-import re
 from pathlib import Path
 
 import click
@@ -39,8 +38,6 @@ DELTA = "Probability that the privacy loss exceeds epsilon"
 FLOOR = "Minimum number of other people known to choose each item"
 COLLUDING = "Share of the users who may collude; at least one always counts as an insider"
 
-_SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
 
 def parse_list(option: str, example: str, given: str) -> list[str]:
     """The entries of an option: separated by commas, or the lines of @FILE.
@@ -64,14 +61,3 @@ def parse_list(option: str, example: str, given: str) -> list[str]:
             "line"
         )
     return found
-
-
-def parse_duration(option: str, given: str) -> int:
-    """Seconds of a duration such as 90s, 30m, 12h or 3d."""
-    # Six digits at most: a longer number is a typing error.
-    found = re.fullmatch(r"(\d{1,6})([smhd])", given.strip().lower())
-    if found is None or not int(found[1]):
-        raise ParameterError(
-            f"{option} takes a time such as 90s, 30m, 12h or 3d, not {given!r:.40}"
-        )
-    return int(found[1]) * _SECONDS_PER_UNIT[found[2]]

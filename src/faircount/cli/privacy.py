@@ -101,7 +101,7 @@ def privacy(mechanism: str, as_json: bool, **given: Any) -> None:
 
 def _show(made: "Statement") -> None:
     from faircount.accounting.guarantee import Guarantee, Relation
-    from faircount.cli.show import console, describe_guarantee, make_definitions, print_notes
+    from faircount.cli.show import console, make_definitions, print_notes
 
     out = console()
     # tss without epsilon and delta has figures for the coordinator alone, and no guarantee to
@@ -113,7 +113,7 @@ def _show(made: "Statement") -> None:
         subject = made.mechanism
         if made.releases > 1:
             subject = f"{made.releases} releases of {made.mechanism}"
-        out.print(f"{subject}: {describe_guarantee(guarantee)}\n", markup=False)
+        out.print(f"{subject}: {guarantee.sentence}\n", markup=False)
 
     out.print(make_definitions(_figures_of(made)))
     # The coordinator sees the sets of items and the result. What it learns from both together

@@ -293,8 +293,8 @@ def _show_if_alike(out: "Console", beside: "GroupedHistogram", level: float, cov
 
 def _show_groups(out: "Console", result: "GroupedHistogram") -> None:
     """What each group is promised, and how much it counts."""
-    from faircount.accounting.guarantee import format_delta
-    from faircount.cli.show import format_factor, make_table
+    from faircount.accounting.guarantee import format_delta, format_factor
+    from faircount.cli.show import make_table
 
     beside = result.if_alike
     rows = []

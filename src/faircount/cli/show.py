@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from faircount.accounting.guarantee import Guarantee
     from faircount.analysis.groups import GroupedHistogram
     from faircount.estimation.result import Result
 
 BAR_WIDTH = 30  # characters of the longest bar
 WIDTH = 100  # columns where there is no terminal to ask
-LARGEST_FACTOR = 100  # epsilons above this are not written as a factor, which would have 44 digits
 
 
 def console() -> Console:
@@ -103,7 +101,12 @@ def print_bars(
 
     An estimate outside its interval is marked, and the mark is explained below the table.
     """
-    from faircount.estimation.presentation import OUTSIDE_MARK, OUTSIDE_NOTE, is_outside
+    from faircount.estimation.presentation import (
+        OUTSIDE_MARK,
+        OUTSIDE_NOTE,
+        describe_sum,
+        is_outside,
+    )
 
     bounds = result.interval(level, covers=covers)
     marks = is_outside(result, bounds)
@@ -112,6 +115,9 @@ def print_bars(
     # More decimal places than the noise allows would suggest an accuracy that is not there.
     digits = _digits_for(float(bounds.width.max()) / 2)
     heads = ["item", "estimate", f"{level:.0%} interval"]
+    sum_note = describe_sum(result)
+    if sum_note is not None:
+        heads.append("consistent")
     if truth is not None:
         heads.append("truth")
     heads.append("")
@@ -122,6 +128,8 @@ def print_bars(
         interval = f"{bounds.low[number]:.{digits}%} to {bounds.high[number]:.{digits}%}{mark}"
         # The z in the format turns a rounded -0.0% into 0.0%.
         row = [str(item), f"{estimate:z.{digits}%}", interval]
+        if sum_note is not None:
+            row.append(f"{result.consistent[number]:.{digits}%}")
         if truth is not None:
             row.append(f"{truth[number]:.{digits}%}")
         row.append("█" * max(0, round(BAR_WIDTH * estimate / longest)))
@@ -131,6 +139,8 @@ def print_bars(
     out.print(table)
     if marks.any():
         out.print(f"\n{OUTSIDE_NOTE}.", markup=False)
+    if sum_note is not None:
+        out.print(f"\n{sum_note}", markup=False)
 
 
 def _digits_for(half_width: float) -> int:
@@ -138,33 +148,6 @@ def _digits_for(half_width: float) -> int:
     if half_width <= 0:
         return 1
     return min(max(1, -math.floor(math.log10(100 * half_width))), 6)
-
-
-def format_factor(epsilon: float) -> str:
-    """The factor e^epsilon by which odds may change."""
-    if epsilon < LARGEST_FACTOR:
-        return f"{math.exp(epsilon):.3g}"
-    return f"e^{epsilon:.4g}"
-
-
-def describe_guarantee(guarantee: "Guarantee") -> str:
-    """The guarantee in one plain sentence."""
-    from faircount.accounting.guarantee import format_delta, format_rounded_up
-
-    factor = format_factor(guarantee.epsilon)
-    exception = ""
-    # Pure differential privacy has no exception to mention.
-    if guarantee.delta:
-        exception = f", except with probability {format_delta(guarantee.delta, 2)} (delta)"
-    condition = "whatever the answers are"
-    if guarantee.condition is not None:
-        condition = f"provided that {guarantee.condition}"
-    return (
-        f"{guarantee.void_prefix}against {guarantee.adversary}, the odds between two possible "
-        f"answers of a user change by at most a factor of {factor} (epsilon "
-        f"{format_rounded_up(guarantee.epsilon, 4)}){exception}, "
-        f"{condition}{guarantee.assumption_suffix}."
-    )
 
 
 def print_statements(
@@ -180,7 +163,7 @@ def print_statements(
     else:
         out.print(f"Assumption: {result.assumption}.", markup=False)
     of_weakest = " of the weakest group, so of everybody" if hasattr(result, "groups") else ""
-    out.print(f"Privacy{of_weakest}: {describe_guarantee(result.guarantee)}", markup=False)
+    out.print(f"Privacy{of_weakest}: {result.guarantee.sentence}", markup=False)
     out.print(f"Budget: {REPETITION}.", markup=False)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from faircount.client.calls import RetryPolicy
-from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
+from faircount.core.errors import FaircountError, ParameterError, RemoteError
 from faircount.core.files import read_file
 from faircount.dashboard import form as forms
 from faircount.dashboard.budgets import steps_of
 from faircount.dashboard.error_payload import error_payload
-from faircount.dashboard.exports import export_result, plain_result
 from faircount.dashboard.progress import phase_index, phases_of, predict_too_few, waits_for
+from faircount.owner.exports import KINDS, export_result, plain_result
 from faircount.owner.folder import OwnerFile, read_servers
 from faircount.owner.invitations import invitations_csv, qr_rows
 from faircount.owner.remote import BothServers
@@ -171,13 +171,10 @@ class Surveys:
     def result(self, name: str) -> dict[str, Any]:
         """The result with its guarantee, or how the survey ended without one."""
         survey = self.survey(name)
-        found = survey.result()
+        found = survey.latest_ending()
         if isinstance(found, Aborted):
             return {"ended": ending_of(found).to_dict(), "spent": bool(found.spent)}
-        plain = plain_result(found)
-        # The servers may delete the survey one day: the owner's folder keeps what was published.
-        survey.save_result(plain)
-        return plain
+        return plain_result(found)
 
     def aggregator_status(self, name: str) -> dict[str, Any]:
         """The status at the aggregator, and the budget, or why they are not known right now."""
@@ -218,11 +215,12 @@ class Surveys:
             return read_file(stored[kind], NO_INVITATIONS)
         if kind == "reminders.csv":
             return invitations_csv(survey.pending_invitees(), survey.owner.public_address)
+        if kind not in (f"result.{suffix}" for suffix in KINDS):
+            names = ", ".join(KINDS)
+            message = f"a result can be saved as {names}"
+            raise ParameterError(message).with_code("unknown_file", names=names)
         # `result` verifies the aggregator's signature before anything is exported.
-        found = survey.result()
-        if isinstance(found, Aborted):
-            raise RefusedError("this survey ended without a result").with_code("no_result")
-        return export_result(found, kind)
+        return export_result(survey.result(), kind.removeprefix("result."))
 
 
 def _existing_budget(servers: BothServers, population: str) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from faircount.core.domain import escape_controls
 from faircount.core.figures import create_axes, create_figure, save_figure
-from faircount.estimation.presentation import SIMULATION, Frequencies
+from faircount.estimation.presentation import SIMULATION, Frequencies, describe_sum
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult
@@ -17,27 +17,61 @@ LONGEST = 40  # characters of an item beside its bar
 
 
 def _size(result: Frequencies) -> tuple[float, float]:
-    return 8, 1.6 + 0.32 * len(result.items)
+    lines = len(_describe(result).splitlines())
+    question = 0.0
+    if result.record is not None:
+        question = 0.25 * len(_wrap(result.record.question, 75).splitlines())
+    return 8, 1.3 + 0.32 * len(result.items) + 0.13 * lines + question
 
 
-def draw_frequencies(result: Frequencies, level: float, covers: str, axes: Any = None) -> Any:
+def draw_frequencies(
+    result: Frequencies, level: float, covers: str, axes: Any = None, *, consistent: bool = False
+) -> Any:
     """Draw frequencies on the axes given, or on those of a new figure, and return the axes."""
     if axes is None:
         axes = create_axes(*_size(result))
     bounds = result.interval(level, covers=covers)
     places = np.arange(len(result.items))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.barh(places, np.maximum(result.estimates, 0), color="#8fb8ad")
+    shares = result.consistent if consistent else np.maximum(result.estimates, 0)
+    axes.barh(places, shares, color="#8fb8ad")
     axes.hlines(places, bounds.low, bounds.high, color="black", lw=1.2)
     # An interval of length 0 would be an invisible line, so it gets a tick mark.
     points = bounds.width <= 0
     axes.plot(bounds.low[points], places[points], "|", color="black", markersize=9)
     axes.set_yticks(places, [axis_label(item) for item in result.items])
     axes.invert_yaxis()
-    axes.set_xlabel(f"share of {result.included:,} users, with {level:.0%} intervals")
+    axes.set_xlabel(_axis_text(result, level, covers, consistent=consistent), size=9)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
-    _set_title(axes, result)
+    _set_heading(axes, result)
     return axes
+
+
+def _set_heading(axes: Any, result: Frequencies) -> None:
+    """Write the question, the survey and the guarantee above the bars."""
+    about = _describe(result)
+    if result.record is not None:
+        question = _wrap(result.record.question, 75)
+        # A figure with other axes keeps its own title.
+        if len(axes.figure.axes) == 1:
+            axes.figure.suptitle(question, x=0.02, ha="left", size=12)
+        else:
+            about = f"{question}\n{about}"
+    _set_title(axes, about)
+
+
+def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bool) -> str:
+    """What the bars and lines are, and why the bars do not sum to 100%."""
+    kind = "consistent share" if consistent else "share"
+    subject = f"{result.included:,} users"
+    if covers == "population":
+        subject = f"the population, from {result.included:,} users"
+    text = f"{kind} of {subject}, with {level:.0%} intervals"
+    sum_note = describe_sum(result)
+    if sum_note is not None and not consistent:
+        # The rest of the sentence is about numbers that are not in the figure.
+        text += "\n" + sum_note.partition("; ")[0]
+    return text
 
 
 def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:
@@ -52,20 +86,41 @@ def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None)
     # An estimate may lie outside [-1, 1], where noise has put it.
     axes.set_xlim(min(-1.05, result.estimate - 0.05), max(1.05, result.estimate + 0.05))
     axes.set_xlabel(f"mean of {result.included:,} users, with its {level:.0%} interval")
-    _set_title(axes, result)
+    _set_title(axes, _wrap(_claim(result)))
     return axes
 
 
-def save_frequencies(result: Frequencies, path: Path, level: float, covers: str) -> None:
+def save_frequencies(
+    result: Frequencies, path: Path, level: float, covers: str, *, consistent: bool = False
+) -> None:
     """Draw frequencies into a file, in the format of its suffix."""
     figure = create_figure(*_size(result))
-    draw_frequencies(result, level, covers, figure.add_subplot())
-    save_figure(figure, path, _claim(result))
+    draw_frequencies(result, level, covers, figure.add_subplot(), consistent=consistent)
+    description = _claim(result)
+    if result.record is not None:
+        lines = [f"{label}: {text}" for label, text in result.record.lines]
+        description = "; ".join([*lines, description])
+    save_figure(figure, path, escape_controls(description))
 
 
-def _set_title(axes: Any, result: "Frequencies | MeanResult") -> None:
-    title = "\n".join(textwrap.wrap(_claim(result), 100))
-    axes.set_title(title, size=7, loc="left", color="0.35")
+def _describe(result: Frequencies) -> str:
+    """The survey and the guarantee, as lines above the bars."""
+    claim = _wrap(_claim(result))
+    if result.record is None:
+        return claim
+    record = result.record
+    people = dict(record.lines)["People"]
+    about = "; ".join(filter(None, (record.owner, record.dates, people, f"survey {record.survey}")))
+    return f"{_wrap(about)}\n{claim}"
+
+
+def _wrap(text: str, width: int = 110) -> str:
+    # Between two dollar signs matplotlib would read a formula.
+    return "\n".join(textwrap.wrap(escape_controls(text), width)).replace("$", r"\$")
+
+
+def _set_title(axes: Any, text: str) -> None:
+    axes.set_title(text, size=7, loc="left", color="0.35")
 
 
 def _claim(result: "Frequencies | MeanResult") -> str:

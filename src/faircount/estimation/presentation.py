@@ -17,6 +17,7 @@ from faircount.core.arrays import ArrayValue, Bools, Floats, read_only
 from faircount.core.domain import escape_controls
 from faircount.estimation.consistency import project_to_simplex
 from faircount.estimation.intervals import Intervals
+from faircount.estimation.record import SurveyRecord
 from faircount.estimation.validity import ASSUMPTIONS, Validity
 
 SIMULATION = (
@@ -42,6 +43,9 @@ OUTSIDE_NOTE = (
     "where the interval ends: read the interval"
 )
 """Explains an estimate outside its interval."""
+
+SMALLEST_SHOWN = 0.0005
+"""A sum that is closer to 1 is written as 100.0%."""
 
 SHORT = 4  # items that a short form names
 
@@ -86,6 +90,11 @@ class Frequencies(ArrayValue, ABC):
 
         None where they did not travel, or came from several surveys.
         """
+        return None
+
+    @property
+    def record(self) -> SurveyRecord | None:
+        """The survey that the result is about; None where there was none."""
         return None
 
     @property
@@ -152,12 +161,14 @@ class Frequencies(ArrayValue, ABC):
             "level": level,
             "covers": bounds.covers,
             "estimates": estimates,
+            "about_estimates": describe_sum(self),
             "consistent": self.consistent.tolist(),
             "about_consistent": CONSISTENT_IS_BIASED,
             "guarantee": self.guarantee.to_dict(),
             "again": REPETITION,
             "supposed": self.assumption,
             "validity": None if self.validity is None else self.validity.to_dict(),
+            **({} if self.record is None else {"record": self.record.to_dict()}),
         }
 
     def to_frame(self, level: float = 0.95, *, covers: str = "users") -> Any:
@@ -173,15 +184,27 @@ class Frequencies(ArrayValue, ABC):
         attrs = {
             "guarantee": self.guarantee.to_dict(),
             "simulation": self.simulation,
+            "about_estimates": describe_sum(self),
             "about_consistent": CONSISTENT_IS_BIASED,
+            **({} if self.record is None else {"record": self.record.to_dict()}),
         }
         return plain.data_frame(columns, self.items, "item", attrs)
 
-    def plot(self, level: float = 0.95, *, covers: str = "users", ax: Any = None) -> Any:
-        """Draw bars with intervals on matplotlib axes, new ones unless given, and return them."""
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        covers: str = "users",
+        consistent: bool = False,
+        ax: Any = None,
+    ) -> Any:
+        """Draw bars with intervals on matplotlib axes, new ones unless given, and return them.
+
+        `consistent`: the bars are the consistent frequencies, which sum to 100%
+        """
         from faircount.estimation.drawing import draw_frequencies
 
-        return draw_frequencies(self, level, covers, ax)
+        return draw_frequencies(self, level, covers, ax, consistent=consistent)
 
     def __str__(self) -> str:
         labels = [escape_controls(item) for item in self.items]
@@ -191,6 +214,8 @@ class Frequencies(ArrayValue, ABC):
         lines = []
         if self.simulation:
             lines.append(SIMULATION)
+        if self.record is not None:
+            lines += [f"{label}: {escape_controls(text)}" for label, text in self.record.lines]
         through = f", topology {self.topology}" if self.topology else ""
         lines.append(f"{self.name}: {self.included} users, {len(labels)} items{through}")
         rows = zip(labels, self.estimates, bounds.low, bounds.high, outside, strict=True)
@@ -199,6 +224,9 @@ class Frequencies(ArrayValue, ABC):
             lines.append(f"{line} {OUTSIDE_MARK}" if marked else line)
         if outside.any():
             lines.append(OUTSIDE_NOTE)
+        sum_note = describe_sum(self)
+        if sum_note is not None:
+            lines.append(sum_note)
         lines += [f"note: {escape_controls(note)}" for note in self.notes]
         lines.append(f"intervals: 95% each, {bounds.method}")
         lines.append(f"assumes: {self.assumption}")
@@ -221,25 +249,21 @@ class Frequencies(ArrayValue, ABC):
     def _repr_html_(self) -> str:
         # A notebook shows this: a table with bars, then notes and the guarantee.
         bounds = self.interval()
-        outside = is_outside(self, bounds)
-        # The longest bar fills its cell. Estimates may all be 0 or negative.
-        longest = max(float(self.estimates.max()), 1e-9)
-        table = []
-        rows = zip(self.items, self.estimates, bounds.low, bounds.high, outside, strict=True)
-        for item, estimate, low, high, marked in rows:
-            span = f"{low:.1%} to {high:.1%}"
-            if marked:
-                span += f" {OUTSIDE_MARK}"
-            bar = plain.html_bar(estimate / longest)
-            table.append([plain.escape_html(item), f"{estimate:z.1%}", span, bar])
         page = plain.html_paragraph(SIMULATION, strong=True) if self.simulation else ""
+        if self.record is not None:
+            page += "".join(
+                plain.html_paragraph(f"{label}: {text}") for label, text in self.record.lines
+            )
         page += plain.html_paragraph(
             f"{self.name}, {self.included:,} users, {len(self.items)} items"
         )
-        page += plain.html_table(["item", "estimate", "95% interval", ""], table)
+        page += self._html_table(bounds)
         lines = []
-        if outside.any():
+        if is_outside(self, bounds).any():
             lines.append(OUTSIDE_NOTE)
+        sum_note = describe_sum(self)
+        if sum_note is not None:
+            lines.append(sum_note)
         lines += [f"Note: {note}" for note in self.notes]
         lines.append(f"Intervals: 95% each; {bounds.method}.")
         lines.append(f"Assumes: {self.assumption}.")
@@ -248,6 +272,38 @@ class Frequencies(ArrayValue, ABC):
         lines.append(f"Privacy: {self.guarantee}.")
         lines.append(f"Again: {REPETITION}.")
         return page + "".join(map(plain.html_paragraph, lines))
+
+    def _html_table(self, bounds: Intervals) -> str:
+        outside = is_outside(self, bounds)
+        has_other_sum = describe_sum(self) is not None
+        # The longest bar fills its cell. Estimates may all be 0 or negative.
+        longest = max(float(self.estimates.max()), 1e-9)
+        heads = ["item", "estimate", "95% interval", ""]
+        if has_other_sum:
+            heads.insert(3, "consistent")
+        table = []
+        for place, item in enumerate(self.items):
+            estimate = float(self.estimates[place])
+            span = f"{bounds.low[place]:.1%} to {bounds.high[place]:.1%}"
+            if outside[place]:
+                span += f" {OUTSIDE_MARK}"
+            row = [plain.escape_html(item), f"{estimate:z.1%}", span]
+            if has_other_sum:
+                row.append(f"{self.consistent[place]:.1%}")
+            table.append([*row, plain.html_bar(estimate / longest)])
+        return plain.html_table(heads, table)
+
+
+def describe_sum(result: Frequencies) -> str | None:
+    """Why the estimates do not sum to 100%, in a sentence; None where they do."""
+    total = float(result.estimates.sum())
+    if abs(total - 1) < SMALLEST_SHOWN:
+        return None
+    return (
+        f"The estimates sum to {total:.1%}, because each has its own noise; each of them is "
+        "unbiased. The consistent ones sum to 100%, but are biased: small shares are pulled up and "
+        "large ones down."
+    )
 
 
 def is_outside(result: Frequencies, bounds: Intervals) -> Bools:

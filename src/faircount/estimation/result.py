@@ -14,6 +14,7 @@ from faircount.core.arrays import Floats, read_only
 from faircount.estimation.intervals import Intervals, interval
 from faircount.estimation.mean_intervals import reports_interval, two_point_interval
 from faircount.estimation.presentation import REPETITION, SIMULATION, Frequencies
+from faircount.estimation.record import SurveyRecord
 from faircount.estimation.validity import ASSUMPTIONS, Validity
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.mechanisms.local_mean import LocalMean
@@ -70,6 +71,12 @@ class Result(Frequencies):
         """What was proven of the reports, where they travelled between clients and servers."""
         validity = self.facts.get("validity")
         return validity if isinstance(validity, Validity) else None
+
+    @property
+    def record(self) -> SurveyRecord | None:
+        """The survey that the result is about; None where there was none."""
+        record = self.facts.get("record")
+        return record if isinstance(record, SurveyRecord) else None
 
     @cached_property
     def items(self) -> tuple[object, ...]:

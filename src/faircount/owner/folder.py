@@ -6,6 +6,8 @@ owner.json         addresses of both servers and the owner's tokens for them (se
 invitations.csv    one line per participant with their code and link (secret)
 invitations.html   the same to print, with QR codes (secret)
 mail.journal       which mails were sent to whom
+statement.bin      what the aggregator signed when the survey ended
+record.json        when the survey was open, and how many people were invited
 result.json        the result, once there is one
 
 Whoever can read the folder can answer in the place of participants who have not answered yet.
@@ -147,6 +149,21 @@ class SurveyFolder:
     def printable_file(self) -> Path:
         """The invitations to print."""
         return self.path / "invitations.html"
+
+    @property
+    def reminders_file(self) -> Path:
+        """The table of people who have not answered."""
+        return self.path / "reminders.csv"
+
+    @property
+    def statement_file(self) -> Path:
+        """What the aggregator signed when the survey ended."""
+        return self.path / "statement.bin"
+
+    @property
+    def record_file(self) -> Path:
+        """When the survey was open, according to the coordinator."""
+        return self.path / "record.json"
 
     @property
     def result_file(self) -> Path:

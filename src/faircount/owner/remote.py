@@ -160,23 +160,31 @@ class BothServers:
         self.s1.call("DELETE", path_of(params))
 
     def final_statement(self, params: SurveyParameters) -> Statement:
-        """The aggregator's signed statement about the end of the survey.
+        """The aggregator's signed statement about the end of the survey."""
+        return verify_final_statement(params, self.fetch_final_statement(params))
 
-        The signature makes it trustworthy, although the coordinator relays it.
-        """
+    def fetch_final_statement(self, params: SurveyParameters) -> bytes:
+        """The bytes of that statement, as the coordinator relays them."""
         path = f"{path_of(params)}/result"
-        data = self.s1.call("GET", path, accept=BYTES, limit=MESSAGE_ANSWER).body
-        signed = decode_signed(data)
-        statement = None
-        if isinstance(signed, Signed):
-            statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
-        # A dishonest coordinator could show the signed result of another survey.
-        if statement is None or getattr(statement.message, "survey", None) != params.survey:
-            raise RefusedError(
-                "The coordinator shows a result that the aggregator has not signed for this "
-                "survey: do not use it, ask both operators"
-            ).with_code("unsigned_result")
-        return statement
+        return self.s1.call("GET", path, accept=BYTES, limit=MESSAGE_ANSWER).body
+
+
+def verify_final_statement(params: SurveyParameters, data: bytes) -> Statement:
+    """The statement in these bytes; refused unless the aggregator signed it for this survey.
+
+    The signature makes it trustworthy, whoever relays or keeps it.
+    """
+    signed = decode_signed(data)
+    statement = None
+    if isinstance(signed, Signed):
+        statement = verify_statement(params.keys.s2, Party.AGGREGATOR, signed)
+    # A dishonest coordinator could show the signed result of another survey.
+    if statement is None or getattr(statement.message, "survey", None) != params.survey:
+        raise RefusedError(
+            "The coordinator shows a result that the aggregator has not signed for this survey: do "
+            "not use it, ask both operators"
+        ).with_code("unsigned_result")
+    return statement
 
 
 def path_of(params: SurveyParameters) -> str:

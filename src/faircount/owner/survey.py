@@ -1,23 +1,35 @@
-"""The owner's commands as functions: create a survey, invite people, read the result.
+"""A survey of an owner: create it, invite people, watch it, read its result.
 
-Every function may be run again after an interruption: files are written before the servers hear of
+Every method may be called again after an interruption: files are written before the servers hear of
 what is in them, and the servers take the same bytes twice.
 """
 
 import json
+import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faircount.client.calls import RetryPolicy
+from faircount.client.invitation_codes import server_address
+from faircount.core.durations import parse_duration
 from faircount.core.entropy import SystemEntropy
-from faircount.core.errors import RefusedError, RemoteError
-from faircount.core.files import write_durably
+from faircount.core.errors import FaircountError, ParameterError, RefusedError, RemoteError
+from faircount.core.files import read_file, write_durably
+from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
-from faircount.owner.advice import Advice, SurveyRequirements, advise
-from faircount.owner.folder import COMMAND_RETRY, PUBLIC, OwnerFile, SurveyFolder
+from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
+from faircount.owner.exports import export_result
+from faircount.owner.folder import (
+    COMMAND_RETRY,
+    PUBLIC,
+    OwnerFile,
+    SurveyFolder,
+    read_servers,
+)
+from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.invitations import (
     Invitee,
     invitations_csv,
@@ -27,13 +39,19 @@ from faircount.owner.invitations import (
     read_invitations,
     too_many_invited,
 )
-from faircount.owner.people import People
-from faircount.owner.remote import BothServers
-from faircount.protocol import SurveyParameters, propose
+from faircount.owner.people import People, read_people
+from faircount.owner.remote import BothServers, verify_final_statement
+from faircount.protocol import SurveyParameters, propose, topology_named
+from faircount.protocol.survey.endings import describe_abort
 from faircount.protocol.survey.release import decode_release
 from faircount.protocol.wire.messages import Aborted, Published, Reason
 
+if TYPE_CHECKING:
+    from faircount.owner.mail import MailReport, MailServer
+
 SECONDS_BETWEEN_POLLS = 1.0
+TEXTS = ("owner", "purpose", "contact", "s1_operator", "s2_operator", "population")
+"""What participants read besides the question, and the population whose budget is charged."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +68,50 @@ class SurveyDescription:
     seconds: int = 3 * 86400
 
 
-@dataclass(frozen=True)
+def survey(folder: str | os.PathLike[str]) -> "Survey":
+    """Open the survey in a folder.
+
+    folder: what `faircount survey create`, `Survey.create` or the dashboard wrote
+
+    returns: the survey, as its owner
+
+    >>> try:
+    ...     fc.survey("nowhere").result()
+    ... except fc.FaircountError as problem:
+    ...     print(problem)
+    there is no nowhere/owner.json: make a survey there first, with faircount survey create
+    """
+    return Survey.at(Path(folder))
+
+
+@dataclass(frozen=True, repr=False)
 class Survey:
-    """A survey of this owner: its folder, its parameters and both servers."""
+    """A survey of this owner: its folder, its parameters and both servers.
+
+    Every subcommand of `faircount survey` is a method here, and works on the same folder.
+
+    folder: its files
+    params: the published parameters
+    owner: access to both servers
+    servers: connections to them
+    advice: what to expect of it; only right after it was created
+
+    >>> terms = {"question": "Which city?", "items": ["Aldmoor", "Carrow"], "users": 100}
+    >>> try:
+    ...     fc.Survey.create("cities", servers="servers.json", **terms).invite()
+    ... except fc.FaircountError as problem:
+    ...     print(str(problem).partition(":")[0])
+    there is no servers.json
+    """
 
     folder: SurveyFolder
     params: SurveyParameters
     owner: OwnerFile
     servers: BothServers
+    advice: Advice | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Survey {self.params.question!r} in {self.folder.path}>"
 
     @classmethod
     def at(cls, path: Path, retry: RetryPolicy = COMMAND_RETRY) -> "Survey":
@@ -65,6 +119,87 @@ class Survey:
         folder = SurveyFolder(path)
         owner = folder.owner()
         return cls(folder, folder.parameters(), owner, BothServers.of(owner, retry))
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        servers: str | os.PathLike[str],
+        question: str,
+        items: Iterable[str],
+        people: "str | os.PathLike[str] | People | Sequence[str] | None" = None,
+        address_column: str | None = None,
+        users: int | None = None,
+        open_for: str = "3d",
+        budget: tuple[float, float] | None = None,
+        topology: str = "servers",
+        address: str | None = None,
+        language: str = ENGLISH,
+        anyway: bool = False,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        mechanism: str = AUTO,
+        dropout: float | None = None,
+        floor: int = 0,
+        colluding: float = 0.0,
+        **texts: str,
+    ) -> "Survey":
+        """Plan a survey, get its keys from both servers, and write its folder.
+
+        Nobody is invited yet. Options mean the same as those of `faircount survey create`.
+
+        folder: where its files go; there must be no survey yet
+        servers: file with address and token of both servers
+        question, items: what is asked, and the possible answers
+        people: whom to invite: a file, or a list of names; by default as many numbered people as
+            `users`
+        address_column: column of the file that tells people apart
+        users: largest number of people to invite; by default those of `people`
+        open_for: time for each visit, such as 12h or 3d
+        budget: epsilon and delta of the population in all its surveys; by default this survey's
+        address: address of the coordinator in invitations, if a proxy gives it another one
+        language: of invitations and mails, en or de
+        anyway: create it even if the error exceeds the average frequency
+        epsilon, delta: privacy loss of the survey
+        mechanism, topology, dropout, floor, colluding: how it is run
+        texts: owner, purpose, contact, s1_operator, s2_operator, population
+        """
+        unknown = sorted(set(texts) - set(TEXTS))
+        if unknown:
+            raise ParameterError(f"a survey has no {unknown[0]!r}: it has {', '.join(TEXTS)}")
+        listed = _people_given(people, address_column)
+        if users is None:
+            if listed is None:
+                message = "say whom you invite: --people FILE, or their number with --users"
+                raise ParameterError(f"{message} (people= or users= in Python)")
+            users = len(listed)
+        requirements = SurveyRequirements(
+            tuple(items),
+            users,
+            epsilon,
+            delta,
+            mechanism,
+            topology_named(topology),
+            dropout,
+            floor,
+            colluding,
+        )
+        seconds = parse_duration("--open-for", open_for)
+        s1, s2 = read_servers(Path(servers))
+        owner = OwnerFile(
+            s1,
+            s2,
+            # Participants may reach the coordinator under another address than the owner.
+            s1.address if address is None else server_address(address),
+            budget or (epsilon, delta),
+            printed_words(language).language,
+        )
+        description = SurveyDescription(question, seconds=seconds, **texts)
+        made, advice = create(
+            Path(folder), requirements, description, owner, people=listed, anyway=anyway
+        )
+        return replace(made, advice=advice)
 
     def invite(self, people: People | Sequence[str] | None = None) -> tuple[Invitee, ...]:
         """Make the invitations and register them; existing invitations are used again.
@@ -114,17 +249,142 @@ class Survey:
         invitees = self.invitees()
         return tuple(item for item in invitees if item.code.invitation.user not in answered)
 
-    def result(self, *, wait: bool = False) -> Result | Aborted:
-        """The result that the aggregator signed, or why the survey ended without one."""
+    def open(self) -> dict[str, Any]:
+        """Let the invited people answer from now on; the status after that."""
+        # The coordinator opens only if it knows everybody whom this folder invites.
+        return self.servers.request(self.params, "open", people=len(self.invitees()))
+
+    def status(self) -> dict[str, Any]:
+        """The phase of the survey and what it waits for, as the coordinator reports it."""
+        return self.servers.status(self.params)
+
+    def remind(self, path: Path | None = None) -> tuple[Invitee, ...]:
+        """Write a table of the people who have not answered, and return them.
+
+        path: the table; by default reminders.csv in the folder
+        """
+        missing = self.pending_invitees()
+        # With the rights of a secret file, because a link lets anybody answer.
+        table = invitations_csv(missing, self.owner.public_address)
+        write_durably(path or self.folder.reminders_file, table)
+        return missing
+
+    def mail(
+        self, sender: str, server: "MailServer", *, remind: bool = False, **terms: Any
+    ) -> "MailReport":
+        """Send invitations by mail, or reminders to those who have not answered.
+
+        sender: the address that the mails come from
+        server: your mail server, a `faircount.owner.mail.MailServer`
+        terms: rate, retry_unsure, again, as in `faircount survey mail`
+        """
+        from faircount.owner.mail import Mailing
+
+        return Mailing(self, sender, remind).send(server, **terms)
+
+    def reissue(self, person: str) -> Invitee:
+        """Replace the unused invitation of a person who has lost it."""
+        from faircount.owner.reissue import reissue
+
+        return reissue(self, person)
+
+    def extend(self, by: str) -> dict[str, Any]:
+        """Give people more time, such as 12h or 3d; the status after that."""
+        return self.servers.request(self.params, "extend", seconds=parse_duration("--by", by))
+
+    def close(self) -> dict[str, Any]:
+        """Accept no more answers and count those received; the status after that."""
+        # The phase is named, so that a visit which begins meanwhile is not closed by mistake.
+        now = self.status()
+        phase = {"state": now["state"], "attempt": now["attempt"]}
+        return self.servers.request(self.params, "close", **phase)
+
+    def abort(self, reason: str = "") -> dict[str, Any]:
+        """End the survey for good, without a result; the status after that."""
+        return self.servers.request(self.params, "abort", reason=reason)
+
+    def delete(self) -> None:
+        """Delete the finished survey from both servers; its folder stays."""
+        # The aggregator keeps the charge in its ledger, so nobody can spend that privacy again.
+        self.servers.delete(self.params)
+
+    def receipts(self, path: Path | None = None) -> Path:
+        """Save what the aggregator signed about the budget, which it needs after a restore.
+
+        path: the file; by default receipts.json in the folder
+        """
+        receipts = self.servers.reservations(self.params)
+        document = {"population": self.params.population, "receipts": receipts}
+        target = path or self.folder.path / "receipts.json"
+        # Signed by the aggregator, so a changed file is noticed.
+        write_durably(target, json.dumps(document, indent=2).encode() + b"\n", PUBLIC)
+        return target
+
+    def result(self, *, wait: bool = False) -> Result:
+        """The result that the aggregator signed; a survey that ended without one is refused.
+
+        The signature is checked against the parameters. A result that was read once is kept in the
+        folder and needs no server any more.
+
+        wait: until there is a result
+        """
+        ending = self.latest_ending(wait=wait)
+        if isinstance(ending, Aborted):
+            message = f"the survey ended without a result: {describe_abort(ending)}"
+            raise RefusedError(message).with_code("no_result")
+        return ending
+
+    def latest_ending(self, *, wait: bool = False) -> Result | Aborted:
+        """The result, or why the survey ended without one, from the folder or the servers."""
+        return self._kept_ending() or self.ending(wait=wait)
+
+    def ending(self, *, wait: bool = False) -> Result | Aborted:
+        """The result, or why the survey ended without one, as the servers tell it now."""
         while True:
             try:
-                ending = self.servers.final_statement(self.params).message
+                data = self.servers.fetch_final_statement(self.params)
                 break
             except RemoteError as problem:
                 # Other rejections do not go away by waiting.
                 if not wait or problem.reason != Reason.EARLY:
                     raise
                 time.sleep(SECONDS_BETWEEN_POLLS)
+        status = self.status()
+        record = {
+            "version": 1,
+            "opened_at": status["opened_at"],
+            "ended_at": status["since"],
+            "invited": status["people"],
+            "places": [],
+        }
+        # If users draw different amounts of noise, the estimate depends on who was accepted.
+        if not self.params.mechanism.identical_for_all_users and status["state"] == "published":
+            record["places"] = self.servers.accepted_places(self.params)
+        ending = self._interpret(data, record)
+        # The servers may delete the survey one day: the owner's folder keeps what was published.
+        # The statement comes last, because a folder with it is complete.
+        write_durably(self.folder.record_file, json.dumps(record).encode() + b"\n", PUBLIC)
+        if isinstance(ending, Result):
+            write_durably(self.folder.result_file, export_result(ending, "json"), PUBLIC)
+        write_durably(self.folder.statement_file, data, PUBLIC)
+        return ending
+
+    def _kept_ending(self) -> Result | Aborted | None:
+        """How the survey ended, from the folder; None if it does not know yet."""
+        if not self.folder.statement_file.exists():
+            return None
+        hint = "read the result again, with faircount survey result"
+        data = read_file(self.folder.statement_file, hint)
+        try:
+            record = json.loads(read_file(self.folder.record_file, hint))
+            return self._interpret(data, record)
+        except (ValueError, KeyError, TypeError):
+            message = "record.json is damaged: restore it from a copy"
+            raise FaircountError(message).with_code("file_damaged", file="record.json") from None
+
+    def _interpret(self, data: bytes, record: dict[str, Any]) -> Result | Aborted:
+        """Verify a final statement and decode it."""
+        ending = verify_final_statement(self.params, data).message
         if isinstance(ending, Aborted):
             return ending
         if not isinstance(ending, Published):
@@ -132,16 +392,31 @@ class Survey:
                 "The coordinator shows a message that is not the final statement of the "
                 "aggregator: ask both operators"
             ).with_code("unsigned_result")
-        # If users draw different amounts of noise, the estimate depends on who was accepted.
-        places: Sequence[int] = ()
-        if not self.params.mechanism.identical_for_all_users:
-            places = self.servers.accepted_places(self.params)
-        return decode_release(self.params, ending, places)
+        result = decode_release(self.params, ending, record["places"])
+        about = SurveyRecord(
+            survey=self.params.survey.hex(),
+            name=self.folder.path.resolve().name,
+            question=self.params.question,
+            owner=self.params.owner,
+            opened=record["opened_at"],
+            ended=record["ended_at"],
+            invited=record["invited"],
+            # Signed by the aggregator: what the coordinator reports would also count people who
+            # have withdrawn.
+            responded=ending.included + ending.refused,
+            counted=ending.included,
+        )
+        return replace(result, facts={**result.facts, "record": about})
 
-    def save_result(self, result: dict[str, Any]) -> None:
-        """Write the result into the folder."""
-        data = json.dumps(result, indent=2, allow_nan=False).encode() + b"\n"
-        write_durably(self.folder.result_file, data, PUBLIC)
+
+def _people_given(
+    people: str | os.PathLike[str] | People | Sequence[str] | None, column: str | None
+) -> People | None:
+    if isinstance(people, str | os.PathLike):
+        return read_people(Path(people), column)
+    if people is None or isinstance(people, People):
+        return people
+    return People.named(people)
 
 
 def create(

@@ -27,7 +27,6 @@ from faircount.accounting.guarantee import (
     format_rounded_up,
     insiders,
 )
-from faircount.cli.show import describe_guarantee
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import ParameterError, RefusedError
 
@@ -53,18 +52,18 @@ def test_a_delta_is_rounded_up_and_has_no_digits_that_nobody_knows(delta: float,
 
 def test_a_delta_below_the_generators_own_assumption_states_it() -> None:
     tiny = replace(SOUND, delta=7.1e-34)
-    for words in (str(tiny), describe_guarantee(tiny)):
+    for words in (str(tiny), tiny.sentence):
         assert "below 1e-30" in words
         assert "e-34" not in words
         assert f"assuming that {GENERATOR_ASSUMPTION}" in words
-    for words in (str(SOUND), describe_guarantee(SOUND)):
+    for words in (str(SOUND), SOUND.sentence):
         assert "assuming" not in words
     assert tiny.to_dict()["supposes"] == SOUND.to_dict()["supposes"] == GENERATOR_ASSUMPTION
     assert tiny.to_dict()["delta"] == 7.1e-34
 
 
 def test_the_sentence_rounds_epsilon_and_delta_up() -> None:
-    words = describe_guarantee(replace(SOUND, epsilon=1.00001, delta=1.201e-6))
+    words = replace(SOUND, epsilon=1.00001, delta=1.201e-6).sentence
     assert "epsilon 1.001" in words
     assert "1.3e-06" in words
 
@@ -78,9 +77,7 @@ def test_the_guarantee_of_a_seeded_run_says_that_it_does_not_hold(
     seeded, real = fc.run(ANSWERS, mechanism, entropy=SeededStream(1)), fc.run(ANSWERS, mechanism)
     assert seeded.guarantee.void is Void.SEEDED
     assert str(seeded.guarantee).startswith("does not hold, because the randomness was seeded")
-    assert describe_guarantee(seeded.guarantee).startswith(
-        "does not hold, because the randomness was seeded"
-    )
+    assert seeded.guarantee.sentence.startswith("does not hold, because the randomness was seeded")
     assert all(each.void is Void.SEEDED for each in seeded.guarantees)
     said = json.loads(json.dumps(seeded.to_dict()))["guarantee"]
     assert (said["holds"], said["void"]) == (False, Void.SEEDED.sentence)

@@ -266,7 +266,7 @@ def test_nothing_is_sent_for_a_survey_that_nobody_can_answer(both_apps: Any, sin
     assert "Please answer before" not in Mailing(survey, SENDER).letters()[0].message.get_content()
     survey.servers.request(survey.params, "open", people=PEOPLE)
     survey.servers.request(survey.params, "abort", reason="")
-    survey.result(wait=True)
+    survey.ending(wait=True)
     with pytest.raises(RefusedError, match="closed"):
         send(Mailing(survey, SENDER), sink)
     assert not sink.mails

@@ -74,7 +74,7 @@ def test_s1_restored_from_before_some_answers(
         for part in parts:
             assert part.visit().stage is Stage.SENT
         end_phase(survey)
-        last = survey.servers.final_statement(survey.params) if survey.result(wait=True) else None
+        last = survey.servers.final_statement(survey.params) if survey.ending(wait=True) else None
         assert last is not None
         assert list(last.message.counts) == [1] * 6
         assert parts[5].visit().stage is Stage.COUNTED
@@ -94,7 +94,7 @@ def test_s2_restored_ends_what_was_live_and_charges_it(
     )
     with serving(tmp_path, copies.urls):
         end_phase(survey)
-        ended = survey.result(wait=True)
+        ended = survey.ending(wait=True)
         assert ended.code == EndCode.AGGREGATOR_RESTORED
         assert ended.spent
         assert parts[0].visit().stage is Stage.NO_RESULT
@@ -128,7 +128,7 @@ def ended_after_the_backup(
         begun(survey, folder / "devices", 6)
         copies.copy("s2", copy)
         end_phase(survey)
-        end = survey.result(wait=True)
+        end = survey.ending(wait=True)
     return survey, end, copies.restore("s2", copy)
 
 
@@ -139,7 +139,7 @@ def test_s2_restored_to_before_a_result_does_not_give_another(
     survey, first, done = ended_after_the_backup(serving, almost_noiseless, tmp_path, copies)
     assert done == RestoreOutcome(lost=(survey.params.survey,), closed=("people",))
     with serving(tmp_path, copies.urls):
-        assert survey.result(wait=True) == first
+        assert survey.ending(wait=True) == first
         budget = survey.servers.s2.call("GET", "/v1/populations/people").json()
         assert budget["closed"]
         assert budget["spent"]["epsilon"] == pytest.approx(survey.params.epsilon)
@@ -281,5 +281,5 @@ def test_both_servers_are_restored_at_once(
         RestoreOutcome(ended=(survey.params.survey,), closed=("people",)),
     ]
     with serving(tmp_path, copies.urls):
-        ended = survey.result(wait=True)
+        ended = survey.ending(wait=True)
         assert ended.code == EndCode.AGGREGATOR_RESTORED

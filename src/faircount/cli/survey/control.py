@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircount.cli.options import JSON, SURVEY_FOLDER, parse_duration
+from faircount.cli.options import JSON, SURVEY_FOLDER
 
 if TYPE_CHECKING:
     from faircount.owner.survey import Survey
@@ -19,9 +19,7 @@ def open_command(folder: Path, as_json: bool) -> None:
 
     The time to answer starts now, and nobody can be added any more.
     """
-    survey = _load(folder)
-    status = survey.servers.request(survey.params, "open", people=len(survey.invitees()))
-    _show(status, as_json)
+    _show(_load(folder).open(), as_json)
 
 
 @click.command("extend")
@@ -33,9 +31,7 @@ def extend_command(folder: Path, by: str, as_json: bool) -> None:
 
     Everybody can see that the time was extended.
     """
-    survey = _load(folder)
-    status = survey.servers.request(survey.params, "extend", seconds=parse_duration("--by", by))
-    _show(status, as_json)
+    _show(_load(folder).extend(by), as_json)
 
 
 @click.command("close")
@@ -46,13 +42,7 @@ def close_command(folder: Path, as_json: bool) -> None:
 
     If people visit several times, this ends the current visit.
     """
-    survey = _load(folder)
-    # The phase is named, so that a visit which begins meanwhile is not closed by mistake.
-    now = survey.servers.status(survey.params)
-    status = survey.servers.request(
-        survey.params, "close", state=now["state"], attempt=now["attempt"]
-    )
-    _show(status, as_json)
+    _show(_load(folder).close(), as_json)
 
 
 @click.command("abort")
@@ -61,8 +51,7 @@ def close_command(folder: Path, as_json: bool) -> None:
 @JSON
 def abort_command(folder: Path, reason: str, as_json: bool) -> None:
     """End the survey in FOLDER for good, without a result."""
-    survey = _load(folder)
-    _show(survey.servers.request(survey.params, "abort", reason=reason), as_json)
+    _show(_load(folder).abort(reason), as_json)
 
 
 @click.command("delete")
@@ -78,8 +67,7 @@ def delete_command(folder: Path, yes: bool) -> None:
         click.confirm(
             f"Delete the survey {survey.params.question!r} from both servers?", abort=True
         )
-    # The aggregator keeps the charge in its ledger, so nobody can spend that privacy again.
-    survey.servers.delete(survey.params)
+    survey.delete()
     click.echo("Both servers have removed the survey.")
 
 

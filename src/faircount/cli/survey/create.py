@@ -14,13 +14,10 @@ from faircount.cli.options import (
     FOLDER,
     JSON,
     PEOPLE,
-    parse_duration,
     parse_list,
 )
-from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from faircount.owner.advice import Advice
     from faircount.owner.survey import Survey
 
 
@@ -115,16 +112,9 @@ if TYPE_CHECKING:
 @JSON
 def create_command(
     folder: Path,
-    servers: Path,
-    items: str,
     people: Path | None,
     address_column: str | None,
-    open_for: str,
-    budget: tuple[float, float] | None,
-    topology: str,
-    address: str | None,
-    language: str,
-    anyway: bool,
+    items: str,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -134,50 +124,26 @@ def create_command(
     hash to the question, the number of people and the privacy parameters.
     """
     from faircount.cli.show import spinner
-    from faircount.client.invitation_codes import server_address
-    from faircount.owner.advice import SurveyRequirements
-    from faircount.owner.folder import OwnerFile, read_servers
-    from faircount.owner.invitation_texts import printed_words
     from faircount.owner.people import read_people
-    from faircount.owner.survey import SurveyDescription, create
-    from faircount.protocol import topology_named
+    from faircount.owner.survey import Survey
 
     listed = None if people is None else read_people(people, address_column)
-    if given["users"] is None:
-        if listed is None:
-            raise ParameterError("say whom you invite: --people FILE, or their number with --users")
-        given["users"] = len(listed)
-    # What the planner needs is separate from what participants read.
-    names = ("users", "epsilon", "delta", "dropout", "mechanism", "floor", "colluding")
-    requirements = SurveyRequirements(
-        tuple(parse_list("--items", "a,b,c", items)),
-        topology=topology_named(topology),
-        **{name: given.pop(name) for name in names},
-    )
-    description = SurveyDescription(seconds=parse_duration("--open-for", open_for), **given)
-    s1, s2 = read_servers(servers)
-    owner = OwnerFile(
-        s1,
-        s2,
-        # Participants may reach the coordinator under another address than the owner.
-        s1.address if address is None else server_address(address),
-        budget or (requirements.epsilon, requirements.delta),
-        printed_words(language).language,
-    )
     with spinner("comparing mechanisms and fetching keys from both servers ..."):
-        survey, advice = create(
-            folder, requirements, description, owner, people=listed, anyway=anyway
+        survey = Survey.create(
+            folder, items=parse_list("--items", "a,b,c", items), people=listed, **given
         )
-    notes = _notes_about(survey, own_budget=not description.population)
+    notes = _notes_about(survey, own_budget=not given["population"])
     if listed is not None and listed.note:
         notes.append(listed.note)
-    _show(survey, advice, notes, as_json)
+    _show(survey, notes, as_json)
 
 
-def _show(survey: "Survey", advice: "Advice", notes: list[str], as_json: bool) -> None:
+def _show(survey: "Survey", notes: list[str], as_json: bool) -> None:
     from faircount.cli.show import console, print_json, print_notes
 
     params = survey.params
+    advice = survey.advice
+    assert advice is not None  # noqa: S101 - a survey that was just created has it
     if as_json:
         print_json(
             {

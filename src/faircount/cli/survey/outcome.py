@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircount.cli.options import FILE, JSON, SURVEY_FOLDER
+from faircount.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,55 +88,86 @@ def receipts_command(folder: Path, out: Path | None) -> None:
     The operator of the aggregator needs this file after a restore (faircount reopen). The
     coordinator has kept it, and nothing in it is secret.
     """
-    import json
-
-    from faircount.core.files import write_durably
-    from faircount.owner.folder import PUBLIC
     from faircount.owner.survey import Survey
 
-    survey = Survey.at(folder)
-    receipts = survey.servers.reservations(survey.params)
-    document = {"population": survey.params.population, "receipts": receipts}
-    target = out or folder / "receipts.json"
-    # Signed by the aggregator, so a changed file is noticed.
-    write_durably(target, json.dumps(document, indent=2).encode() + b"\n", PUBLIC)
-    click.echo(
-        f"{len(receipts)} receipts are in {target}: give it to the operator of the aggregator."
-    )
+    target = Survey.at(folder).receipts(out)
+    click.echo(f"The receipts are in {target}: give it to the operator of the aggregator.")
 
 
 @click.command("result")
 @click.argument("folder", type=SURVEY_FOLDER)
 @click.option("--wait", is_flag=True, help="Wait until there is a result.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option(
+    "--covers",
+    type=click.Choice(["users", "population"]),
+    default="users",
+    show_default=True,
+    help="Whether intervals are about those who responded, or about the population that they are a "
+    "sample of.",
+)
+@click.option(
+    "--consistent", is_flag=True, help="Draw the consistent frequencies, which sum to 100%."
+)
+@click.option("--csv", type=FILE, help="Write a table for programs.")
+@click.option("--xlsx", type=FILE, help="Write a spreadsheet.")
+@click.option("--plot", type=FILE, help="Draw bars with intervals, for a slide (PNG, SVG, PDF).")
+@click.option("--html", type=FILE, help="Write a page that stands alone.")
 @JSON
-def result_command(folder: Path, wait: bool, level: float, as_json: bool) -> None:
+def result_command(
+    folder: Path,
+    wait: bool,
+    level: float,
+    covers: str,
+    consistent: bool,
+    as_json: bool,
+    **files: Path | None,
+) -> None:
     """Verify the result of the survey in FOLDER and show it with intervals and guarantee.
 
     The signature of the aggregator is checked against the parameters in the folder. The result is
     saved in result.json. If the survey ended without a result, the reason is shown and the exit
-    code is 4.
+    code is 4. Every file names the survey, its question and dates, how many people were invited,
+    responded and were counted, and the guarantee.
     """
     from faircount.cli.show import console, print_json
+    from faircount.core.validation import check_fraction
+    from faircount.owner.exports import View, plain_result, save_result
     from faircount.owner.survey import Survey
     from faircount.protocol.wire.messages import Aborted
 
-    survey = Survey.at(folder)
-    result = survey.result(wait=wait)
+    check_fraction("level", level)
+    targets = _check_targets(files)
+    view = View(level, covers, consistent)
+    result = Survey.at(folder).latest_ending(wait=wait)
     if isinstance(result, Aborted):
         _show_aborted(result, as_json)
         raise click.exceptions.Exit(NO_RESULT)
-    document = {
-        **result.to_dict(level),
-        "invited": survey.params.n_max,
-        "survey": survey.params.survey.hex(),
-    }
-    # Saved before it is shown: the servers may delete the survey later.
-    survey.save_result(document)
+    for target in targets:
+        save_result(result, target, view)
     if as_json:
-        print_json(document)
-    else:
-        _show(console(), result, level)
+        print_json(plain_result(result, view))
+        return
+    _show(console(), result, level, covers)
+    for target in targets:
+        click.echo(f"Written to {target}")
+
+
+def _check_targets(files: dict[str, Path | None]) -> list[Path]:
+    """The files that were asked for; refused if one cannot be written as its option says."""
+    from faircount.owner.exports import FIGURES, check_file
+
+    targets = []
+    for option, path in files.items():
+        if path is None:
+            continue
+        kinds = FIGURES if option == "plot" else (option,)
+        if path.suffix.lower().removeprefix(".") not in kinds:
+            names = ", ".join(f".{kind}" for kind in kinds)
+            raise ParameterError(f"--{option} writes a file that ends in {names}, not {path.name}")
+        check_file(path)
+        targets.append(path)
+    return targets
 
 
 def _show_aborted(ending: "Aborted", as_json: bool) -> None:
@@ -159,12 +191,15 @@ def _show_aborted(ending: "Aborted", as_json: bool) -> None:
     console().print(f"The survey ended without a result: {reason}. {budget}", markup=False)
 
 
-def _show(out: "Console", result: "Result", level: float) -> None:
-    from faircount.cli.show import print_bars, print_statements
+def _show(out: "Console", result: "Result", level: float, covers: str) -> None:
+    from faircount.cli.show import make_definitions, print_bars, print_statements
 
+    if result.record is not None:
+        out.print(make_definitions(result.record.lines))
+        out.print()
     out.print(
         f"{result.name}, {result.included:,} people counted, {len(result.items)} items\n",
         markup=False,
     )
-    print_bars(out, result, level=level)
-    print_statements(out, result, level)
+    print_bars(out, result, level=level, covers=covers)
+    print_statements(out, result, level, covers)

@@ -55,15 +55,11 @@ def remind_command(folder: Path, out: Path | None, as_json: bool) -> None:
     The coordinator knows who has used an invitation. It does not know what anybody answered, and
     neither do you.
     """
-    from faircount.core.files import write_durably
-    from faircount.owner.invitations import invitations_csv
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    missing = survey.pending_invitees()
-    target = out or folder / "reminders.csv"
-    # With the rights of a secret file, because a link lets anybody answer.
-    write_durably(target, invitations_csv(missing, survey.owner.public_address))
+    missing = survey.remind(out)
+    target = out or survey.folder.reminders_file
     _print_facts(
         as_json,
         {"not_answered": len(missing), "file": str(target)},
@@ -82,11 +78,10 @@ def reissue_command(folder: Path, person: str, as_json: bool) -> None:
     The old invitation stops working. An invitation that was used is not replaced, because the
     person has answered.
     """
-    from faircount.owner.reissue import reissue
     from faircount.owner.survey import Survey
 
     survey = Survey.at(folder)
-    link = reissue(survey, person).code.link(survey.owner.public_address)
+    link = survey.reissue(person).code.link(survey.owner.public_address)
     _print_facts(
         as_json, {"person": person, "link": link}, f"New link of {person} (keep it secret):", link
     )

@@ -1,0 +1,132 @@
+"""A result as an HTML page that stands alone: no script, no other file, light and dark."""
+
+from faircount.core.plain import escape_html
+from faircount.estimation.intervals import Intervals
+from faircount.estimation.presentation import (
+    OUTSIDE_MARK,
+    OUTSIDE_NOTE,
+    REPETITION,
+    SIMULATION,
+    describe_sum,
+    is_outside,
+)
+from faircount.estimation.result import Result
+
+BAR_WIDTH = 300
+BAR_HEIGHT = 22
+
+STYLE = """
+:root{color-scheme:light dark;--bar:#8fb8ad;--line:#1d2b28;--soft:#56635f;--rule:#d5dedb}
+@media(prefers-color-scheme:dark){:root{--bar:#3f7f70;--line:#eef3f1;--soft:#a9b6b2;--rule:#3a4744}}
+body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem;line-height:1.25;margin:0 0 .3rem}
+h2{font-size:1rem;margin:1.6rem 0 .3rem}
+p{margin:.4rem 0}.soft{color:var(--soft)}
+table{border-collapse:collapse;width:100%;margin:1rem 0}
+th{text-align:left;font-weight:600;border-bottom:1px solid var(--rule);padding:.2rem .5rem}
+td{padding:.25rem .5rem;vertical-align:middle}
+.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+svg rect{fill:var(--bar)}svg line{stroke:var(--line);stroke-width:1.5}
+@media(max-width:40rem){.bar{display:none}dl{display:block}dd{margin-bottom:.5rem}
+table{font-size:.85rem}th,td{padding:.25rem .2rem}td{overflow-wrap:anywhere}
+.number{font-size:.8rem}}
+@media print{body{margin:0;max-width:none}}
+"""
+
+
+def html_document(language: str, title: str, body: str) -> bytes:
+    """A page without scripts, which a browser may not let load anything."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        f'<!doctype html>\n<html lang="{language}"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape_html(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
+    ).encode()
+
+
+def result_page(result: Result, level: float, covers: str) -> bytes:
+    """The page of a result: the question, bars with intervals, and all that belongs to them."""
+    bounds = result.interval(level, covers=covers)
+    record = result.record
+    title = "Result" if record is None else record.question
+    parts = [f"<h1>{escape_html(title)}</h1>"]
+    if result.simulation:
+        parts.append(f"<p><b>{SIMULATION}</b></p>")
+    if record is not None:
+        people = dict(record.lines)["People"]
+        dates = f"open {record.dates}" if record.dates else ""
+        summary = "; ".join(filter(None, (record.owner, dates, people)))
+        parts.append(f"<p class=soft>{escape_html(summary)}.</p>")
+    parts.append(_table(result, bounds, level))
+    notes = []
+    if is_outside(result, bounds).any():
+        notes.append(f"{OUTSIDE_NOTE}.")
+    sum_note = describe_sum(result)
+    if sum_note is not None:
+        notes.append(sum_note)
+    notes.append(f"Intervals: {level:.0%} each; {bounds.method}.")
+    parts += [f"<p class=soft>{escape_html(note)}</p>" for note in notes]
+    parts.append("<h2>Privacy</h2>")
+    sentence = result.guarantee.sentence
+    parts.append(f"<p>{escape_html(sentence[:1].upper() + sentence[1:])}</p>")
+    parts.append(f"<p class=soft>{escape_html(result.guarantee)}.</p>")
+    parts.append(f"<p class=soft>Budget: {escape_html(REPETITION)}.</p>")
+    parts.append("<h2>Reports</h2>")
+    statement = f"Assumption: {result.assumption}."
+    if result.validity is not None:
+        statement = str(result.validity)
+    parts.append(f"<p>{escape_html(statement)}</p>")
+    if record is not None:
+        parts.append("<h2>Survey</h2>")
+        parts.append(definition_list(record.lines))
+    return html_document("en", title, "\n".join(parts))
+
+
+def definition_list(lines: tuple[tuple[str, str], ...]) -> str:
+    """Labels and texts beside each other."""
+    rows = [f"<dt>{escape_html(name)}</dt><dd>{escape_html(text)}</dd>" for name, text in lines]
+    return f"<dl>{''.join(rows)}</dl>"
+
+
+def _table(result: Result, bounds: Intervals, level: float) -> str:
+    outside = is_outside(result, bounds)
+    largest = max(float(bounds.high.max()), float(result.estimates.max()), 1e-9)
+    rows = []
+    for place, item in enumerate(result.items):
+        mark = f" {OUTSIDE_MARK}" if outside[place] else ""
+        low = float(bounds.low[place])
+        high = float(bounds.high[place])
+        estimate = float(result.estimates[place])
+        bar = _bar(estimate / largest, low / largest, high / largest)
+        rows.append(
+            f"<tr><td>{escape_html(item)}</td><td class=number>{estimate:z.1%}</td>"
+            f"<td class=number>{low:.1%} to {high:.1%}{mark}</td>"
+            f"<td class=number>{result.consistent[place]:.1%}</td>"
+            f"<td class=bar>{bar}</td></tr>"
+        )
+    heads = (
+        "<th>Answer</th><th class=number>Estimate</th>"
+        f"<th class=number>{level:.0%} interval</th>"
+        "<th class=number>Consistent</th><th class=bar></th>"
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _bar(estimate: float, low: float, high: float) -> str:
+    """A bar with its interval, as shares of the width; decoration, so hidden from readers."""
+    width = BAR_WIDTH * min(max(estimate, 0.0), 1.0)
+    left = BAR_WIDTH * low + 1
+    right = BAR_WIDTH * high + 1
+    middle = BAR_HEIGHT / 2
+    ends = ""
+    for end in (left, right):
+        ends += f'<line x1="{end:.1f}" x2="{end:.1f}" y1="6" y2="{BAR_HEIGHT - 6}"/>'
+    return (
+        f'<svg width="{BAR_WIDTH + 2}" height="{BAR_HEIGHT}" aria-hidden="true">'
+        f'<rect x="0" y="3" width="{width:.1f}" height="{BAR_HEIGHT - 6}"/>'
+        f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}"/>{ends}</svg>'
+    )

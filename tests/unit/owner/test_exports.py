@@ -1,0 +1,192 @@
+"""A result as files to keep: survey, people and guarantee are in each of them."""
+
+import csv
+import io
+import json
+import re
+import sys
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from faircount.core.errors import FaircountError, ParameterError
+from faircount.estimation.presentation import describe_sum
+from faircount.estimation.record import SurveyRecord
+from faircount.estimation.result import Result
+from faircount.mechanisms.laplace import Laplace
+from faircount.owner.exports import View, check_file, export_result, save_result
+from faircount.protocol import SERVERS
+from faircount.protocol.simulator import play
+
+QUESTION = "Tea or <coffee>?"
+RECORD = SurveyRecord(
+    survey="ab" * 16,
+    name="drinks",
+    question=QUESTION,
+    owner="A & B",
+    opened="2026-11-03T08:00:00+00:00",
+    ended="2026-11-06T09:30:00+00:00",
+    invited=20,
+    responded=13,
+    counted=12,
+)
+DATES = ("3 November 2026, 08:00 UTC", "6 November 2026, 09:30 UTC")
+PEOPLE = "20 invited, 13 responded (65%), 12 counted"
+
+
+@pytest.fixture(scope="module")
+def played() -> Result:
+    mechanism = Laplace(items=("tea", "=coffee()"), users=12, epsilon=2.0)
+    return play([at % 2 for at in range(12)], mechanism, SERVERS)
+
+
+@pytest.fixture(scope="module")
+def result(played: Result) -> Result:
+    return replace(played, facts={**played.facts, "record": RECORD})
+
+
+def cells(data: bytes) -> list[object]:
+    """Every cell of every sheet of a workbook."""
+    found: list[object] = []
+    for sheet in openpyxl.load_workbook(io.BytesIO(data)).worksheets:
+        for row in sheet.iter_rows():
+            for cell in row:
+                assert cell.data_type != "f", "a formula"
+                found.append(cell.value)
+    return found
+
+
+def text_of(data: bytes, kind: str) -> str:
+    """What somebody can read in a file."""
+    if kind == "png":
+        return png_texts(data)["Description"]
+    if kind == "svg":
+        # Text is drawn as shapes; what a screen reader finds stands in the description.
+        found = re.search(r"<dc:description>(.*?)</dc:description>", data.decode(), re.DOTALL)
+        assert found is not None
+        return unescape(found[1])
+    if kind == "xlsx":
+        return "\n".join(map(str, cells(data)))
+    if kind == "json":
+        return str(json.loads(data))
+    return unescape(data.decode())
+
+
+def unescape(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "html", "png", "svg"])
+def test_every_file_names_survey_question_dates_people_and_guarantee(
+    result: Result, kind: str
+) -> None:
+    text = text_of(export_result(result, kind), kind)
+    for words in ("ab" * 16, QUESTION, str(result.guarantee)):
+        assert words in text
+    if kind in ("csv", "json"):
+        for value in (RECORD.opened, RECORD.ended, "20", "13", "12"):
+            assert str(value) in text
+    else:
+        for words in (*DATES, PEOPLE):
+            assert words in text
+
+
+def test_text_and_notebook_name_them_too(result: Result) -> None:
+    for text in (str(result), unescape(result._repr_html_())):
+        for words in ("ab" * 16, QUESTION, *DATES, PEOPLE, str(result.guarantee)):
+            assert words in text
+    assert result.to_frame().attrs["record"]["question"] == QUESTION
+    axes = result.plot()
+    assert axes.figure.get_suptitle() == QUESTION
+    assert PEOPLE in axes.get_title(loc="left").replace("\n", " ")
+
+
+def test_estimates_that_do_not_sum_to_100_percent_are_explained_where_they_are_shown(
+    result: Result,
+) -> None:
+    uneven = replace(result, aggregate=result.aggregate + 1)
+    words = describe_sum(uneven)
+    assert words is not None
+    total = f"{float(uneven.estimates.sum()):.1%}"
+    assert words.startswith(f"The estimates sum to {total}, because each has its own noise")
+    assert words in str(uneven)
+    assert words in uneven._repr_html_()
+    assert words in export_result(uneven, "html").decode()
+    assert words in text_of(export_result(uneven, "xlsx"), "xlsx")
+    assert json.loads(export_result(uneven, "json"))["about_estimates"] == words
+    assert total in uneven.plot().get_xlabel()
+    assert "consistent share" in uneven.plot(consistent=True).get_xlabel()
+    even = replace(result, aggregate=result.aggregate * 0 + [4, 8])
+    assert describe_sum(even) is None
+    assert "sum to" not in str(even)
+
+
+def test_the_guarantee_is_in_every_row_and_no_cell_is_a_formula(result: Result) -> None:
+    low = replace(result, aggregate=result.aggregate * 0 + [-3, 9])
+    rows = list(csv.DictReader(io.StringIO(export_result(low, "csv").decode())))
+    assert [row["item"] for row in rows] == ["tea", "'=coffee()"]
+    assert {row["guarantee"] for row in rows} == {str(result.guarantee)}
+    assert {float(row["promised_epsilon"]) for row in rows} == {2.0}
+    assert float(rows[0]["estimate"]) == -0.25
+    for row in rows:
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in row.values())
+    assert "=coffee()" in cells(export_result(low, "xlsx"))
+
+
+def test_a_page_stands_alone(result: Result) -> None:
+    page = export_result(result, "html").decode()
+    assert "<coffee>" not in page
+    assert not re.search(r"<script|<link|<img|https?://|@import|url\(", page)
+    assert "default-src 'none'" in page
+
+
+def test_intervals_cover_what_was_asked(result: Result) -> None:
+    narrow = json.loads(export_result(result, "json", View(0.5)))
+    wide = json.loads(export_result(result, "json", View(covers="population")))
+    usual = json.loads(export_result(result, "json"))
+    widths = [
+        document["estimates"][0]["high"] - document["estimates"][0]["low"]
+        for document in (narrow, usual, wide)
+    ]
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 3
+    assert wide["covers"] == "population"
+    assert (
+        "the draw of these users"
+        in export_result(result, "html", View(covers="population")).decode()
+    )
+
+
+def test_a_result_without_a_survey_has_files_too(played: Result) -> None:
+    for kind in ("csv", "json", "xlsx", "html", "png", "svg"):
+        assert str(played.guarantee) in text_of(export_result(played, kind), kind)
+
+
+def png_texts(data: bytes) -> dict[str, str]:
+    """What is written in a PNG beside the picture, checked sums included."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    found: dict[str, str] = {}
+    at = 8
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4])
+        kind = data[at + 4 : at + 8]
+        body = data[at + 8 : at + 8 + size]
+        assert zlib.crc32(kind + body) == int.from_bytes(data[at + 8 + size : at + 12 + size])
+        if kind == b"tEXt":
+            name, _, text = body.partition(b"\0")
+            found[name.decode()] = text.decode("latin1")
+        at += 12 + size
+    return found
+
+
+def test_other_files_are_refused(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ParameterError, match="a result can be saved as"):
+        save_result(result, tmp_path / "result.exe")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(FaircountError, match=r"pip install 'faircount\[xlsx\]'"):
+        check_file(tmp_path / "result.xlsx")
