@@ -12,7 +12,9 @@ from faircount.estimation.presentation import SIMULATION, Frequencies, describe_
 
 if TYPE_CHECKING:
     from faircount.estimation.result import MeanResult
+    from faircount.estimation.trend import Trend
 
+MARKS = "os^DvPX"
 LONGEST = 40  # characters of an item beside its bar
 
 
@@ -72,6 +74,64 @@ def _axis_text(result: Frequencies, level: float, covers: str, *, consistent: bo
         # The rest of the sentence is about numbers that are not in the figure.
         text += "\n" + sum_note.partition("; ")[0]
     return text
+
+
+def draw_trend(trend: "Trend", axes: Any = None) -> Any:
+    """Draw shares over several surveys, a line per item with intervals, and return the axes."""
+    if axes is None:
+        axes = create_axes(*_trend_size(trend))
+    axes.spines[["top", "right"]].set_visible(False)
+    places = np.arange(len(trend.results), dtype=np.float64)
+    shares = np.array([result.estimates for result in trend.results])
+    bounds = [result.interval(trend.level, covers=trend.covers) for result in trend.results]
+    count = len(trend.items)
+    for item, label in enumerate(trend.items):
+        # Beside each other, so that intervals do not cover one another.
+        at = places + 0.3 * ((item + 0.5) / count - 0.5)
+        low = [bound.low[item] for bound in bounds]
+        high = [bound.high[item] for bound in bounds]
+        colour = f"C{item % 10}"
+        # Marks differ too, for readers who cannot tell colours apart.
+        mark = MARKS[item % len(MARKS)]
+        axes.plot(at, shares[:, item], f"{mark}-", color=colour, label=axis_label(label), lw=1.4)
+        axes.vlines(at, low, high, color=colour, lw=1.2)
+    titles = [axis_label(title).replace(", ", "\n") for title in trend.titles]
+    axes.set_xticks(places, titles)
+    axes.set_xlim(-0.4, len(places) - 0.6)
+    axes.set_ylim(bottom=min(0.0, float(shares.min())))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    axes.set_ylabel(f"share, with {trend.level:.0%} intervals", size=9)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    _set_trend_heading(axes, trend)
+    return axes
+
+
+def _trend_size(trend: "Trend") -> tuple[float, float]:
+    return 8, max(4.2, 2.2 + 0.22 * len(trend.items))
+
+
+def _set_trend_heading(axes: Any, trend: "Trend") -> None:
+    lines = []
+    for name, result in zip(trend.names, trend.results, strict=True):
+        people = f"{result.included:,} counted"
+        if result.record is not None:
+            people = dict(result.record.lines)["People"]
+        epsilon = f"epsilon {result.guarantee.epsilon:.4g}"
+        lines.append(_wrap(f"{name}: {people}; {epsilon}"))
+    record = trend.results[-1].record
+    if record is not None and len(axes.figure.axes) == 1:
+        axes.figure.suptitle(_wrap(record.question, 75), x=0.02, ha="left", size=12)
+    _set_title(axes, "\n".join(lines))
+
+
+def save_trend(trend: "Trend", path: Path) -> None:
+    """Draw a trend into a file, in the format of its suffix."""
+    figure = create_figure(*_trend_size(trend))
+    draw_trend(trend, figure.add_subplot())
+    parts = []
+    for name, result in zip(trend.names, trend.results, strict=True):
+        parts.append(f"{name}: {_claim(result)}")
+    save_figure(figure, path, escape_controls("; ".join(parts)))
 
 
 def draw_mean(result: "MeanResult", level: float, covers: str, axes: Any = None) -> Any:

@@ -10,5 +10,8 @@ mail_texts         what a mail says, in every language or in the owner's words
 mail_journal       which mails were sent
 remote             the owner's calls to both servers
 survey             the commands of an owner: create, invite, read the result
+exports            a result as files to keep
+result_page        a result as a page that stands alone
+repeat             the next survey among the same people
 reissue            a new invitation for somebody who has lost theirs
 """

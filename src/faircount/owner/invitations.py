@@ -38,6 +38,11 @@ class Invitee:
     columns: tuple[tuple[str, str], ...] = ()
 
     @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells of the owner's table, without their titles."""
+        return tuple(cell for _, cell in self.columns)
+
+    @property
     def user(self) -> str:
         """The id by which both servers know the person, in hexadecimal."""
         return self.code.invitation.user.hex()
@@ -91,8 +96,7 @@ def invitations_csv(invitees: Sequence[Invitee], address: str) -> bytes:
     rows = []
     for invitee in invitees:
         link = invitee.code.link(address)
-        cells = [cell for _, cell in invitee.columns]
-        rows.append((invitee.person, invitee.user, invitee.code.text, link, *cells))
+        rows.append((invitee.person, invitee.user, invitee.code.text, link, *invitee.cells))
     return write_csv((*COLUMNS, *map(_merge_title, titles)), rows)
 
 

@@ -20,6 +20,7 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError, 
 from faircount.core.files import read_file, write_durably
 from faircount.estimation.record import SurveyRecord
 from faircount.estimation.result import Result
+from faircount.estimation.trend import Trend, trend_of
 from faircount.owner.advice import AUTO, Advice, SurveyRequirements, advise
 from faircount.owner.exports import export_result
 from faircount.owner.folder import (
@@ -319,6 +320,35 @@ class Survey:
         # Signed by the aggregator, so a changed file is noticed.
         write_durably(target, json.dumps(document, indent=2).encode() + b"\n", PUBLIC)
         return target
+
+    def repeat(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        question: str | None = None,
+        open_for: str | None = None,
+    ) -> "Survey":
+        """Make the next survey among the same people, from the same budget.
+
+        Everything else is as in this one. Refused if the budget does not allow it.
+
+        folder: of the new survey; by default beside this one, with the next number
+        question: another wording; by default the same
+        open_for: time for each visit, such as 12h or 3d; by default the same
+        """
+        from faircount.owner.repeat import repeat
+
+        return repeat(self, folder, question, open_for)
+
+    def trend(self, *others: "Survey", level: float = 0.95, covers: str = "users") -> "Trend":
+        """Compare the result of this survey with later ones, in the order of time.
+
+        others: surveys with the same answers to choose from
+        level, covers: as in `Result.interval`
+        """
+        surveys = (self, *others)
+        names = [survey.folder.path.resolve().name for survey in surveys]
+        return trend_of([survey.result() for survey in surveys], names, level, covers)
 
     def result(self, *, wait: bool = False) -> Result:
         """The result that the aggregator signed; a survey that ended without one is refused.

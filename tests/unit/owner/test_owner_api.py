@@ -148,3 +148,68 @@ def test_the_command_writes_every_file(both_apps: Any, tmp_path: Path) -> None:
     assert printed["record"]["invited"] == PEOPLE
     wrong = run("survey", "result", survey.folder.path, "--xlsx", tmp_path / "out.csv")
     assert "--xlsx writes a file that ends in .xlsx, not out.csv" in wrong.stderr
+
+
+def finish(survey: Survey, folder: Path, people: int = 8) -> None:
+    """Invite, open, answer and close a survey, and read its result."""
+    survey.invite()
+    survey.open()
+    answer_all(survey, folder, people)
+    survey.close()
+    survey.result(wait=True)
+
+
+def test_a_survey_is_repeated_among_the_same_people_and_compared(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    people = tmp_path / "people.csv"
+    rows = "".join(f"Zoë {number},p{number}@example.org\n" for number in range(PEOPLE))
+    people.write_text(f"Name,Mail\n{rows}")
+    first = make_survey(
+        both_apps, tmp_path / "mood", people=people, population="staff", budget=(16.0, 1e-5)
+    )
+    finish(first, tmp_path / "one")
+    printed = run("survey", "repeat", tmp_path / "mood", "--json")
+    assert printed.exit_code == 0, printed.stderr
+    folder = Path(json.loads(printed.stdout)["folder"])
+    assert folder.name == "mood-2"
+    second = fc.survey(folder)
+    assert second.params.survey != first.params.survey
+    assert second.params.keys != first.params.keys
+    assert second.params.population == "staff"
+    finish(second, tmp_path / "two")
+    assert [invitee.columns for invitee in second.invitees()] == [
+        invitee.columns for invitee in first.invitees()
+    ]
+    assert {invitee.code.text for invitee in second.invitees()}.isdisjoint(
+        invitee.code.text for invitee in first.invitees()
+    )
+    spent = first.servers.budget("staff")
+    assert len(spent["surveys"]) == 2
+    refused = run("survey", "repeat", tmp_path / "mood-2", tmp_path / "third")
+    assert refused.exit_code == 2
+    assert "does not allow another survey of epsilon 8: epsilon 16 of 16 is spent" in refused.stderr
+    assert not (tmp_path / "third").exists()
+    table = tmp_path / "trend.csv"
+    figure = tmp_path / "trend.svg"
+    done = run("survey", "trend", tmp_path / "mood", folder, "--csv", table, "--plot", figure)
+    assert done.exit_code == 0, done.stderr
+    assert "From mood to mood-2:" in done.stdout
+    assert "may be noise" in done.stdout
+    assert len(table.read_text().splitlines()) == 1 + 2 * 2
+    assert "mood-2: (" in figure.read_text()
+    plain = json.loads(run("survey", "trend", tmp_path / "mood", folder, "--json").stdout)
+    assert [change["to"] for change in plain["changes"]] == ["mood-2"]
+
+
+def test_a_survey_with_a_budget_of_its_own_is_not_repeated_once_it_is_spent(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    survey = make_survey(both_apps, tmp_path / "mood")
+    again = survey.repeat(tmp_path / "before", question="And now?", open_for="5h")
+    assert again.params.question == "And now?"
+    assert again.params.phases == (5 * 3600,)
+    assert again.folder.people() == survey.folder.people()
+    finish(survey, tmp_path / "devices")
+    with pytest.raises(RefusedError, match="create the first survey with --population"):
+        survey.repeat()

@@ -16,6 +16,8 @@ SUBCOMMANDS = {
     "extend": CommandEntry("control", "Give people more time to answer."),
     "close": CommandEntry("control", "Accept no more answers and count those received."),
     "result": CommandEntry("outcome", "Verify the result and show it."),
+    "repeat": CommandEntry("series", "Make the next survey among the same people."),
+    "trend": CommandEntry("series", "Compare the results of several surveys over time."),
     "abort": CommandEntry("control", "End the survey without a result."),
     "receipts": CommandEntry("outcome", "Save the receipts that the aggregator needs to reopen."),
     "delete": CommandEntry("control", "Delete a finished survey from both servers."),

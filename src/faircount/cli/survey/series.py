@@ -1,0 +1,116 @@
+"""`faircount survey repeat` and `trend`: the same question several times."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircount.cli.options import FILE, FOLDER, JSON, SURVEY_FOLDER
+
+if TYPE_CHECKING:
+    from faircount.estimation.trend import Trend
+
+
+@click.command("repeat")
+@click.argument("folder", type=SURVEY_FOLDER)
+@click.argument("new", type=FOLDER, required=False)
+@click.option("--question", help="Another wording of the question.  [default: the same]")
+@click.option("--open-for", help="Time for each visit: 12h, 3d.  [default: the same]")
+@JSON
+def repeat_command(
+    folder: Path, new: Path | None, question: str | None, open_for: str | None, as_json: bool
+) -> None:
+    """Make the next survey among the people of the survey in FOLDER, in the folder NEW.
+
+    It has the same answers to choose from, the same privacy and the same people, with new
+    invitations, and is charged to the same budget. It is refused if that is spent. Without NEW the
+    folder is called like FOLDER, with the next number.
+    """
+    from faircount.cli.show import print_json, spinner
+    from faircount.owner.survey import Survey
+
+    survey = Survey.at(folder)
+    with spinner("fetching keys from both servers ..."):
+        made = survey.repeat(new, question=question, open_for=open_for)
+    path = made.folder.path
+    if as_json:
+        print_json({"survey": made.params.survey.hex(), "folder": str(path)})
+        return
+    click.echo(f"Written to {path}. Next: faircount survey invite {path}")
+
+
+@click.command("trend")
+@click.argument("folders", type=SURVEY_FOLDER, nargs=-1, required=True)
+@click.option("--level", default=0.95, show_default=True, help="Confidence of the intervals.")
+@click.option(
+    "--covers",
+    type=click.Choice(["users", "population"]),
+    default="users",
+    show_default=True,
+    help="Whether intervals are about those who responded, or about the population that they are a "
+    "sample of.",
+)
+@click.option("--csv", "csv_file", type=FILE, help="Write a table for programs.")
+@click.option("--plot", type=FILE, help="Draw the shares over time (PNG, SVG, PDF).")
+@JSON
+def trend_command(
+    folders: tuple[Path, ...],
+    level: float,
+    covers: str,
+    csv_file: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare the results of the surveys in FOLDERS, in this order, with intervals of the changes.
+
+    The surveys must have the same answers to choose from. A change whose interval contains 0 may be
+    noise.
+    """
+    from faircount.cli.show import print_json
+    from faircount.core.csv_cells import write_csv
+    from faircount.core.figures import check_figure
+    from faircount.core.files import write_durably
+    from faircount.estimation.drawing import save_trend
+    from faircount.owner.folder import PUBLIC
+    from faircount.owner.survey import Survey
+
+    if plot is not None:
+        check_figure(plot)
+    first, *others = [Survey.at(folder) for folder in folders]
+    trend = first.trend(*others, level=level, covers=covers)
+    if csv_file is not None:
+        rows = trend.rows()
+        table = write_csv(list(rows[0]), [list(row.values()) for row in rows])
+        write_durably(csv_file, table, PUBLIC)
+    if plot is not None:
+        save_trend(trend, plot)
+    if as_json:
+        print_json(trend.to_dict())
+        return
+    _show(trend)
+    for path in filter(None, (csv_file, plot)):
+        click.echo(f"Written to {path}")
+
+
+def _show(trend: "Trend") -> None:
+    from faircount.cli.show import console, make_table
+    from faircount.estimation.trend import describe_change
+
+    out = console()
+    heads = ["item", *trend.titles]
+    rows = []
+    for place, item in enumerate(trend.items):
+        shares = [f"{result.estimates[place]:z.1%}" for result in trend.results]
+        rows.append([str(item), *shares])
+    out.print(make_table(heads, rows))
+    for change in trend.changes:
+        before = trend.names[change.before]
+        after = trend.names[change.after]
+        out.print(f"\nFrom {before} to {after}:", markup=False)
+        rows = []
+        for place, item in enumerate(trend.items):
+            rows.append([str(item), describe_change(change, place)])
+        out.print(make_table(["item", "change, in percentage points"], rows, left=(0, 1)))
+    methods = dict.fromkeys(change.method for change in trend.changes)
+    out.print(f"\nIntervals: {trend.level:.0%} each; {'; '.join(methods)}.", markup=False)
+    out.print("The privacy losses of all surveys of the same people add up.", markup=False)

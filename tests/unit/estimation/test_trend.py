@@ -1,0 +1,138 @@
+"""Changes between results: their intervals hold as often as they say."""
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from faircount.core.errors import ParameterError
+from faircount.estimation.record import SurveyRecord
+from faircount.estimation.result import Result
+from faircount.estimation.trend import Trend, _exact_bounds, trend_of
+from faircount.mechanisms.count_law import NoiseLaw
+from faircount.mechanisms.laplace import Laplace
+from faircount.mechanisms.local_frequency import GRR
+
+ITEMS = ("tea", "coffee", "water")
+
+
+def result_of(users: int, sums: list[int], epsilon: float = 1.0, **facts: Any) -> Result:
+    mechanism = Laplace(items=ITEMS, users=users, epsilon=epsilon)
+    return Result(mechanism, np.array(sums), users, facts)
+
+
+def geometric(scale: float, size: int) -> NoiseLaw:
+    """Two-sided geometric noise, cut off and normalized."""
+    values = np.arange(-size, size + 1)
+    weights = np.exp(-np.abs(values) / scale)
+    return NoiseLaw(-size, weights / weights.sum())
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+def test_exact_intervals_hold_as_often_as_they_say(level: float) -> None:
+    """Every pair of noises is enumerated: coverage is computed, not sampled."""
+    before = geometric(2.0, 40)
+    after = geometric(3.0, 60)
+    users = (70, 90)
+    covered = 0.0
+    truth = 31 / users[1] - 22 / users[0]
+    for first, second in itertools.product(range(before.pmf.size), range(after.pmf.size)):
+        noisy = (31 + after.values[second]) / users[1] - (22 + before.values[first]) / users[0]
+        difference = np.array([noisy])
+        # The bounds move with the difference, so they are computed once.
+        if not covered and (first, second) == (0, 0):
+            low, high = _exact_bounds(np.zeros(1), (before, users[0]), (after, users[1]), 1 - level)
+        if difference[0] + low[0] <= truth + 1e-12 and truth <= difference[0] + high[0] + 1e-12:
+            covered += before.pmf[first] * after.pmf[second]
+    assert level <= covered + 1e-9
+    assert covered < level + 0.03
+
+
+def test_a_trend_has_every_step_and_the_whole_way() -> None:
+    results = [
+        result_of(100, [50, 30, 20]),
+        result_of(80, [30, 40, 10]),
+        result_of(90, [9, 63, 18]),
+    ]
+    trend = trend_of(results, ["a", "b", "c"])
+    assert [(change.before, change.after) for change in trend.changes] == [(0, 1), (1, 2), (0, 2)]
+    whole = trend.changes[2]
+    np.testing.assert_allclose(whole.estimates, [-0.4, 0.4, 0.0], atol=1e-12)
+    assert whole.is_clear == [True, True, False]
+    assert np.all(whole.low <= whole.estimates)
+    assert np.all(whole.estimates <= whole.high)
+    assert "may be noise" in str(trend)
+    assert "tea: -40.0 points" in str(trend)
+    assert whole.method.startswith("exact")
+
+
+def test_more_noise_and_fewer_people_make_wider_intervals() -> None:
+    usual = trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"]).changes[0]
+    noisier = trend_of([result_of(100, [50, 30, 20], 0.5)] * 2, ["a", "b"]).changes[0]
+    fewer = trend_of([result_of(50, [25, 15, 10])] * 2, ["a", "b"]).changes[0]
+    wider = trend_of([result_of(100, [50, 30, 20])] * 2, ["a", "b"], covers="population").changes[0]
+    for other in (noisier, fewer, wider):
+        assert np.all(other.high - other.low > usual.high - usual.low)
+    assert wider.method.startswith("approximate")
+    # Wider than either interval alone, narrower than both together.
+    single = result_of(100, [50, 30, 20]).interval()
+    assert np.all(usual.high - usual.low > single.width)
+    assert np.all(usual.high - usual.low < 2 * single.width)
+
+
+def test_combined_intervals_of_local_reports_hold() -> None:
+    """400 seeded trials at 95%: fewer than 368 hits has a probability below 1% (binomial)."""
+    mechanism = GRR(items=ITEMS, epsilon=2.0)
+    truth = np.array([0.1, 0.1, -0.2])
+    hits = 0
+    rng = np.random.default_rng(7)
+    for _ in range(400):
+        drawn = []
+        for counts in ([100, 60, 40], [120, 80, 0]):
+            bound = mechanism.bind(200)
+            drawn.append(Result(bound, bound.draw(np.array(counts), rng), 200))
+        change = trend_of(drawn, ["a", "b"]).changes[0]
+        hits += int(change.low[0] <= truth[0] <= change.high[0])
+    assert 368 <= hits < 400
+
+
+def test_only_the_same_answers_are_compared() -> None:
+    other = replace(
+        result_of(100, [50, 30, 20]),
+        mechanism=Laplace(items=("x", "y", "z"), users=100, epsilon=1.0),
+    )
+    with pytest.raises(ParameterError, match="b has other answers"):
+        trend_of([result_of(100, [50, 30, 20]), other], ["a", "b"])
+    with pytest.raises(ParameterError, match="at least two"):
+        trend_of([other], ["a"])
+    with pytest.raises(ParameterError, match="the same name"):
+        trend_of([other, other], ["a", "a"])
+
+
+def dated(name: str, ended: str) -> SurveyRecord:
+    return SurveyRecord("ab" * 16, name, "Tea?", "Us", None, ended, 120, 100, 100)
+
+
+def test_a_trend_is_a_frame_json_and_a_figure() -> None:
+    results = [
+        result_of(100, [50, 30, 20], record=dated("a", "2026-01-02T08:00:00+00:00")),
+        result_of(100, [40, 40, 20], record=dated("b", "2026-07-02T08:00:00+00:00")),
+    ]
+    trend: Trend = trend_of(results, ["a", "b"])
+    frame = trend.to_frame()
+    assert len(frame) == 6
+    assert frame["change"].isna().tolist() == [True] * 3 + [False] * 3
+    assert frame["change"].tolist()[3:5] == pytest.approx([-0.1, 0.1])
+    plain = trend.to_dict()
+    assert plain["changes"][0]["from"] == "a"
+    assert plain["results"][1]["record"]["question"] == "Tea?"
+    axes = trend.plot()
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "a\n2 January 2026",
+        "b\n2 July 2026",
+    ]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(ITEMS)
+    assert axes.figure.get_suptitle() == "Tea?"
+    assert repr(trend) == "<Trend of 2 results, 3 items>"
