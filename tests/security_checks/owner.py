@@ -3,11 +3,15 @@
 from security_checks.mutant import Mutant
 from security_checks.operations import NEVER, REMOVED
 
+LABEL = "tests/unit/owner/test_label.py -k numbers"
 MAIL = "tests/unit/owner/test_mail.py"
 
 MUTANTS = (
     Mutant("formula-cell", NEVER, "tests/unit/core/test_csv_cells.py"),
     Mutant("formula-sheet", REMOVED, "tests/unit/owner/test_exports.py -k formula"),
+    Mutant("label-promise", NEVER, LABEL),
+    Mutant("label-result", NEVER, LABEL),
+    Mutant("label-budget", NEVER, LABEL),
     Mutant("link-in-body", NEVER, f"{MAIL} -k template"),
     Mutant("no-plain-password", NEVER, f"{MAIL} -k plainly"),
     Mutant("unsure-mail", NEVER, f"{MAIL} -k silently"),

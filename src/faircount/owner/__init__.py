@@ -12,6 +12,8 @@ remote             the owner's calls to both servers
 survey             the commands of an owner: create, invite, read the result
 exports            a result as files to keep
 result_page        a result as a page that stands alone
+label              what a survey promises, for participants and programs
+label_texts        the sentences of the label, in every language
 repeat             the next survey among the same people
 reissue            a new invitation for somebody who has lost theirs
 """

@@ -1,5 +1,7 @@
 """A result as an HTML page that stands alone: no script, no other file, light and dark."""
 
+from collections.abc import Sequence
+
 from faircount.core.plain import escape_html
 from faircount.estimation.intervals import Intervals
 from faircount.estimation.presentation import (
@@ -86,7 +88,7 @@ def result_page(result: Result, level: float, covers: str) -> bytes:
     return html_document("en", title, "\n".join(parts))
 
 
-def definition_list(lines: tuple[tuple[str, str], ...]) -> str:
+def definition_list(lines: Sequence[tuple[str, str]]) -> str:
     """Labels and texts beside each other."""
     rows = [f"<dt>{escape_html(name)}</dt><dd>{escape_html(text)}</dd>" for name, text in lines]
     return f"<dl>{''.join(rows)}</dl>"

@@ -48,6 +48,7 @@ from faircount.protocol.survey.release import decode_release
 from faircount.protocol.wire.messages import Aborted, Published, Reason
 
 if TYPE_CHECKING:
+    from faircount.owner.label import PrivacyLabel
     from faircount.owner.mail import MailReport, MailServer
 
 SECONDS_BETWEEN_POLLS = 1.0
@@ -349,6 +350,12 @@ class Survey:
         surveys = (self, *others)
         names = [survey.folder.path.resolve().name for survey in surveys]
         return trend_of([survey.result() for survey in surveys], names, level, covers)
+
+    def label(self) -> "PrivacyLabel":
+        """Compute what the survey promises, as a document for programs and for participants."""
+        from faircount.owner.label import make_label
+
+        return make_label(self)
 
     def result(self, *, wait: bool = False) -> Result:
         """The result that the aggregator signed; a survey that ended without one is refused.

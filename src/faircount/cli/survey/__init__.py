@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "result": CommandEntry("outcome", "Verify the result and show it."),
     "repeat": CommandEntry("series", "Make the next survey among the same people."),
     "trend": CommandEntry("series", "Compare the results of several surveys over time."),
+    "label": CommandEntry("label", "Write what the survey promises, for people and programs."),
     "abort": CommandEntry("control", "End the survey without a result."),
     "receipts": CommandEntry("outcome", "Save the receipts that the aggregator needs to reopen."),
     "delete": CommandEntry("control", "Delete a finished survey from both servers."),

@@ -1,0 +1,382 @@
+"""The privacy label: what a survey promises, for programs (JSON, YAML) and for participants.
+
+Every number is computed again from the parameters, the signed result and the charges of the ledger
+before it is written, and a label is refused if one of them does not hold. The fields follow what
+the public registry of differential-privacy deployments shows and what NIST SP 800-226 asks, as far
+as parameters and ledger know it.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import faircount
+from faircount.accounting.guarantee import Guarantee, format_delta, format_rounded_up
+from faircount.core.errors import RefusedError, RemoteError
+from faircount.core.plain import escape_html
+from faircount.estimation.result import Result
+from faircount.owner.invitation_texts import printed_words
+from faircount.owner.label_texts import RISKS, UNPROVEN, LabelWords, label_words
+from faircount.owner.repeat import NO_POPULATION
+from faircount.owner.result_page import definition_list, html_document
+from faircount.owner.survey import Survey
+from faircount.protocol import Ledger
+from faircount.protocol.survey.budget import Charge, Status
+from faircount.protocol.survey.remaining_privacy import keeps_promise
+from faircount.protocol.wire.canonical_json import parse_real
+from faircount.protocol.wire.messages import Published
+
+ROUNDING = 1e-9
+"""Numbers that were computed twice differ by less than this share because of floating point."""
+
+
+@dataclass(frozen=True)
+class PrivacyLabel:
+    """What a survey promises. `content` holds plain values, `survey` is what they were made of."""
+
+    survey: Survey
+    content: dict[str, Any]
+
+    def to_json(self) -> bytes:
+        """As JSON."""
+        return json.dumps(self.content, indent=2, ensure_ascii=False).encode() + b"\n"
+
+    def to_yaml(self) -> bytes:
+        """As YAML."""
+        return ("\n".join(_yaml_lines(self.content)) + "\n").encode()
+
+    def to_html(self, language: str | None = None) -> bytes:
+        """As a page for participants, by default in the language of the invitations."""
+        chosen = printed_words(language or self.survey.owner.language).language
+        return _page(self.content, chosen)
+
+
+def make_label(survey: Survey) -> PrivacyLabel:
+    """Compute the label of a survey; refused if a promise does not hold."""
+    params = survey.params
+    mechanism = params.mechanism
+    # The parameters were parsed by computing all derived values again; this computes the promise.
+    # check: label-promise - a label must not repeat a promise that the mechanism does not keep
+    if not keeps_promise(mechanism, params.minimum, params.epsilon, params.delta):
+        raise RefusedError(
+            f"the promised epsilon {params.epsilon:.4g} does not hold with {params.minimum:,} "
+            "responses: this survey gets no label"
+        ).with_code("label_refused")
+    guarantees = mechanism.stated_guarantees(params.minimum)
+    released = _release(survey)
+    content = {
+        "version": 1,
+        "kind": "faircount privacy label",
+        "software": {"name": "faircount", "version": faircount.__version__},
+        "survey": {
+            "id": params.survey.hex(),
+            "parameters_digest": params.digest.hex(),
+            "question": params.question,
+            "items": [str(label) for label in mechanism.domain.labels],
+            "owner": params.owner,
+            "purpose": params.purpose,
+            "contact": params.contact,
+            "most_participants": params.n_max,
+            "fewest_responses": params.minimum,
+        },
+        "unit_of_privacy": {
+            "unit": "one participant's response in this survey",
+            "contribution": "one response per participant",
+            "neighbours": str(params.relation),
+            "neighbours_in_words": "one participant gave another answer; who is invited and who "
+            "responds is not hidden",
+        },
+        "promise": {"epsilon": params.epsilon, "delta": params.delta},
+        "computed": {
+            "responses": params.minimum,
+            "accounting": "exact, for the fewest responses that are allowed",
+            "guarantees": [{**found.to_dict(), "codes": found.codes} for found in guarantees],
+        },
+        "budget": _budget(survey),
+        "model": _model(survey, guarantees),
+        "mechanisms": [{"name": mechanism.name, "proven_reports": params.proven}],
+        "release": released,
+        "not_protected": _risks(survey, "en"),
+    }
+    content["registry"] = _registry(survey, content)
+    content["nist_sp_800_226"] = _evaluation(survey, content)
+    return PrivacyLabel(survey, content)
+
+
+def _risks(survey: Survey, language: str) -> list[str]:
+    words = label_words(language)
+    names = RISKS if survey.params.proven else (UNPROVEN, *RISKS)
+    return [words.risks[name] for name in names]
+
+
+def _release(survey: Survey) -> dict[str, Any]:
+    """What is published, and what was, with its guarantee computed again."""
+    release: dict[str, Any] = {
+        "what": "estimated frequency of every item, with noise and confidence intervals",
+        "releases": 1,
+        "published": False,
+    }
+    if survey.folder.statement_file.exists():
+        result = survey.result()
+        _check_signed_guarantee(result)
+        record = result.record
+        release |= {
+            "published": True,
+            "ended": None if record is None else record.ended,
+            "counted": result.included,
+            "guarantee": result.guarantee.to_dict(),
+        }
+    return release
+
+
+def _check_signed_guarantee(result: Result) -> None:
+    """Refuse a result whose signed guarantee is stronger than the one that it has."""
+    published = result.facts["published"]
+    if not isinstance(published, Published):
+        return
+    signed_epsilon = parse_real(published.realized_epsilon.decode())
+    signed_delta = parse_real(published.realized_delta.decode())
+    computed = result.guarantee
+    # check: label-result - the aggregator could sign a better guarantee than the result has
+    if (
+        computed.epsilon > signed_epsilon * (1 + ROUNDING)
+        or computed.delta > signed_delta * (1 + ROUNDING) + 1e-300
+    ):
+        raise RefusedError(
+            f"the aggregator signed epsilon {signed_epsilon:.4g} for this result, and computing it "
+            f"again gives {computed.epsilon:.4g}: ask both operators"
+        ).with_code("label_refused")
+
+
+def _budget(survey: Survey) -> dict[str, Any]:
+    """The budget of the population, with what is spent computed again from the charges."""
+    params = survey.params
+    is_own = params.population == f"survey {params.survey.hex()}"
+    try:
+        told = survey.servers.budget(params.population)
+    except RemoteError as problem:
+        # Before anybody is invited the aggregator does not know the population.
+        if problem.values.get("cause") != NO_POPULATION:
+            raise
+        epsilon, delta = survey.owner.budget
+        told = {"epsilon": epsilon, "delta": delta, "adaptive": True, "surveys": []}
+    charges = []
+    for charge in told["surveys"]:
+        status = Status(charge["status"])
+        survey_id = bytes.fromhex(charge["survey"])
+        charges.append(Charge(survey_id, charge["epsilon"], charge["delta"], status))
+    ledger = Ledger(
+        params.population, told["epsilon"], told["delta"], told["adaptive"], tuple(charges)
+    )
+    spent_epsilon, spent_delta = ledger.spent
+    claimed = told.get("spent", {"epsilon": 0.0})["epsilon"]
+    # check: label-budget - an aggregator could tell that less is spent than its charges add up to
+    if spent_epsilon > claimed * (1 + ROUNDING) + ROUNDING:
+        raise RefusedError(
+            f"the aggregator says that epsilon {claimed:.4g} is spent, and its charges add up to "
+            f"{spent_epsilon:.4g}: ask its operator"
+        ).with_code("label_refused")
+    counting = [charge for charge in charges if charge.status is not Status.RELEASED]
+    return {
+        "population": None if is_own else params.population,
+        "epsilon": ledger.epsilon,
+        "delta": ledger.delta,
+        "spent": {"epsilon": spent_epsilon, "delta": spent_delta},
+        "left": {
+            "epsilon": max(0.0, ledger.epsilon - spent_epsilon),
+            "delta": max(0.0, ledger.delta - spent_delta),
+        },
+        "surveys": len(counting),
+        "composition": "sum" if ledger.adaptive else "exact composition",
+    }
+
+
+def _model(survey: Survey, guarantees: tuple[Guarantee, ...]) -> dict[str, Any]:
+    params = survey.params
+    return {
+        "name": "distributed, with two non-colluding servers",
+        "topology": str(params.topology),
+        "servers": [
+            {"role": "coordinator", "operator": params.s1_operator},
+            {"role": "aggregator", "operator": params.s2_operator},
+        ],
+        "must_not_collude": "the operators of both servers",
+        "colluding_participants_covered": params.phi,
+        "adversaries": [str(guarantee.adversary) for guarantee in guarantees],
+    }
+
+
+def _registry(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the registry of deployments."""
+    params = survey.params
+    ended = content["release"].get("ended")
+    return {
+        "product": params.question,
+        "by": params.owner,
+        "description": content["release"]["what"],
+        "year": int(ended[:4]) if ended else None,
+        "flavor": "Pure DP" if params.delta == 0 else "Approximate DP",
+        "privacy_loss": {
+            "unit": "User-level, one response",
+            "epsilon": params.epsilon,
+            "delta": params.delta,
+        },
+        "model": content["model"]["name"],
+        "accounting": content["computed"]["accounting"],
+        "implementation": f"faircount {faircount.__version__}, {params.mechanism.name}",
+    }
+
+
+def _evaluation(survey: Survey, content: dict[str, Any]) -> dict[str, Any]:
+    """What NIST SP 800-226 asks about a guarantee; null where parameters and ledger do not know."""
+    model = content["model"]
+    return {
+        "privacy_parameters": content["promise"],
+        "unit_of_privacy": content["unit_of_privacy"]["unit"],
+        "neighbouring_data_sets": content["unit_of_privacy"]["neighbours"],
+        "algorithm": survey.params.mechanism.name,
+        "correctness": "exact accounting from integer noise tables; no independent review yet",
+        "composition": content["budget"]["composition"],
+        "threat_model": f"{model['name']}; {model['must_not_collude']} must not collude",
+        "data_collection_exposure": "each server holds shares that reveal nothing alone, under a "
+        "key that it destroys when the survey is over",
+        "bias_and_utility": "estimates are unbiased; results state confidence intervals",
+        "access_control": None,
+        "secure_operation_of_the_servers": None,
+    }
+
+
+def _yaml_lines(value: Any, indent: str = "") -> list[str]:
+    """Plain values as lines of YAML: blocks of mappings and lists, texts in double quotes."""
+    lines = []
+    pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
+    for key, entry in pairs:
+        head = f"{indent}-" if key is None else f"{indent}{key}:"
+        if isinstance(entry, dict | list) and entry:
+            lines.append(head)
+            lines += _yaml_lines(entry, f"{indent}  ")
+        else:
+            lines.append(f"{head} {_yaml_scalar(entry)}")
+    return lines
+
+
+def _yaml_scalar(value: Any) -> str:
+    if isinstance(value, float):
+        text = repr(value)
+        # YAML 1.1 takes a number in exponential form without a point for a text.
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text
+    # Texts, integers, booleans, null and empty lists of JSON are YAML too.
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _page(content: dict[str, Any], language: str) -> bytes:
+    """The label as participants read it."""
+    words = label_words(language)
+    survey = content["survey"]
+    parts = [
+        f"<p class=soft>{words.title}</p>",
+        f"<h1>{escape_html(survey['question'])}</h1>",
+        definition_list(
+            [
+                (words.asked_by, survey["owner"] or words.unknown),
+                (words.purpose, survey["purpose"] or words.unknown),
+                (words.contact, survey["contact"] or words.unknown),
+            ]
+        ),
+        *_protection(content, words, language),
+        f"<h2>{words.sees}</h2>",
+        *_who_sees(content, words),
+        f"<h2>{words.published}</h2>",
+        *_what_is_published(content, words),
+        f"<h2>{words.budget}</h2>",
+        _paragraph(_describe_budget(content["budget"], words)),
+        f"<h2>{words.open_risks}</h2>",
+    ]
+    names = RISKS if content["mechanisms"][0]["proven_reports"] else (UNPROVEN, *RISKS)
+    risks = "".join(f"<li>{escape_html(words.risks[name])}</li>" for name in names)
+    parts.append(f"<ul>{risks}</ul>")
+    parts.append(f"<h2>{words.checked}</h2>")
+    checked = words.checked_text.format(
+        version=content["software"]["version"], digest=survey["parameters_digest"]
+    )
+    parts.append(f'<p class=soft style="overflow-wrap:anywhere">{escape_html(checked)}</p>')
+    return html_document(language, f"{words.title}: {survey['question']}", "\n".join(parts))
+
+
+def _protection(content: dict[str, Any], words: LabelWords, language: str) -> list[str]:
+    promise = content["promise"]
+    epsilon = words.number(format_rounded_up(promise["epsilon"], 4))
+    delta = words.number(format_delta(promise["delta"]))
+    # The heading already asks how the answer is protected.
+    _, _, sentence = printed_words(language).promise(promise["epsilon"]).partition(": ")
+    parts = [
+        f"<h2>{words.protection}</h2>",
+        _paragraph(sentence[:1].upper() + sentence[1:]),
+    ]
+    if promise["delta"]:
+        parts.append(_paragraph(words.exception.format(delta=words.chance(promise["delta"]))))
+    loss = words.loss_text.format(epsilon=epsilon, delta=delta)
+    mechanism = content["mechanisms"][0]["name"]
+    noise = words.noise_text.format(mechanism=mechanism, topology=content["model"]["topology"])
+    parts.append(
+        definition_list([(words.loss, loss), (words.unit, words.unit_text), (words.noise, noise)])
+    )
+    return parts
+
+
+def _who_sees(content: dict[str, Any], words: LabelWords) -> list[str]:
+    first, second = (server["operator"] for server in content["model"]["servers"])
+    parts = []
+    if first and first.strip().lower() == second.strip().lower():
+        parts.append(f"<p><b>{escape_html(words.one_operator)}</b></p>")
+    else:
+        operators = {"first": first or words.unknown, "second": second or words.unknown}
+        parts.append(_paragraph(words.sees_text.format(**operators)))
+    insiders = content["model"]["colluding_participants_covered"]
+    parts.append(_paragraph(words.insiders.format(insiders=insiders)))
+    weakest = content["computed"]["guarantees"][0]
+    if weakest["condition"]:
+        codes = [assumption["code"] for assumption in weakest["codes"]["condition"]]
+        # A condition that is made in English only is marked as such for screen readers.
+        text = f'<span lang="en">{escape_html(weakest["condition"])}</span>'
+        if all(code in words.conditions for code in codes):
+            text = escape_html("; ".join(words.conditions[code] for code in codes))
+        parts.append(f"<p>{escape_html(words.condition)} {text}.</p>")
+    return parts
+
+
+def _what_is_published(content: dict[str, Any], words: LabelWords) -> list[str]:
+    survey = content["survey"]
+    parts = [
+        _paragraph(
+            words.published_text.format(
+                items=len(survey["items"]),
+                minimum=survey["fewest_responses"],
+                users=survey["most_participants"],
+            )
+        )
+    ]
+    if content["release"]["published"]:
+        parts.append(_paragraph(words.counted.format(counted=content["release"]["counted"])))
+    if content["mechanisms"][0]["proven_reports"]:
+        parts.append(_paragraph(words.proofs))
+    return parts
+
+
+def _describe_budget(budget: dict[str, Any], words: LabelWords) -> str:
+    numbers = {
+        "total": words.number(f"{budget['epsilon']:.4g}"),
+        "spent": words.number(format_rounded_up(budget["spent"]["epsilon"], 4)),
+        # Rounded down: no more is left than this.
+        "left": words.number(f"{math.floor(budget['left']['epsilon'] * 1000) / 1000:g}"),
+    }
+    if budget["population"] is None:
+        return words.own_budget.format(**numbers)
+    return words.budget_text.format(
+        population=budget["population"], surveys=budget["surveys"], **numbers
+    )
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape_html(text)}</p>"
