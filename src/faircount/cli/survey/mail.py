@@ -64,7 +64,14 @@ INCOMPLETE = 3  # exit code if somebody is left who should get a mail
 )
 @click.option("--smtp-password-file", type=FILE, help="File with your password.")
 @CERTIFICATES
-@click.option("--rate", default=60.0, show_default=True, help="Mails per minute, at most.")
+@click.option(
+    "--rate",
+    default=60.0,
+    envvar="FAIRCOUNT_MAIL_RATE",
+    show_default=True,
+    show_envvar=True,
+    help="Mails per minute, at most.",
+)
 @click.option(
     "--retry-unsure",
     is_flag=True,

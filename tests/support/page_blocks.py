@@ -1,0 +1,55 @@
+"""The commands and programs of a page, run as they stand beside both servers of a trial."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faircount.demo.processes import Process, free_port
+
+DOCS = Path(__file__).parents[2] / "docs"
+SERVE = "faircount serve trial\n"
+LONGEST = 300
+
+
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """Kind and content of every block of a page that is run; the first starts the servers."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"^```(sh|python)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@contextmanager
+def served_trial(folder: Path) -> Iterator[None]:
+    """Run both servers in a folder that has faircount on its path; only the ports differ."""
+    program = folder / "bin" / "faircount"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m faircount "$@"\n')
+    program.chmod(0o755)
+    ports = ("--s1-port", str(free_port()), "--s2-port", str(free_port()))
+    serving = Process.start((*SERVE.split(), *ports), folder / "serve.log")
+    try:
+        serving.wait_until(Path("trial/servers.json").exists, 120, "faircount serve")
+        yield
+    finally:
+        serving.stop()
+
+
+def run_block(kind: str, block: str, place: Path, **settings: str) -> str:
+    """What a block prints; it must succeed."""
+    command = [sys.executable, "-c", block]
+    if kind == "sh":
+        command = ["/bin/bash", "-e", "-o", "pipefail", "-c", block]
+    path = f"{place / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PATH": path, "HOME": str(place), **settings},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
