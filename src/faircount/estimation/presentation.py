@@ -301,8 +301,7 @@ def describe_sum(result: Frequencies) -> str | None:
         return None
     return (
         f"The estimates sum to {total:.1%}, because each has its own noise; each of them is "
-        "unbiased. The consistent ones sum to 100%, but are biased: small shares are pulled up and "
-        "large ones down."
+        "unbiased. The consistent ones are the nearest that sum to 100%, but they are biased."
     )
 
 
