@@ -18,10 +18,11 @@ from faircount.core.errors import FaircountError, ParameterError, RefusedError
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.mechanisms.sampling import count_hidden_holders, required_floor
 from faircount.planning.accuracy import curves, half_width, users_needed
+from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.completion import dropout_needed
 from faircount.planning.costs import cost, paper_form_bytes
 from faircount.planning.option import percent
-from faircount.planning.plan import TIE_FACTOR, Plan, plan
+from faircount.planning.plan import Plan, plan
 from faircount.planning.question import Question
 from faircount.protocol import EXPLICIT, MASKED, SERVERS, TWO_STAGE, encode
 from faircount.protocol.survey.topology import TARGET_COMPLETION
