@@ -40,7 +40,7 @@ def test_the_recommendation_for_clients_who_follow_the_protocol_stays(honest_pla
     assert honest_plan.alternative_advice.startswith(
         "if clients may be malicious: server-laplace, whose reports are proven"
     )
-    assert "0.49% (+41%)" in honest_plan.alternative_advice
+    assert "0.47% (+41%)" in honest_plan.alternative_advice
     assert "--malicious-clients" in honest_plan.alternative_advice
 
 
@@ -49,7 +49,7 @@ def test_malicious_clients_make_the_verified_form_the_recommendation(malicious_p
     assert "run server-laplace" in malicious_plan.verdict
     assert f"provided that {EITHER_NOISE}" in malicious_plan.verdict
     assert malicious_plan.alternative_advice.startswith(
-        "if clients follow the protocol: laplace has a standard error of 0.35% (-29%)"
+        "if clients follow the protocol: laplace has a standard error of 0.34% (-29%)"
     )
 
 
