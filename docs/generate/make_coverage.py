@@ -8,7 +8,6 @@ python docs/generate/make_coverage.py --check --whole   fails if any of its line
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
 
 import numpy as np
 from coverage_of_groups import section as group_section
@@ -172,18 +171,22 @@ def lines(covers: str) -> list[Line]:
 
     It is that of another n for the next mechanism and for the other cover.
     """
-    found = measures()
-    return [
-        Line(
-            "explanation/coverage.md",
-            f'covers="{covers}"',
-            f"| {name} | {USERS[k]} | ",
-            partial(_numbers, found[name], USERS[k], covers),
-            again=(i + k + 2 * (covers == "users")) % len(USERS) == 0,
-        )
-        for (i, name), k in product(enumerate(found), range(len(USERS)))
-        if not (covers == "population" and name in FITTED and USERS[k] > LARGEST_FITTED)
-    ]
+    made = []
+    for i, (name, measure) in enumerate(measures().items()):
+        sizes = USERS
+        if covers == "population" and name in FITTED:
+            sizes = tuple(n for n in USERS if n <= LARGEST_FITTED)
+        for k, n in enumerate(sizes):
+            made.append(
+                Line(
+                    "explanation/coverage.md",
+                    f'covers="{covers}"',
+                    f"| {name} | {n} | ",
+                    partial(_numbers, measure, n, covers),
+                    again=(i + k + 2 * (covers == "users")) % len(sizes) == 0,
+                )
+            )
+    return made
 
 
 def _numbers(measure: Measure, n: int, covers: str) -> str:

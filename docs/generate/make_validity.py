@@ -72,10 +72,10 @@ For {users:,} users, {items} items, epsilon {epsilon:g} and, where one is needed
 {noise}
 
 `plan` recommends the smallest error, which is `Laplace` here; `plan --malicious-clients` recommends
-the best proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error; participants can,
-so **surveys in `servers` use proven reports unless their owner chooses otherwise** (`faircount
-survey create`, `faircount dashboard`). The guarantee of each mechanism names the server it relies
-on:
+the best proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error;
+participants can, so **surveys in `servers` use proven reports unless their owner chooses
+otherwise** (`faircount survey create`, `faircount dashboard`). The guarantee of each mechanism
+names the server it relies on:
 
 {guarantees}
 
