@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def plain_result(result: Result) -> dict[str, Any]:
-    """Raw and consistent estimates, with the promised and the achieved privacy.
+    """Estimates and consistent ones, with the promised and the achieved privacy.
 
     The privacy is the one that the aggregator signed.
     """

@@ -125,7 +125,7 @@ def interval(
     else:
         bounds, method = _invert(points, channel, n, error, covers)
     if fitted:
-        method += f"; fitted to the {n:,} users counted"
+        method += f"; uses the known total of {n:,} users"
     if simultaneous:
         method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     return Intervals(*bounds, float(level), covers, simultaneous, method)

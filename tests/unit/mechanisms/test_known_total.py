@@ -8,6 +8,8 @@ import pytest
 import faircount as fc
 from faircount.estimation.intervals import interval
 from faircount.estimation.result import Result
+from faircount.estimation.weighted_intervals import weighted_interval
+from faircount.estimation.weighted_law import WeightedGroup
 from faircount.mechanisms.count_law import FINEST_FIT, Channel, NoiseLaw, fit_noise
 from faircount.mechanisms.decoys import coin_noise
 from faircount.mechanisms.laplace import laplace_noise
@@ -88,12 +90,40 @@ def test_fitted_intervals_are_narrower_on_average(covers: str) -> None:
     for _ in range(40):
         made = Result(mechanism, mechanism.draw(np.array([100, 80, 60, 40, 20]), rng), 300)
         bounds = made.interval(covers=covers)
-        assert "fitted to the 300 users counted" in bounds.method
+        assert "uses the known total of 300 users" in bounds.method
         raw = made.interval(covers=covers, raw=True)
-        assert "fitted" not in raw.method
+        assert "total" not in raw.method
         widths.append((bounds.width.mean(), raw.width.mean()))
     fitted, raw = np.mean(widths, axis=0)
     assert fitted < (0.92 if covers == "users" else 0.999) * raw
+
+
+def test_groups_are_fitted_each_to_its_own_total() -> None:
+    """100 runs with three items: above 36 misses of 300 would be a false alarm once in a million."""
+    rng = np.random.default_rng(6)
+    counts = np.array([[30, 20, 10], [5, 15, 20]])
+    channels = [Channel(1.0, noise=coin_noise(coins)) for coins in (40, 12)]
+    parts = [
+        WeightedGroup(share, channel.on_total(3), users)
+        for share, channel, users in zip((0.6, 0.4), channels, (60, 40), strict=True)
+    ]
+    raw_parts = [
+        WeightedGroup(part.weight, channel, part.users)
+        for part, channel in zip(parts, channels, strict=True)
+    ]
+    truth = counts.sum(axis=0) / 100
+    covered = 0
+    widths = []
+    for _ in range(100):
+        sums = counts + rng.binomial([[40], [12]], 0.5, (2, 3))
+        pairs = zip(sums, channels, (60, 40), strict=True)
+        fitted = [channel.fit(row, users) for row, channel, users in pairs]
+        made = weighted_interval(fitted, parts)
+        covered += int(made.contains(truth).sum())
+        widths.append((made.width.mean(), weighted_interval(sums, raw_parts).width.mean()))
+    assert 300 - covered <= 36
+    narrow, wide = np.mean(widths, axis=0)
+    assert narrow < 0.88 * wide
 
 
 def test_estimates_add_up_and_raw_ones_stay() -> None:
