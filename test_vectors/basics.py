@@ -261,11 +261,13 @@ def bad_shamir() -> list[Case]:
 
 def draws() -> list[Case]:
     """128 random bits draw a coin or noise from a table of cumulative probabilities."""
-    noise = Laplace(items=2, users=10, epsilon=1.0, insiders=1)
+    noise = Laplace(items=3, users=10, epsilon=1.0, insiders=1)
+    pair = Laplace(items=2, users=10, epsilon=1.0, insiders=1)
     tables = [
         ("coin 1/4", DrawTable.coin(0.25)),
         ("coin 0.1", DrawTable.coin(0.1)),
         ("laplace", noise.table),
+        ("laplace, two items", pair.table),
     ]
     made = []
     for name, table in tables:

@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 from page import DOCS, write
+from scipy.stats import binom
 
 import faircount as fc
-from faircount.accounting.exact import decoys_delta
+from faircount.accounting.exact import decoys_delta, shift_delta
 from faircount.mechanisms.base import FrequencyMechanism
 from faircount.planning.costs import cost
 from faircount.reproduction.report.figure_style import picture_style
@@ -70,11 +71,11 @@ For {users:,} users, {items} items, epsilon {epsilon:g} and, where one is needed
 
 {noise}
 
-`plan` recommends `Laplace` if clients follow the protocol; `plan --malicious-clients` recommends the best
-proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error; participants can,
-so **surveys in `servers` use proven reports unless their owner chooses otherwise** (`faircount
-survey create`, `faircount dashboard`). The guarantee of each mechanism names the server it relies
-on:
+`plan` recommends the smallest error, which is `Laplace` here; `plan --malicious-clients` recommends
+the best proven mechanism. Rows of a table cannot cheat, so `run` uses the smallest error;
+participants can, so **surveys in `servers` use proven reports unless their owner chooses
+otherwise** (`faircount survey create`, `faircount dashboard`). The guarantee of each mechanism
+names the server it relies on:
 
 {guarantees}
 
@@ -107,7 +108,7 @@ Somebody who had not written it attacked it with programs; tests keep what they 
 | a committed value that was used before, in a server rolled back to an old database | **was accepted** if the server had also stopped before it destroyed the survey's keys; now the anchor refuses it |
 | the aggregator sends a reservation before there is a manifest | **was kept** by the coordinator, which then knew both values while people answered; now it resynchronizes instead |
 | reports with many items from many people | **took memory for all bits at once**; now for a few reports at a time |
-| honest coins that are not fair, hidden by turning them over | an audit that knows which were turned refutes it |
+| honest coins that are not fair, hidden by turning them over | the published sums look right, but whoever knows which coins were turned over sees a delta of {eight:.1e} with heads of 0.8 and {nine:.1e} with heads of 0.9, instead of {delta:g}; an audit looks at what was turned over |
 
 ## What is not covered
 
@@ -163,6 +164,21 @@ def noise() -> str:
     return table(heads, rows)
 
 
+def unfair_delta(heads: float) -> float:
+    """The delta of an item's coins if all show heads so often and each is turned over or not.
+
+    For somebody who knows which: given their number, the heads of both kinds are binomial.
+    """
+    coins = fc.PlacedCoins(items=ITEMS, users=USERS, epsilon=EPSILON, delta=DELTA).D - 1
+    deltas = []
+    for turned in range(coins + 1):
+        kept = coins - turned
+        one = binom.pmf(np.arange(kept + 1), kept, heads)
+        other = binom.pmf(np.arange(turned + 1), turned, 1 - heads)
+        deltas.append(shift_delta(np.log(np.convolve(one, other)), EPSILON))
+    return float(binom.pmf(np.arange(coins + 1), coins, 0.5) @ np.array(deltas))
+
+
 def guarantees() -> str:
     """Who relies on whom."""
     rows = []
@@ -207,7 +223,7 @@ def main() -> None:
     text = PAGE.format(
         users=USERS, items=ITEMS, epsilon=EPSILON, delta=DELTA, runs=RUNS, votes=poisoning.FORGED_VOTES, **votes,
         points=100 * poisoning.FORGED_VOTES // USERS, short=decoys_delta(fc.PlacedCoins(items=2, coins=148).D - 100, EPSILON),
-        noise=noise(), guarantees=guarantees(), moved=moved(lines),
+        noise=noise(), guarantees=guarantees(), moved=moved(lines), eight=unfair_delta(0.8), nine=unfair_delta(0.9),
     )  # fmt: skip
     write("explanation/validity.md", text)
 

@@ -88,6 +88,15 @@ def test_bodies_of_the_client_make_a_survey(mechanism) -> None:
     assert np.rint(result.estimates * 11).tolist() == [4, 4, 3]
 
 
+def test_two_answers_share_one_draw_so_that_the_total_is_exact() -> None:
+    result = surveyed(
+        Laplace(items=["no", "yes"], users=40, epsilon=0.1), [at % 2 for at in range(40)]
+    )
+    assert sum(result.aggregate) == result.included == 40
+    # The noise exceeds 200 with probability e^-20.
+    assert abs(result.aggregate[0] - 20) <= 200
+
+
 def surveyed(mechanism, people: list) -> Result:
     """The result if everybody uses the browser's client; a list of numbers is a forged report."""
     survey = set_up(mechanism, SERVERS, SystemEntropy(), question="tea?")
@@ -251,8 +260,17 @@ def test_values_that_do_not_follow_are_refused() -> None:
 
 
 def test_estimates_and_intervals_are_those_of_the_library() -> None:
-    """Equal for added noise; for sampling the page's interval is the wider, equal-tailed one."""
+    """Equal for added noise; for sampling the page's interval is the wider, equal-tailed one.
+
+    Counts with noise of their own add up to the number counted, and two counts of Laplace already
+    do.
+    """
+    many = np.random.default_rng(5).integers(-20, 60, 40).tolist()
     noisy = [
+        (Laplace(items=2, users=60, epsilon=0.5, dropouts=10), 55, [61, -6]),
+        (ServerLaplace(items=2, users=60, epsilon=8.0, dropouts=10), 52, [40, 13]),
+        (ServerLaplace(items=40, users=300, epsilon=0.1, dropouts=10), 295, many),
+        (ServerLaplace(items=40, users=300, epsilon=0.002, dropouts=10), 295, many),
         (Laplace(items=3, users=60, epsilon=0.5, dropouts=10), 55, [40, -3, 20]),
         (Laplace(items=3, users=60, epsilon=2.0, dropouts=10), 50, [30, 0, 20]),
         (Decoys(items=3, users=60, epsilon=1.0, delta=1e-4, dropouts=10), 52, [120, 130, 95]),

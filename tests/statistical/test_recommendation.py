@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from faircount.mechanisms.base import FrequencyMechanism
+from faircount.planning.advice import TIE_FACTOR
 from faircount.planning.option import Option
-from faircount.planning.plan import TIE_FACTOR, Plan, plan
+from faircount.planning.plan import Plan, plan
 
 Floats = NDArray[np.float64]
 

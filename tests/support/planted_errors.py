@@ -24,7 +24,7 @@ from faircount.mechanisms.base import Mechanism
 from faircount.mechanisms.decoys import count_heads
 from faircount.mechanisms.exact_draws import ONE, DrawTable, flip_coins
 from faircount.mechanisms.gaussian import gaussian_table
-from faircount.mechanisms.laplace import laplace_table
+from faircount.mechanisms.laplace import laplace_table, pair_up
 from faircount.mechanisms.local import Window
 from faircount.mechanisms.secret_shared import one_hot
 from faircount.mechanisms.two_stage import TwoStageResponse
@@ -127,6 +127,14 @@ class WeakLaplace(fc.Laplace):
         weak = laplace_table(self.epsilon / self.factor, self.h)[0]
         noise = weak.draw(users.size * self.N, entropy).reshape(users.size, self.N)
         return one_hot(answers, self.N) + noise
+
+
+class WeakPair(fc.Laplace):
+    """Two items share a draw, which has a fraction of its scale."""
+
+    def contribute(self, answers, users, entropy):
+        weak = laplace_table(self.table_epsilon / 0.7, self.h)[0]
+        return one_hot(answers, self.N) + pair_up(weak.draw(users.size, entropy)[:, None])
 
 
 class SlightlyWeakLaplace(WeakLaplace):
@@ -788,6 +796,9 @@ FAIR_PLACED = fc.PlacedCoins(**SMALL_DELTA)
 
 DETECTABLE = [
     PlantedError("laplace: noise times 0.7", WeakLaplace(**LAPLACE), INSIDERS, 1 / 0.7),
+    PlantedError(
+        "laplace: noise of a pair times 0.7", WeakPair(items=2, epsilon=1.0), INSIDERS, 1 / 0.7
+    ),
     PlantedError("laplace: noise times 0.9", SlightlyWeakLaplace(**LAPLACE), INSIDERS, 1 / 0.9),
     PlantedError(
         "laplace: noise for one changed count", HalfScaleLaplace(**LAPLACE), INSIDERS, 2.0

@@ -194,6 +194,11 @@ class GroupedHistogram(Frequencies):
         )
 
     @cached_property
+    def raw(self) -> Floats:
+        """Weighted raw frequencies of the groups; they need not sum to one."""
+        return read_only(weighting.combine([result.raw for result in self._results], self.weights))
+
+    @cached_property
     def standard_errors(self) -> Floats:
         """Of the consistent estimates: privacy noise, and the effect of unequal weights."""
         if self.weighting == "uwa":
@@ -208,7 +213,7 @@ class GroupedHistogram(Frequencies):
     def _parts(self) -> tuple[WeightedGroup, ...]:
         parts = []
         for weight, result in zip(self.weights.tolist(), self._results, strict=True):
-            channel = result.mechanism.channel(result.included)
+            channel = result.mechanism.channel(result.included).on_total(len(self.items))
             parts.append(WeightedGroup(weight, channel, result.included))
         return tuple(parts)
 
@@ -241,7 +246,7 @@ class GroupedHistogram(Frequencies):
         alike.
         """
         return weighted_interval(
-            [result.aggregate for result in self._results],
+            [_fitted_sums(result) for result in self._results],
             self._parts,
             level=level,
             covers=covers,
@@ -328,6 +333,11 @@ class GroupedHistogram(Frequencies):
         return page
 
 
+def _fitted_sums(result: Result) -> Floats:
+    """The sums of a group as its estimates use them: fitted to its number of users, or not."""
+    return result.mechanism.channel(result.included).fit(result.aggregate, result.included)
+
+
 def combine_groups(
     groups: Mapping[str, Result], wanted: str, notes: tuple[str, ...] = ()
 ) -> GroupedHistogram:
@@ -354,7 +364,7 @@ def _weights_by_variance(
     items = len(results[0].items)
     variances = []
     for channel, size in zip(channels, sizes.tolist(), strict=True):
-        variance = weighting.group_variance(channel, items, size)
+        variance = weighting.group_variance(channel.on_total(items), items, size)
         variances.append(max(variance, _LEAST_VARIANCE))
     if wanted == "vwa":
         return weighting.vwa(sizes, variances)

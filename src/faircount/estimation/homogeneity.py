@@ -165,6 +165,11 @@ def _quadratic_form(sums: Floats, channels: Sequence[Channel], users: Ints) -> F
 
 def _inverse_form(y: Floats, psi: Floats, channel: Channel, n: int) -> Floats:
     """Return y' C^-1 y, where C is the covariance of the estimates of n users."""
+    if is_paired(channel):
+        # Two items with one draw x and -x: y is (d, -d), and d has a variance of its own.
+        return np.asarray(
+            y[..., 0] ** 2 / (psi.prod(axis=-1) / n + channel.variance(psi, n)[..., 0])
+        )
     if not channel.independent:
         # GRR: reports are multinomial with r = miss + (hit - miss) psi, so
         # C = (diag(r) - r r') / (n gain^2), whose inverse on centred y is diagonal.
@@ -181,6 +186,8 @@ def _inverse_form(y: Floats, psi: Floats, channel: Channel, n: int) -> Floats:
 
 def _draw_releases(psi: Floats, channel: Channel, n: int, rng: np.random.Generator) -> Floats:
     """Simulate DRAWS releases of a group whose users follow psi."""
+    if is_paired(channel):
+        return _draw_paired(psi, channel, n, rng)
     if not channel.independent:
         reports = channel.miss + (channel.hit - channel.miss) * psi
         return rng.multinomial(n, reports / reports.sum(), size=DRAWS).astype(np.float64)
@@ -191,6 +198,19 @@ def _draw_releases(psi: Floats, channel: Channel, n: int, rng: np.random.Generat
         return sums
     law = channel.noise
     return np.asarray(sums + rng.choice(law.values, p=law.pmf / law.pmf.sum(), size=sums.shape))
+
+
+def is_paired(channel: Channel) -> bool:
+    """Whether one draw was added to one of two items and subtracted from the other."""
+    return channel.noise is not None and not channel.independent
+
+
+def _draw_paired(psi: Floats, channel: Channel, n: int, rng: np.random.Generator) -> Floats:
+    """Simulate the same for two items with one draw."""
+    first = rng.binomial(n, psi[0], size=DRAWS).astype(np.float64)
+    if channel.noise is not None:
+        first = first + channel.noise.draw((DRAWS,), rng)
+    return np.stack([first, n - first], axis=-1)
 
 
 def _monte_carlo_p(null: Floats, statistic: float) -> float:

@@ -96,19 +96,25 @@ def interval(
     covers: str = "users",
     simultaneous: bool = False,
     estimator: str = "ht",
+    known_total: bool = False,
 ) -> Intervals:
     """Return intervals of the items' frequencies from the decoded sums of `included` users.
 
-    The last axis of `sums` are the items. `simultaneous`: all items of a release are covered at
-    once with probability `level` (Sidak where the sums are independent given the answers,
-    Bonferroni elsewhere). `estimator="ratio"` conditions on how many users were sampled: narrower,
-    for sampling mechanisms only.
+    The last axis of `sums` are the items. `known_total`: these are all items, so that their counts
+    add up to `included`; sums with independent noise are then fitted to it. `simultaneous`: all
+    items of a release are covered at once with probability `level` (Sidak where the sums are
+    independent given the answers, Bonferroni elsewhere). `estimator="ratio"` conditions on how many
+    users were sampled: narrower, for sampling mechanisms only.
     """
     check_choice("covers", covers, COVERS)
     check_choice("estimator", estimator, ESTIMATORS)
     n = check_integer("included", included, least=1, most=MOST_USERS)
     points = _check_sums(sums, channel, n)
     items = points.shape[-1]
+    fitted = known_total and channel.fits_total(items)
+    if fitted:
+        points = _fit_points(points, channel, n)
+        channel = channel.on_total(items)
     # Given the answers the sums of independent channels are independent. The draw of the users and
     # the number sampled are common to all items and make them dependent again.
     independent = channel.independent and covers == "users" and estimator == "ht"
@@ -118,6 +124,8 @@ def interval(
         bounds, method = _invert_given_sampled(points, n, error, covers)
     else:
         bounds, method = _invert(points, channel, n, error, covers)
+    if fitted:
+        method += f"; uses the known total of {n:,} users"
     if simultaneous:
         method += f"; {'Sidak' if independent else 'Bonferroni'} over {items} items"
     return Intervals(*bounds, float(level), covers, simultaneous, method)
@@ -158,11 +166,20 @@ def _check_sums(sums: ArrayLike, channel: Channel, included: int) -> Ints:
     points = np.rint(values * scale)
     if values.ndim == 0 or values.size == 0 or not np.all(np.isfinite(values)):
         raise AnswerError("sums must be a non-empty list of finite numbers, one per item")
-    if np.abs(points).max() > MOST_USERS or np.any(np.abs(values * scale - points) > 1e-6):
+    # Fitted sums are multiples of a small step: they are off by the rounding of one division.
+    off = np.abs(values * scale - points) - 1e-15 * np.abs(values) * scale
+    if np.abs(points).max() > MOST_USERS or np.any(off > 1e-6):
         raise AnswerError("sums must be counts as decoded, not estimates or rounded values")
     if channel.noise is None and (points.min() < 0 or points.max() > included):
         raise AnswerError(f"sums must lie between 0 and the {included} users included")
     return points.astype(np.int64)
+
+
+def _fit_points(points: Ints, channel: Channel, included: int) -> Ints:
+    """Return what `Channel.fit` does, in whole steps of the fitted noise: nothing is rounded."""
+    items = points.shape[-1]
+    total = included * _require_noise(channel).scale
+    return np.asarray(items * points - (points.sum(axis=-1, keepdims=True) - total))
 
 
 def _invert(

@@ -107,6 +107,11 @@ class Frequencies(ArrayValue, ABC):
     def estimates(self) -> Floats:
         """Unbiased frequencies; single ones may be negative."""
 
+    @property
+    @abstractmethod
+    def raw(self) -> Floats:
+        """Unbiased frequencies of every item by itself, which need not sum to one."""
+
     @cached_property
     def consistent(self) -> Floats:
         """The nearest frequencies that are not negative and sum to one.
@@ -164,6 +169,7 @@ class Frequencies(ArrayValue, ABC):
             "about_estimates": describe_sum(self),
             "consistent": self.consistent.tolist(),
             "about_consistent": CONSISTENT_IS_BIASED,
+            "raw": self.raw.tolist(),
             "guarantee": self.guarantee.to_dict(),
             "again": REPETITION,
             "supposed": self.assumption,
@@ -180,6 +186,7 @@ class Frequencies(ArrayValue, ABC):
             "high": bounds.high,
             "standard_error": self.standard_errors,
             "consistent": self.consistent,
+            "raw": self.raw,
         }
         attrs = {
             "guarantee": self.guarantee.to_dict(),

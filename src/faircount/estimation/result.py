@@ -85,11 +85,17 @@ class Result(Frequencies):
 
     @cached_property
     def estimates(self) -> Floats:
-        """Unbiased frequencies; single ones may be negative, and they need not sum to one.
+        """Unbiased frequencies; single ones may be negative: see `consistent`.
 
-        See `consistent` for frequencies that do.
+        Where noise was added to all items they sum to one, because it is known how many users were
+        counted. See `raw` for estimates that do not use this.
         """
         return read_only(self.mechanism.estimate(self.aggregate, self.included))
+
+    @cached_property
+    def raw(self) -> Floats:
+        """Unbiased frequencies of every item by itself; they need not sum to one."""
+        return read_only(self.mechanism.estimate(self.aggregate, self.included, raw=True))
 
     @cached_property
     def standard_errors(self) -> Floats:
@@ -116,13 +122,19 @@ class Result(Frequencies):
         return dict(zip(("epsilon", "delta"), self.mechanism.promise, strict=True))
 
     def interval(
-        self, level: float = 0.95, *, covers: str = "users", simultaneous: bool = False
+        self,
+        level: float = 0.95,
+        *,
+        covers: str = "users",
+        simultaneous: bool = False,
+        raw: bool = False,
     ) -> Intervals:
         """Return confidence intervals of the frequencies.
 
         `covers="users"`: privacy noise only, the truth being what these users hold.
         `covers="population"`: also the random draw of these users from a larger population.
         `simultaneous`: all items are covered at once with probability `level`.
+        `raw`: around the raw estimates, without using how many users were counted.
         """
         return interval(
             self.aggregate,
@@ -131,6 +143,7 @@ class Result(Frequencies):
             level=level,
             covers=covers,
             simultaneous=simultaneous,
+            known_total=not raw,
         )
 
 

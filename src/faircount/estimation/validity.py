@@ -73,7 +73,7 @@ class Validity:
         return (
             f"{reports} Every counted report added exactly one to exactly one item{coins}. "
             "Each dishonest participant can change a count by at most one and a frequency by at "
-            f"most 1/{self.counted}, before frequencies are fitted to sum to 1. This fails with "
+            f"most 1/{self.counted}, before frequencies are made consistent. This fails with "
             f"probability below 2^-{FAILURE_BITS} in this survey, if both servers followed the "
             "protocol and no client learned the secret values of both before the batch manifest "
             "was fixed. A dishonest server can change the result and leave out anybody; invented "

@@ -448,16 +448,24 @@ class FrequencyMechanism(Mechanism):
     def channel(self, included: int) -> Channel:
         """Return the distribution of one item's sum when `included` users take part."""
 
-    def estimate(self, aggregate: NDArray[Any], included: int) -> Floats:
-        """Return unbiased frequencies of the included users (for sampling, Horvitz-Thompson)."""
-        return self.channel(included).estimate(
-            aggregate, check_integer("included", included, least=1)
-        )
+    def estimate(self, aggregate: NDArray[Any], included: int, *, raw: bool = False) -> Floats:
+        """Return unbiased frequencies of the included users (for sampling, Horvitz-Thompson).
 
-    def variance(self, truth: Floats, included: int | None = None) -> Floats:
+        Where all items have independent noise, they are fitted to sum to one; `raw` ones are not.
+        """
+        count = check_integer("included", included, least=1)
+        channel = self.channel(count)
+        if raw or not channel.fits_total(self.N):
+            return channel.estimate(aggregate, count)
+        return channel.fit(aggregate, count) / count
+
+    def variance(self, truth: Floats, included: int | None = None, *, raw: bool = False) -> Floats:
         """Return the variance of every estimated frequency, from privacy noise only."""
         count = self.n if included is None else check_integer("included", included, least=1)
-        return self.channel(count).variance(check_frequencies(truth, items=self.N), count)
+        channel = self.channel(count)
+        spread = channel.variance(check_frequencies(truth, items=self.N), count)
+        fitted = not raw and channel.fits_total(self.N)
+        return spread * (1 - 1 / self.N) if fitted else spread
 
     def expected_errors(self, included: int) -> tuple[float, float]:
         """Return the standard error and the 95% half-width for an item of average frequency.
@@ -465,7 +473,7 @@ class FrequencyMechanism(Mechanism):
         The half-width comes from the distribution of the sum itself, which is close to normal only
         where the sum has a standard deviation of hundreds of counts.
         """
-        return self.channel(included).expected_errors(self.N, included)
+        return self.channel(included).on_total(self.N).expected_errors(self.N, included)
 
     @property
     def count_step(self) -> float:

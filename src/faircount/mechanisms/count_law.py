@@ -10,11 +10,16 @@ With Pi_j holders of item j among n users, the sum of the item is
 
 The estimate, its variance and its intervals follow from these numbers, so they are implemented
 here once.
+
+How many people were counted is public, and every one of them has one vote. Where all items have
+independent noise, the sums are therefore fitted to this total: the noise e_j of item j becomes
+e_j - mean(e), whose variance is smaller by a factor 1 - 1/N. Its law is exact: in units of 1/N it
+is (N - 1) e_j minus the noise of all other items, a combination of integers.
 """
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +38,17 @@ NORMAL_FROM = 100.0
 
 # Points of a binomial distribution below this probability are dropped.
 _NEGLIGIBLE = 1e-16
+
+# Sums are fitted to the known total if the noise has at most this many fitted steps, of 1/N of its
+# own, per standard deviation. Its law would not fit into memory otherwise; the total then says next
+# to nothing, because there are many items or because the steps of the noise are very fine.
+FINEST_FIT = 50_000.0
+
+# Probability that is cut off from each tail before laws are convolved.
+_CUT_TAIL = 1e-18
+
+# Products of lengths up to which laws are convolved term by term.
+_TERM_BY_TERM = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +111,64 @@ class NoiseLaw:
         return round(float(distance[order][index]), 12)
 
 
+def fits_total(items: int, deviation: float) -> bool:
+    """Whether noise with this standard deviation, in steps, is fitted to the known total."""
+    return items * deviation <= FINEST_FIT
+
+
+@lru_cache(maxsize=64)
+def fit_noise(noise: NoiseLaw, items: int) -> NoiseLaw:
+    """Return the law of e_j - mean(e) for independent noise e of this law in all items."""
+    own = _cut_tails(noise.low, noise.pmf)
+    others = _sum_of(own, items - 1)
+    # In steps of 1 / (items * scale): (items - 1) e_j, whose points lie items - 1 steps apart,
+    # minus the sum of the others.
+    spaced = np.zeros((items - 1) * (own[1].size - 1) + 1)
+    spaced[:: items - 1] = own[1]
+    low = (items - 1) * own[0] - (others[0] + others[1].size - 1)
+    pmf = _convolve(spaced, others[1][::-1])
+    return NoiseLaw(low, pmf / pmf.sum(), noise.scale * items)
+
+
+# A law as its smallest value and the probabilities from there on.
+_Law = tuple[int, Floats]
+
+
+def _cut_tails(low: int, pmf: Floats) -> _Law:
+    below = np.cumsum(pmf)
+    above = np.cumsum(pmf[::-1])
+    first = int(np.searchsorted(below, _CUT_TAIL, side="right"))
+    last = pmf.size - int(np.searchsorted(above, _CUT_TAIL, side="right"))
+    return low + first, pmf[first:last]
+
+
+def _sum_of(law: _Law, terms: int) -> _Law:
+    """Return the law of the sum of independent terms, by repeated squaring."""
+    total: _Law = (0, np.ones(1))
+    while terms:
+        if terms & 1:
+            total = _cut_tails(total[0] + law[0], _convolve(total[1], law[1]))
+        terms >>= 1
+        if terms:
+            law = _cut_tails(2 * law[0], _convolve(law[1], law[1]))
+    return total
+
+
+def _convolve(spaced: Floats, other: Floats) -> Floats:
+    """Return the convolution; term by term, which is exact in the tails, unless that is slow."""
+    size = spaced.size + other.size - 1
+    terms = np.flatnonzero(spaced)
+    if terms.size * other.size <= _TERM_BY_TERM:
+        pmf = np.zeros(size)
+        for term in terms.tolist():
+            pmf[term : term + other.size] += spaced[term] * other
+        return pmf
+    length = 1 << (size - 1).bit_length()
+    transformed = np.fft.rfft(spaced, length) * np.fft.rfft(other, length)
+    # Rounding errors of the transform may be negative.
+    return np.maximum(np.fft.irfft(transformed, length)[:size], 0.0)
+
+
 def _binomial_law(trials: int, p: float) -> NoiseLaw:
     """Return Bin(trials, p) without the points of negligible probability."""
     if p == 0:
@@ -139,6 +213,37 @@ class Channel:
         spread = spread + (self.noise.variance if self.noise else 0.0)
         return np.asarray(spread / (included * (self.hit - self.miss)) ** 2)
 
+    def fits_total(self, items: int) -> bool:
+        """Whether the sums of so many items are fitted to the known number of counted people.
+
+        They are if every holder is counted, nobody else is, and all items have independent noise.
+        With sampling the total of the sums is itself random, and local reports have another
+        variance for every item.
+        """
+        adds_noise = self.hit == 1 and self.miss == 0 and self.independent
+        if self.noise is None or not adds_noise:
+            return False
+        return fits_total(items, self.noise.scale * math.sqrt(self.noise.variance))
+
+    def on_total(self, items: int) -> "Channel":
+        """Return the channel of sums that `fit` returns for so many items."""
+        if self.noise is None or not self.fits_total(items):
+            return self
+        return Channel(1.0, noise=fit_noise(self.noise, items), independent=False)
+
+    def fit(self, sums: NDArray[np.generic], included: int) -> Floats:
+        """Return sums, along the last axis, that add up to the number of counted people.
+
+        Where they are not fitted, they are returned as they are.
+        """
+        values = np.asarray(sums, dtype=np.float64)
+        items = values.shape[-1]
+        if not self.fits_total(items):
+            return values
+        # The mean of the noise is the same in all items, so it is subtracted with the excess.
+        excess = values.sum(axis=-1, keepdims=True) - included
+        return np.asarray(values - excess / items)
+
     def expected_errors(self, items: int, included: int) -> tuple[float, float]:
         """Return the standard error and the 95% half-width for an item of average frequency."""
         error = math.sqrt(float(self.variance(np.full(items, 1 / items), included).mean()))
@@ -160,7 +265,14 @@ class Channel:
         return NoiseLaw(own.low + others.low, np.convolve(own.pmf, others.pmf))
 
 
-def normal_errors(variance: float, included: int) -> tuple[float, float]:
-    """Return the same two errors for normal noise with this variance of a count."""
+def normal_errors(
+    variance: float, items: int, included: int, scale: int = 1
+) -> tuple[float, float]:
+    """Return the same two errors for normal noise with this variance of a count.
+
+    It is drawn in steps of 1 / scale.
+    """
+    if fits_total(items, scale * math.sqrt(variance)):
+        variance = variance * (1 - 1 / items)
     error = math.sqrt(variance) / included
     return error, Z95 * error

@@ -163,8 +163,9 @@ class CoinNoise(SharedMechanism):
         fewest, most = self.coin_range(included)
         coins = min(max(round(self.D * included / self.n), fewest), most)
         if coins > MANY_COINS:
-            return normal_errors(coins / 4, included)
-        return Channel(1.0, noise=coin_noise(coins)).expected_errors(self.N, included)
+            return normal_errors(coins / 4, self.N, included)
+        channel = Channel(1.0, noise=coin_noise(coins)).on_total(self.N)
+        return channel.expected_errors(self.N, included)
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return the exact delta of the coins that the adversary does not know."""

@@ -257,7 +257,8 @@ class DPDG(TableNoise):
         """Return the errors of a normal sum; its exact law is not needed to plan a survey."""
         # Rounding adds the variance of a uniform law one grid step wide, per user.
         rounding = included / 12 / self.steps_per_count**2
-        return normal_errors(self.target_sigma**2 * included / self.h + rounding, included)
+        variance = self.target_sigma**2 * included / self.h + rounding
+        return normal_errors(variance, self.N, included, self.steps_per_count)
 
     @cached_property
     def target_sigma(self) -> float:

@@ -9,6 +9,10 @@ sum of h independent differences X - X' with X and X' NegativeBinomial(1/h) of t
 user adds one such difference, so that the noise of any h users is enough and no single user knows
 the sum. All users are counted (p = 1), and sums stay small integers in a small field, which is what
 the paper chooses sampling for.
+
+With two items the counts add up to the number of users, which is public, so they are one number. In
+`Laplace` a user then draws once, x, and adds (x, -x). A replaced answer moves x by one, which a
+ratio a = e^(-epsilon) hides: a quarter of the variance. The total of both counts stays exact.
 """
 
 import math
@@ -31,13 +35,14 @@ from faircount.accounting.composition import (
 from faircount.accounting.exact import laplace_delta, laplace_epsilon, laplace_log_pmf
 from faircount.accounting.guarantee import Adversary, Guarantee, Relation
 from faircount.core.arrays import Floats, Ints
+from faircount.core.entropy import Entropy
 from faircount.core.errors import ParameterError
 from faircount.core.validation import check_positive
 from faircount.mechanisms.base import set_fields
 from faircount.mechanisms.calibration import CalibrationResult, Requirements
 from faircount.mechanisms.count_law import Channel, NoiseLaw
 from faircount.mechanisms.exact_draws import BITS, PRECISE, DrawTable
-from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, chernoff_bound
+from faircount.mechanisms.secret_shared import BoundedNoise, TableNoise, chernoff_bound, one_hot
 
 # Range of epsilon: below it a table would have more than 377,000 entries, and above it there would
 # be next to no noise.
@@ -130,6 +135,21 @@ class LaplaceNoise(BoundedNoise):
             )
         super().__post_init__()
 
+    @classmethod
+    def is_paired(cls, items: int) -> bool:
+        """Whether one draw x serves both of two items, as (x, -x)."""
+        return False
+
+    @property
+    def moved_draws(self) -> int:
+        """How many independent draws hide a replaced answer: of both items, or of the pair."""
+        return 1 if self.is_paired(self.N) else 2
+
+    @property
+    def table_epsilon(self) -> float:
+        """The epsilon of two items whose independent noise has the ratio of a draw."""
+        return self.epsilon * 2 / self.moved_draws
+
     @property
     @abstractmethod
     def draws_per_entry(self) -> int:
@@ -147,20 +167,22 @@ class LaplaceNoise(BoundedNoise):
     def calibrate(cls, wanted: Requirements) -> CalibrationResult:
         """Return the mechanism whose releases compose to the budget.
 
-        R releases are exactly a 2R-fold randomized response of epsilon / 2 each, plus the distance
-        of the finite tables from the ideal law.
+        R releases are exactly a 2R-fold randomized response of epsilon / 2 each (for a pair, R-fold
+        of epsilon), plus the distance of the finite tables from the ideal law.
         """
         total = wanted.epsilon
         releases = wanted.releases
         epsilon = total
+        draws = 1 if cls.is_paired(wanted.items) else 2
         if releases > 1:
             # A billionth of delta is kept for the tables, which need less.
             ideal_delta = wanted.delta * (1 - 1e-9)
-            epsilon = laplace_epsilon_for_releases(total, ideal_delta, releases)
+            epsilon = laplace_epsilon_for_releases(total, ideal_delta, releases, draws)
         mechanism = cls(**wanted.population, epsilon=epsilon)
 
         def total_delta() -> float:
-            ideal = compose_randomized_response(epsilon / 2, 2 * releases, epsilon=total)
+            count = draws * releases
+            ideal = compose_randomized_response(epsilon / draws, count, epsilon=total)
             return ideal + mechanism.table_delta(total, releases)
 
         return CalibrationResult(mechanism, total_delta)
@@ -168,7 +190,7 @@ class LaplaceNoise(BoundedNoise):
     @property
     def table(self) -> DrawTable:
         """Distribution of one draw; public and the same for all."""
-        return laplace_table(self.epsilon, self.draws_per_entry)[0]
+        return laplace_table(self.table_epsilon, self.draws_per_entry)[0]
 
     def table_delta(self, epsilon: float, releases: int = 1) -> float:
         """Return what the finite tables of all releases add to delta at the total epsilon."""
@@ -178,25 +200,27 @@ class LaplaceNoise(BoundedNoise):
         self, epsilon: float, unknown: int, relation: Relation = Relation.REPLACE_ONE
     ) -> float:
         """Return (1 + e^epsilon) times the distance of the unknown draws from ideal ones."""
-        entries = 2 if relation is Relation.REPLACE_ONE else 1
-        distance = laplace_table(self.epsilon, self.draws_per_entry)[1]
+        moved = self.moved_draws if relation is Relation.REPLACE_ONE else 1
+        distance = laplace_table(self.table_epsilon, self.draws_per_entry)[1]
         # The exponent is capped where exp would overflow; the caller caps delta at 1.
-        return (1 + math.exp(min(epsilon, 700.0))) * entries * unknown * distance
+        return (1 + math.exp(min(epsilon, 700.0))) * moved * unknown * distance
 
     def draw(self, population: NDArray[Any], rng: np.random.Generator) -> Ints:
         """Sample noisy counts for the counts of those who take part."""
         counts = self.check_population(population)
         size = self.noise_multiple(int(counts.sum()))
-        stop = -math.expm1(-self.epsilon / 2)
+        stop = -math.expm1(-self.table_epsilon / 2)
+        draws = 1 if self.is_paired(self.N) else self.N
         # The difference of two negative binomials, whose size may be a fraction.
-        noise = rng.negative_binomial(size, stop, self.N)
-        noise = noise - rng.negative_binomial(size, stop, self.N)
-        return np.asarray(counts + noise)
+        noise = rng.negative_binomial(size, stop, draws)
+        noise = noise - rng.negative_binomial(size, stop, draws)
+        return np.asarray(counts + (pair_up(noise) if self.is_paired(self.N) else noise))
 
     def channel(self, included: int) -> Channel:
         """Return the channel that counts all holders and adds all noise that was contributed."""
         multiple = self.noise_multiple(self.check_included(included))
-        return Channel(1.0, noise=laplace_noise(self.epsilon, multiple))
+        noise = laplace_noise(self.table_epsilon, multiple)
+        return Channel(1.0, noise=noise, independent=not self.is_paired(self.N))
 
     def delta_at(self, epsilon: float, adversary: Adversary, relation: Relation) -> float:
         """Return the exact delta of the ideal law plus what the finite table may add."""
@@ -208,23 +232,34 @@ class LaplaceNoise(BoundedNoise):
         """Return the delta when `unknown` draws are unknown to the adversary."""
         if unknown < 1:
             return 1.0
+        hiding = self.moved_draws
+        if relation is not Relation.REPLACE_ONE:
+            # The exact total of a pair betrays whether a response is the zero vector.
+            if self.is_paired(self.N):
+                return 1.0
+            hiding = 1
         multiple = unknown / self.draws_per_entry
         # From this epsilon on the ideal delta is 0, so the table is never accounted beyond it.
-        pure = laplace_epsilon(self.epsilon, multiple)
-        if relation is not Relation.REPLACE_ONE:
-            pure = pure * 0.5
-        ideal = laplace_delta(self.epsilon, multiple, epsilon, relation)
+        pure = laplace_epsilon(self.table_epsilon, multiple) * hiding / 2
+        moved = Relation.REPLACE_ONE if hiding == 2 else Relation.ZERO_OUT
+        ideal = laplace_delta(self.table_epsilon, multiple, epsilon, moved)
         return min(1.0, ideal + self._table_delta(min(epsilon, pure), unknown, relation))
 
     def losses(self, adversary: Adversary) -> Losses | None:
-        """Return the losses of two counts, each a randomized response of epsilon / 2."""
+        """Return the losses of the draws, each a randomized response of its share of epsilon."""
         hidden = self.hidden_draws(adversary)
         # With more draws than needed the loss is smaller, so it is bounded by this one; with fewer
         # it is another law, which is not composed.
         if hidden < self.draws_per_entry:
             return None
-        distance = 2 * hidden * laplace_table(self.epsilon, self.draws_per_entry)[1]
-        return Losses((randomized_response(self.epsilon / 2),) * 2, distance)
+        moved = self.moved_draws
+        distance = moved * hidden * laplace_table(self.table_epsilon, self.draws_per_entry)[1]
+        return Losses((randomized_response(self.epsilon / moved),) * moved, distance)
+
+
+def pair_up(draws: Ints) -> Ints:
+    """Return (x, -x) for every draw x, which has the last axis to itself."""
+    return np.concatenate([draws, -draws], axis=-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,11 +271,20 @@ class Laplace(LaplaceNoise, TableNoise):
     change of one in two entries up to e^epsilon; further noise only helps. With n' users in the sum
     the variance of a count is (n'/h) 2a/(1-a)^2.
 
+    With two items a user draws x once, with a = e^(-epsilon), and adds (x, -x): the counts add up
+    to the number of users anyway, which is public. In the zero-out relation there is then no
+    guarantee, because the total is exact.
+
     >>> fc.Laplace(items=3, users=100, epsilon=1.0).guarantee().epsilon
     1.0
     """
 
     name: ClassVar[str] = "laplace"
+
+    @classmethod
+    def is_paired(cls, items: int) -> bool:
+        """Two items share one draw."""
+        return items == 2
 
     @property
     def draws_per_entry(self) -> int:
@@ -256,8 +300,21 @@ class Laplace(LaplaceNoise, TableNoise):
         return included / self.h
 
     def bound_noise(self, entries: int, tail: float) -> int:
-        """Return the bound for the noise of all n users."""
-        return laplace_bound(self.epsilon, entries * self.n / self.h, tail)
+        """Return the bound for the noise of all n users; in a pair it adds up to 0."""
+        if entries > 1 and self.is_paired(self.N):
+            return 0
+        return laplace_bound(self.table_epsilon, entries * self.n / self.h, tail)
+
+    def contribute(self, answers: Ints, users: Ints, entropy: Entropy) -> Ints:
+        """Return one-hot vectors plus a draw in every entry, or x and -x in two."""
+        if not self.is_paired(self.N):
+            return super().contribute(answers, users, entropy)
+        return one_hot(answers, self.N) + pair_up(self.table.draw(users.size, entropy)[:, None])
+
+    @property
+    def audited_items(self) -> int:
+        """A third item where there are more than two: two alone would share a draw."""
+        return min(3, self.N)
 
     def for_batch(self, copies: int) -> Self:
         """Return the mechanism for more users: the noise of a user depends on epsilon and h."""
@@ -268,9 +325,11 @@ class Laplace(LaplaceNoise, TableNoise):
     ) -> Guarantee:
         """Return the guarantee of the noise that was contributed, at an epsilon of its own.
 
-        A fraction of the noise is still pure: its epsilon is 2 ln(P(0) / P(1)).
+        A fraction of the noise is still pure: its epsilon is ln(P(0) / P(1)) for every draw that
+        hides a replaced answer.
         """
         unknown = self.count_honest(included)
-        remaining = laplace_epsilon(self.epsilon, unknown / self.h)
+        whole = laplace_epsilon(self.table_epsilon, unknown / self.h)
+        remaining = whole * self.moved_draws / 2
         delta = self.delta_with_draws(remaining, unknown)
         return Guarantee(remaining, delta, Relation.REPLACE_ONE, self.default_adversary)

@@ -363,10 +363,15 @@ class NoiseMechanism(SharedMechanism):
         """Return any two neighbouring data sets: noise protects all of them equally."""
         users = self.users or AUDITED_USERS + self.insiders + self.dropouts
         against = adversary or self.default_adversary
-        small = replace(self, users=users, items=self.domain.labels[:2])
+        small = replace(self, users=users, items=self.domain.labels[: self.audited_items])
         # The insiders come first in the roster, where users may have more noise than the others.
         channel = small.honest_channel(against.insiders)
         return WorstPair.for_added_noise(small, users, channel, against)
+
+    @property
+    def audited_items(self) -> int:
+        """How many items an audited survey has: the two that a replaced answer moves."""
+        return 2
 
     def _with_same_noise(self, copies: int) -> Self:
         """Return the mechanism for `copies` times as many users and the same noise per user."""

@@ -104,10 +104,13 @@ class WorstPair:
         """
         others = np.zeros(users - 1, dtype=np.int64)
         holders = users - adversary.insiders
-        marginals = (
+        marginals: tuple[Marginal, ...] = (
             Marginal.for_added_noise(channel, holders, holders - 1),
             Marginal.for_added_noise(channel, 0, 1),
         )
+        # Two items with one draw: the second count follows from the first.
+        if not channel.independent:
+            marginals = marginals[:1]
         first = np.append(others, 0)
         second = np.append(others, 1)
         return cls(small, first, second, marginals, small, adversary)

@@ -48,7 +48,7 @@ DEFAULT = View()
 
 
 def plain_result(result: Result, view: View = DEFAULT) -> dict[str, Any]:
-    """Raw and consistent estimates, with the promised and the achieved privacy.
+    """Estimates and consistent ones, with the promised and the achieved privacy.
 
     The privacy is the one that the aggregator signed.
     """

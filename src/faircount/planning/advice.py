@@ -7,6 +7,7 @@ either honest or malicious clients, and says what the other assumption would cos
 
 from collections.abc import Sequence
 
+from faircount.mechanisms.registry import frequency_names
 from faircount.planning.option import Option, percent
 
 # Errors within this factor of the smallest count as equal: then the order of mechanisms decides.
@@ -19,10 +20,38 @@ TWICE = 1.95
 COMPARE_LIMIT = 1000
 
 
-def best_of(options: Sequence[Option], proven: bool) -> Option | None:
-    """The most accurate sound option among those with, or among those without, proven reports."""
-    fit = [option for option in options if option.sound and option.proven == proven]
-    return min(fit, key=error_of, default=None)
+def suits(option: Option, malicious_clients: bool) -> bool:
+    """Whether an option may be recommended under this assumption about the clients.
+
+    Options with proven reports may be recommended under both assumptions.
+    """
+    # A trusted server would see every answer, and a mechanism without costs travels nowhere.
+    runs = option.sound and option.cost is not None and not option.needs_trust
+    return runs and (option.proven or not malicious_clients)
+
+
+def rank(options: Sequence[Option], malicious_clients: bool) -> tuple[Option, ...]:
+    """Return the options that suit by error, then the other sound ones by error, then the rest."""
+    known = frequency_names()
+    in_order = sorted(options, key=lambda option: known.index(option.name))
+    suitable = [option for option in in_order if suits(option, malicious_clients)]
+    others = [option for option in in_order if option.sound and option not in suitable]
+    unusable = [option for option in in_order if not option.sound]
+    by_error = sorted(suitable, key=error_of)
+    # Differences of a percent are not worth a more complicated mechanism: among equals the order
+    # of the registry decides, from simple to complicated.
+    for option in suitable:
+        if error_of(option) <= TIE_FACTOR * error_of(by_error[0]):
+            by_error.remove(option)
+            by_error.insert(0, option)
+            break
+    return (*by_error, *sorted(others, key=error_of), *unusable)
+
+
+def best_of(options: Sequence[Option], malicious_clients: bool) -> Option | None:
+    """The option to recommend under this assumption about the clients."""
+    first = next(iter(rank(options, malicious_clients)), None)
+    return first if first is not None and suits(first, malicious_clients) else None
 
 
 def error_of(option: Option) -> float:
@@ -40,11 +69,13 @@ def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> 
     if malicious_clients:
         head = "if clients follow the protocol"
         reports = proven = hint = ""
-    other = best_of(options, proven=not malicious_clients)
+    here = best_of(options, malicious_clients)
+    other = best_of(options, not malicious_clients)
     if other is None:
         return f"{head}: nothing meets the budget{reports}"
+    if other is here:
+        return f"{head}: {other.name}{proven} is the recommendation, too"
 
-    here = best_of(options, proven=malicious_clients)
     error = percent(error_of(other))
     if here is not None and error_of(here) and error_of(other):
         error += f" ({error_of(other) / error_of(here) - 1:+.0%})"
@@ -52,18 +83,9 @@ def describe_alternative(options: Sequence[Option], malicious_clients: bool) -> 
     return f"{head}: {other.name}{proven} has a standard error of {error}{sent}{hint}"
 
 
-def compare_with_next(best: Option, options: Sequence[Option]) -> str:
-    """How the error of the best option compares with the next one, as a phrase."""
-    # A trusted server would see every answer, and proofs change what is assumed: neither is an
-    # alternative under the same terms.
-    others = [
-        option
-        for option in options
-        if option is not best
-        and option.mechanism is not None
-        and not option.needs_trust
-        and option.proven == best.proven
-    ]
+def compare_with_next(options: Sequence[Option], malicious_clients: bool) -> str:
+    """How the error of the first option compares with the next one that suits, as a phrase."""
+    best, *others = (option for option in options if suits(option, malicious_clients))
     if not others:
         return "the smallest"
     second = min(others, key=error_of)
@@ -71,10 +93,27 @@ def compare_with_next(best: Option, options: Sequence[Option]) -> str:
     factor = error_of(second) / (best.standard_error or 1.0)
     if factor < TIE_FACTOR:
         return f"as small as that of {second.name}"
+    following = f"{second.name}, {_name_terms(second, options, malicious_clients)}"
     if factor < TWICE:
-        return f"{1 - 1 / factor:.0%} below {second.name}, the next"
+        return f"{1 - 1 / factor:.0%} below {following}"
     times = f"{factor:.2g}" if factor < COMPARE_LIMIT else f"more than {COMPARE_LIMIT:,}"
-    return f"{times} times below {second.name}, the next"
+    return f"{times} times below {following}"
+
+
+def _name_terms(second: Option, options: Sequence[Option], malicious_clients: bool) -> str:
+    """ "the next", with its terms where the table has a smaller error on other terms."""
+    smaller = [
+        option
+        for option in options
+        if option.sound
+        and not suits(option, malicious_clients)
+        and error_of(option) <= error_of(second)
+    ]
+    if not smaller:
+        return "the next"
+    if malicious_clients:
+        return "the next with proven reports"
+    return "the next that no server has to be trusted for"
 
 
 def describe_servers(best: Option) -> str:

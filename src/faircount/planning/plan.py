@@ -9,12 +9,13 @@ from faircount.core.validation import check_integer, expected_users
 from faircount.estimation.validity import ASSUMPTIONS
 from faircount.mechanisms.registry import frequency_mechanisms
 from faircount.planning.advice import (
-    TIE_FACTOR,
     best_of,
     compare_with_next,
     describe_alternative,
     describe_servers,
     error_of,
+    rank,
+    suits,
 )
 from faircount.planning.completion import LOSS, Ending, dropout_needed, endings
 from faircount.planning.dropout import DropoutCost, dropout_cost
@@ -44,7 +45,8 @@ class Plan:
     """All options, best first, and what to do.
 
     question: what was asked
-    options: every mechanism, sound ones first, by error
+    options: every mechanism: first those that may be recommended, by error, then the other sound
+        ones, then those that cannot be used
     """
 
     question: Question
@@ -54,24 +56,22 @@ class Plan:
     def recommended(self) -> Option | None:
         """The most accurate sound option; None where none is sound.
 
-        If clients may be malicious, only options with proven reports are considered.
+        Options with proven reports are always considered, and no others if clients may be
+        malicious. A mechanism whose server sees every answer is never recommended.
         """
-        if not self.options:
-            return None
-        first = self.options[0]
-        # Options are sorted with the recommended one first, so only that has to be looked at.
-        suits = first.sound and first.proven == self.question.malicious_clients
-        return first if suits else None
+        return best_of(self.options, self.question.malicious_clients)
 
     @property
     def verified(self) -> Option | None:
         """The most accurate sound option whose reports are proven to be one vote."""
-        return best_of(self.options, proven=True)
+        return best_of(self.options, malicious_clients=True)
 
     @property
     def assumption(self) -> str:
-        """What the plan assumes of the clients, as a sentence."""
-        return ASSUMPTIONS[self.question.malicious_clients]
+        """What the recommended option assumes of the clients, as a sentence."""
+        best = self.recommended
+        proven = self.question.malicious_clients if best is None else best.proven
+        return ASSUMPTIONS[proven]
 
     @property
     def alternative_advice(self) -> str:
@@ -136,7 +136,8 @@ class Plan:
         error = percent(error_of(best))
         return (
             f"run {best.name}: its standard error of {error} is "
-            f"{compare_with_next(best, self.options)}, {condition}{describe_servers(best)}"
+            f"{compare_with_next(self.options, self.question.malicious_clients)}, "
+            f"{condition}{describe_servers(best)}"
         )
 
     def _describe_incomplete(self) -> str:
@@ -152,7 +153,7 @@ class Plan:
             if (ending.chance or 0.0) >= TARGET_COMPLETION:
                 completing.add(str(ending.topology))
         for other in self.options:
-            if other.sound and other.topology in completing:
+            if suits(other, self.question.malicious_clients) and other.topology in completing:
                 advice += f", or run {other.name} in {other.topology}"
                 break
         visits = len(topology.phases)
@@ -365,20 +366,4 @@ def plan(
         malicious_clients,
     )
     options = [make_option(kind, question) for kind in frequency_mechanisms().values()]
-    return Plan(question, _sort(options, malicious_clients))
-
-
-def _sort(options: list[Option], malicious_clients: bool) -> tuple[Option, ...]:
-    """The recommended option, then sound ones by error, then those that cannot be used."""
-    sound = [option for option in options if option.sound]
-    unusable = [option for option in options if not option.sound]
-    by_error = sorted(sound, key=error_of)
-    best = best_of(sound, proven=malicious_clients)
-    if best is None:
-        return (*by_error, *unusable)
-    # Differences of a percent are not worth a more complicated mechanism: among equals the order
-    # of the registry decides, from simple to complicated.
-    for option in sound:
-        if option.proven == malicious_clients and error_of(option) <= TIE_FACTOR * error_of(best):
-            return (option, *(other for other in by_error if other is not option), *unusable)
-    return (*by_error, *unusable)
+    return Plan(question, rank(options, malicious_clients))

@@ -152,6 +152,7 @@ def decoys(
 def laplace(
     epsilon: float,
     *,
+    items: int | None = None,
     delta: float | None = None,
     users: int = 1000,
     releases: int = 1,
@@ -160,9 +161,16 @@ def laplace(
 ) -> Statement:
     """Laplace noise for `epsilon` in each release; with a delta, the smaller epsilon at it.
 
-    What the finite noise table may add to delta depends on the number of users and is never 0.
+    Three items or more are alike; two share one draw and have an exact total. What the finite noise
+    table may add to delta depends on the number of users and is never 0.
     """
-    made = Laplace(items=2, users=users, epsilon=epsilon, insiders=insiders, dropouts=dropouts)
+    made = Laplace(
+        items=3 if items is None else items,
+        users=users,
+        epsilon=epsilon,
+        insiders=insiders,
+        dropouts=dropouts,
+    )
     lost = made.table_delta(check_integer("releases", releases, least=1) * epsilon, releases)
     # The finite tables cost this much even if nothing else did.
     if delta is not None and delta <= lost:
@@ -171,17 +179,21 @@ def laplace(
         )
 
     # A replaced answer moves two counts. Noise on each is (epsilon / 2)-DP, which composes no worse
-    # than randomized response with epsilon / 2.
+    # than randomized response with epsilon / 2. Two items alone have one draw for all of epsilon.
+    draws = made.moved_draws
+
     def ideal(count: int, eps: float) -> float:
-        return compose_randomized_response(epsilon / 2, count, epsilon=eps)
+        return compose_randomized_response(epsilon / draws, count, epsilon=eps)
 
     total = releases * epsilon
     if delta is not None:
-        total = epsilon_for(lambda eps: ideal(2 * releases, eps), delta - lost)
+        total = epsilon_for(lambda eps: ideal(draws * releases, eps), delta - lost)
     more = {"users": users, "insiders": insiders, "dropouts": dropouts, "epsilon_each": epsilon}
-    deltas = (ideal(2 * releases, total) + lost, ideal(releases, total) + lost)
+    # With the exact total of two items a zeroed response is seen for certain.
+    zero_out = 1.0 if draws == 1 else ideal(releases, total) + lost
+    spent = ideal(draws * releases, total) + lost
     return Statement(
-        "laplace", total, *deltas, made.default_adversary, releases=releases, more=more
+        "laplace", total, spent, zero_out, made.default_adversary, releases=releases, more=more
     )
 
 

@@ -217,7 +217,7 @@ def test_simultaneous_intervals_are_wider() -> None:
     single = result.interval()
     simultaneous = result.interval(simultaneous=True)
     assert np.all(simultaneous.width >= single.width)
-    assert "Sidak" in simultaneous.method
+    assert "Bonferroni" in simultaneous.method
     assert result.if_alike is not None
     assert "Bonferroni" in result.if_alike.interval(simultaneous=True).method
 

@@ -99,7 +99,7 @@ class HalfDecoys(fc.Decoys):
 @pytest.mark.parametrize(
     ("bug", "runs"),
     [
-        (WeakLaplace(items=2, epsilon=1.0, users=12), 60_000),
+        (WeakLaplace(items=3, epsilon=1.0, users=12), 60_000),
         (OneCoinDecoys(items=2, epsilon=1.0, delta=1e-3, users=12), 2_000),
         (HalfDecoys(items=2, epsilon=1.0, delta=1e-3, users=12), 100_000),
     ],

@@ -89,6 +89,28 @@ def test_power(name, least):
     assert rejections(channels, truths, 40, np.random.default_rng(22)) >= least * 40
 
 
+PAIR = Channel(1.0, noise=geometric(2).noise, independent=False)
+
+
+def paired_release(share, rng):
+    """Two items with one draw, added to the first and subtracted from the second."""
+    first = rng.binomial(USERS, share) + rng.choice(PAIR.noise.values, p=PAIR.noise.pmf)
+    return [first, USERS - first]
+
+
+@pytest.mark.parametrize(("shares", "least", "most"), [((0.3, 0.3), 1, 36), ((0.3, 0.5), 280, 300)])
+def test_two_items_that_share_a_draw(shares, least, most):
+    """300 runs: alike groups are rejected in 5% of them (above 36 with 1e-6), others nearly always.
+
+    The homogeneity test of multinomial reports, without the noise, would find too many.
+    """
+    rng, found = np.random.default_rng(25), 0
+    for _ in range(300):
+        table = [paired_release(share, rng) for share in shares]
+        found += homogeneity(table, [PAIR, PAIR], [USERS, USERS], rng=rng).rejected
+    assert least <= found <= most
+
+
 @pytest.mark.parametrize("name", ["sparse sampling", "dense sampling", "laplace", "decoys"])
 def test_noise_variance_alone_rejects_alike_groups(name):
     """Why the sampling of users belongs into the covariance: without it 5% becomes 37% and more."""

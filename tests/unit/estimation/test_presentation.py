@@ -154,7 +154,7 @@ def test_a_frame_has_the_same_numbers(make: Any) -> None:
     bounds = made.interval(0.9, covers="population")
     assert frame.index.tolist() == CITIES
     assert frame.index.name == "item"
-    assert list(frame.columns) == ["estimate", "low", "high", "standard_error", "consistent"]
+    assert list(frame.columns) == ["estimate", "low", "high", "standard_error", "consistent", "raw"]
     assert frame["estimate"].tolist() == made.estimates.tolist()
     assert frame["low"].tolist() == bounds.low.tolist()
     assert frame.attrs["guarantee"] == made.guarantee.to_dict()

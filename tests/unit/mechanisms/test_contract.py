@@ -289,7 +289,7 @@ def test_two_stage_guarantee_against_s2_covers_its_exact_view(gamma: float) -> N
 def test_noise_guarantee_is_exact_for_the_law_that_is_drawn(name: str) -> None:
     """The claim against the noise that the adversary does not know, convolved from the tables."""
     mechanism = {
-        "laplace": fc.Laplace(items=2, users=3, epsilon=1.0),
+        "laplace": fc.Laplace(items=3, users=3, epsilon=1.0),
         "decoys": fc.Decoys(items=2, users=3, coins=9),
         "dpdg": fc.DPDG(items=2, users=3, epsilon=1.0, delta=1e-2, scale=4),
     }[name]

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from faircount.accounting.exact import laplace_log_pmf
+import faircount as fc
+from faircount.accounting.composition import compose_randomized_response
+from faircount.accounting.exact import laplace_epsilon, laplace_log_pmf
 from faircount.accounting.guarantee import COLLECTOR, OUTSIDER, Relation, insiders
 from faircount.core.entropy import SeededStream
 from faircount.core.errors import (
@@ -20,9 +22,11 @@ from faircount.core.errors import (
     RefusedError,
     ShareError,
 )
+from faircount.mechanisms.calibration import Requirements
 from faircount.mechanisms.decoys import Decoys
 from faircount.mechanisms.exact_draws import ONE, PRECISE
 from faircount.mechanisms.laplace import Laplace, laplace_table, one_sided_law
+from faircount.sharing.field import to_signed
 from faircount.sharing.primes import is_prime
 
 
@@ -102,7 +106,7 @@ def test_the_delta_of_the_table_is_small_and_never_zero():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_what_runs_is_private_up_to_the_delta_of_the_table(epsilon):
     """The hockey-stick divergence of the table's integers, for a shift by one count."""
-    mechanism = Laplace(items=2, epsilon=epsilon, users=3, insiders=1)
+    mechanism = Laplace(items=3, epsilon=epsilon, users=3, insiders=1)
     law = convolve_weights(mechanism.table.weights, 2)
     with localcontext(PRECISE):
         factor = (Decimal(epsilon) / 2).exp()
@@ -121,13 +125,13 @@ def test_what_runs_is_private_up_to_the_delta_of_the_table(epsilon):
 def test_variance_is_that_of_the_mathematics(epsilon, counts):
     mechanism = Laplace(items=5, epsilon=epsilon, users=1000, insiders=0)
     a = math.exp(-epsilon / 2)
-    found = mechanism.variance(np.full(5, 0.2)) * 1000**2
+    found = mechanism.variance(np.full(5, 0.2), raw=True) * 1000**2
     assert found == pytest.approx(np.full(5, 2 * a / (1 - a) ** 2), rel=1e-10)
     # The expected value has three significant digits.
     assert round(found[0], 3 - len(f"{int(counts)}")) == counts
     # With 900 of 1,000 users in the sum and noise for 800.
     some = Laplace(items=5, epsilon=epsilon, users=1000, insiders=50, dropouts=150)
-    assert some.variance(np.full(5, 0.2), 900) * 900**2 == pytest.approx(
+    assert some.variance(np.full(5, 0.2), 900, raw=True) * 900**2 == pytest.approx(
         found * 900 / 800, rel=1e-10
     )
 
@@ -184,6 +188,108 @@ def test_the_remaining_guarantee_counts_the_noise_that_was_added():
         Laplace(items=30, epsilon=1, users=1000, insiders=10).remaining_guarantee(10)
 
 
+# Two items share one draw.
+
+
+def pair_law(mechanism: Laplace, unknown: int) -> dict[int, Fraction]:
+    """The law of x, the noise that `unknown` users add to one item and subtract from the other."""
+    weights = convolve_weights(mechanism.table.weights, unknown)
+    middle = len(weights) // 2
+    return {at - middle: Fraction(weight, ONE**unknown) for at, weight in enumerate(weights)}
+
+
+def hockey_stick(first: dict, second: dict, factor: Fraction) -> Fraction:
+    """Sum over all outcomes of what the first law exceeds `factor` times the second by."""
+    gains = [mass - factor * second.get(outcome, 0) for outcome, mass in first.items()]
+    return sum(gain for gain in gains if gain > 0)
+
+
+@pytest.mark.parametrize(
+    ("users", "known", "epsilon"), [(3, 1, 0.5), (3, 1, 1.0), (2, 1, 3.0), (4, 2, 1.0), (4, 3, 1.0)]
+)
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0, 1.5])
+def test_two_published_counts_are_as_private_as_stated(users, known, epsilon, share):
+    """Both counts, enumerated: all others chose item 0, the last user item 0 or 1.
+
+    `known` of the users collude; the mechanism is made for one of them.
+    """
+    mechanism = Laplace(items=2, epsilon=epsilon, users=users, insiders=1)
+    noise = pair_law(mechanism, users - known)
+    stays = {(users - known + x, -x): mass for x, mass in noise.items()}
+    moves = {(users - known - 1 + x, 1 - x): mass for x, mass in noise.items()}
+    at = share * epsilon
+    with localcontext(PRECISE):
+        factor = Fraction(Decimal(at).exp())
+    exact = float(hockey_stick(stays, moves, factor))
+    stated = mechanism.delta_at(at, insiders(known), Relation.REPLACE_ONE)
+    assert exact <= stated * (1 + 1e-9) + 1e-30
+    assert stated <= exact * (1 + 1e-9) + 1e-30
+    # A zeroed response is seen in the total, which has no noise.
+    zeroed = {(users - known - 1 + x, -x): mass for x, mass in noise.items()}
+    assert hockey_stick(stays, zeroed, factor) == 1
+    assert mechanism.delta_at(at, insiders(known), Relation.ZERO_OUT) == 1.0
+
+
+def test_the_epsilon_of_a_pair_with_a_part_of_the_noise_is_half_of_twice():
+    """epsilon' = laplace_epsilon(2 epsilon, share) / 2, by enumeration of the largest loss."""
+    mechanism = Laplace(items=2, epsilon=1.0, users=5, insiders=1)
+    noise = pair_law(mechanism, 2)
+    largest = max(math.log(noise[x] / noise[x + 1]) for x in range(-40, 40))
+    assert largest == pytest.approx(laplace_epsilon(2.0, 2 / 4) / 2, rel=1e-12)
+    assert mechanism.remaining_guarantee(3).epsilon == pytest.approx(largest, rel=1e-12)
+    assert largest > 1.0
+
+
+def test_several_surveys_of_two_items_compose_as_one_response_each():
+    mechanism = Laplace(items=2, epsilon=0.3, users=100)
+    for epsilon in (0.1, 0.5, 0.85):
+        exact = compose_randomized_response(0.3, 3, epsilon=epsilon)
+        composed = fc.compose(*[mechanism] * 3, epsilon=epsilon).delta
+        assert exact <= composed <= exact * 1.01 + 1e-4
+        # Two independent counts of half the epsilon each would lose less at a small epsilon, so
+        # that this is not the same law.
+        assert exact > 1.05 * compose_randomized_response(0.15, 6, epsilon=epsilon)
+    made = Laplace.calibrate(Requirements(100, 2, 1.0, 1e-6, releases=12))
+    assert 0.9e-6 < made.total_delta() <= 1e-6
+
+
+def test_a_pair_has_a_quarter_of_the_variance_and_an_exact_total():
+    mechanism = Laplace(items=2, epsilon=1.0, users=1000, insiders=0)
+    b = math.exp(-1.0)
+    found = mechanism.variance(np.array([0.3, 0.7])) * 1000**2
+    assert found == pytest.approx(np.full(2, 2 * b / (1 - b) ** 2), rel=1e-9)
+    assert found[0] == pytest.approx(7.8354 / 4, rel=0.07)
+    responses = to_signed(
+        mechanism.respond(np.arange(1000) % 2, SeededStream(3)), mechanism.modulus, -100
+    )
+    assert (responses.sum(axis=1) == 1).all()
+    assert np.abs(responses).max() > 1
+    total = mechanism.total(mechanism.respond(np.arange(1000) % 2, SeededStream(3)))
+    sums = mechanism.decode(total, 1000)
+    assert sums.sum() == 1000
+    assert mechanism.estimate(sums, 1000).sum() == pytest.approx(1)
+    assert np.array_equal(mechanism.estimate(sums, 1000), mechanism.estimate(sums, 1000, raw=True))
+    # A sum with another total was corrupted.
+    with pytest.raises(CorruptSumError, match="add up to"):
+        mechanism.decode(((sums + np.array([1, 0])) % mechanism.modulus).astype(np.uint16), 1000)
+
+
+def test_both_levels_draw_the_same_pair():
+    mechanism = Laplace(items=2, epsilon=0.5, users=4, insiders=1)
+    law = mechanism.channel(4).noise
+    surveys = 4000
+    batch = mechanism.for_batch(surveys)
+    responses = batch.respond(np.zeros(4 * surveys, dtype=int), SeededStream(8))
+    signed = to_signed(responses, batch.modulus, -(batch.modulus // 2))
+    views = signed.reshape(4, surveys, 2).sum(axis=0)
+    rng = np.random.default_rng(9)
+    drawn = np.array([mechanism.draw(np.array([4, 0]), rng) for _ in range(surveys)])
+    assert fits(views[:, 0] - 4, law.low, law.pmf)
+    assert fits(drawn[:, 0] - 4, law.low, law.pmf)
+    assert (views.sum(axis=1) == 4).all()
+    assert (drawn.sum(axis=1) == 4).all()
+
+
 # From responses to estimates.
 
 
@@ -220,9 +326,11 @@ def test_the_noise_has_mean_zero_exactly_and_estimates_are_unbiased():
     assert mechanism.estimate(np.array([50, 30, 20]), 100) == pytest.approx(
         [0.5, 0.3, 0.2], abs=1e-12
     )
-    assert mechanism.estimate(np.array([-4, 60, 20]), 80) == pytest.approx(
-        [-0.05, 0.75, 0.25], abs=1e-12
-    )
+    raw = mechanism.estimate(np.array([-4, 60, 20]), 80, raw=True)
+    assert raw == pytest.approx([-0.05, 0.75, 0.25], abs=1e-12)
+    # Four too few were counted: every item gets a third of them.
+    fitted = mechanism.estimate(np.array([-4, 60, 20]), 80)
+    assert fitted == pytest.approx(raw + 4 / 3 / 80, abs=1e-12)
 
 
 @pytest.mark.parametrize(

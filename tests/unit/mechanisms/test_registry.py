@@ -96,7 +96,7 @@ def test_it_is_planned_at_its_own_exact_error() -> None:
     assert option.delta <= 1e-6
     assert isinstance(option.mechanism, EvenCoins)
     assert option.standard_error == pytest.approx(
-        np.sqrt(option.mechanism.per_user * 800 / 4) / 800, rel=1e-9
+        np.sqrt(option.mechanism.per_user * 800 / 4 * 11 / 12) / 800, rel=1e-9
     )
     assert option.cost is not None
     assert option.cost.bytes_sent > 0

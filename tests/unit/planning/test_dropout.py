@@ -47,7 +47,7 @@ def test_text_and_json_say_it() -> None:
 
 
 def test_there_is_no_allowance_where_no_shares_travel_or_nobody_may_be_missing() -> None:
-    reports = fc.plan(100, 2, 20.0, colluding=0.98)
+    reports = fc.plan(100, 2, 60.0, colluding=0.98)
     few = fc.plan(2, 2, 5.0, malicious_clients=True)
     assert (reports.recommended.topology, reports.dropout_cost) == (None, None)
     assert (few.recommended.topology, few.dropout_cost) == ("servers", None)

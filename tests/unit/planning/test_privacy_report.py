@@ -246,3 +246,18 @@ def test_exactly_one_of_epsilon_and_delta_is_given() -> None:
 def test_a_large_delta_is_cautioned_about() -> None:
     assert statement.sampling(0.3, 0, epsilon=1.0).to_dict()["notes"]
     assert statement.decoys(115, epsilon=1.0).to_dict()["notes"] == []
+
+
+def test_two_items_of_laplace_have_one_draw_and_an_exact_total() -> None:
+    pair = statement.privacy("laplace", epsilon=0.1, items=2, releases=12, delta=1e-6)
+    more = statement.privacy("laplace", epsilon=0.1, releases=12, delta=1e-6)
+    assert compose_randomized_response(0.1, 12, epsilon=pair.epsilon) <= 1e-6
+    assert compose_randomized_response(0.1, 12, epsilon=pair.epsilon * 0.999) > 1e-6
+    # One draw for all of epsilon composes a little worse than two for half of it.
+    assert more.epsilon < pair.epsilon < 1.2
+    assert pair.delta_zero_out == 1.0
+    assert more.delta_zero_out < 1e-6
+    assert (
+        more.epsilon
+        == statement.privacy("laplace", epsilon=0.1, items=9, releases=12, delta=1e-6).epsilon
+    )

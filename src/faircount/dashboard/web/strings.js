@@ -264,11 +264,11 @@ const en = {
   resultTitle: "Result",
   resultCaption: "Estimated shares among the {included} people who were counted",
   resultItem: "Answer",
-  resultShare: "Raw",
+  resultShare: "Estimate",
   resultRange: "95 % interval",
   resultConsistentHead: "Consistent",
   resultText:
-    "Bar: the raw estimate, which is right on average but can be below 0. Line: its interval, " +
+    "Bar: the estimate, which is right on average but can be below 0. Line: its interval, " +
     "which contains the true share among the people counted in 95 of 100 such surveys.",
   resultProven:
     "Responses counted: {counted}, each proven to be exactly one vote. Rejected: {refused}.",
@@ -665,11 +665,11 @@ const de = {
   resultTitle: "Ergebnis",
   resultCaption: "Geschätzte Anteile unter den {included} gezählten Personen",
   resultItem: "Antwort",
-  resultShare: "Roh",
+  resultShare: "Schätzung",
   resultRange: "95-%-Intervall",
   resultConsistentHead: "Stimmig",
   resultText:
-    "Balken: die rohe Schätzung, die im Mittel stimmt, aber unter 0 liegen kann. Linie: ihr " +
+    "Balken: die Schätzung, die im Mittel stimmt, aber unter 0 liegen kann. Linie: ihr " +
     "Intervall; in 95 von 100 solchen Umfragen enthält es den wahren Anteil unter den gezählten " +
     "Personen.",
   resultProven:

@@ -173,14 +173,14 @@ def _attack_shared(mechanism: Laplace, crowd: Crowd, how: str, rng: np.random.Ge
     forged = np.array(forge_votes(crowd.size))
     if how != USER_LEVEL:
         counts = np.array(crowd.honest) + np.array(crowd.malicious)
-        return mechanism.estimate(mechanism.draw(counts, rng) + forged, USERS)
+        return mechanism.estimate(mechanism.draw(counts, rng) + forged, USERS, raw=True)
     answers = np.concatenate([_list_answers(crowd.honest), _list_answers(crowd.malicious)])
     rows = mechanism.respond(answers, draw_stream(rng))
     q = mechanism.modulus
     # Only the sum of all rows is opened, so one client's vector can carry all forged votes.
     if crowd.size:
         rows[-1] = add(rows[-1], from_signed(forged, q), q)
-    return mechanism.estimate(mechanism.decode(mechanism.total(rows), USERS), USERS)
+    return mechanism.estimate(mechanism.decode(mechanism.total(rows), USERS), USERS, raw=True)
 
 
 def _attack_proven(
@@ -189,7 +189,8 @@ def _attack_proven(
     """Proven reports: a malicious client has one vote and, where it flips coins, picks heads."""
     if how != USER_LEVEL:
         votes = one_hot(np.array([crowd.target]), crowd.items, crowd.size)[0]
-        return mechanism.estimate(mechanism.draw(np.array(crowd.honest) + votes, rng), USERS)
+        sums = mechanism.draw(np.array(crowd.honest) + votes, rng)
+        return mechanism.estimate(sums, USERS, raw=True)
     q = mechanism.modulus
     entropy = draw_stream(rng)
     answers = np.concatenate([_list_answers(crowd.honest), np.full(crowd.size, crowd.target)])
@@ -201,7 +202,7 @@ def _attack_proven(
     # Both servers add their noise.
     for _ in range(2):
         opened_sum = add(opened_sum, from_signed(mechanism.server_noise(entropy), q), q)
-    return mechanism.estimate(mechanism.decode(opened_sum, USERS), USERS)
+    return mechanism.estimate(mechanism.decode(opened_sum, USERS), USERS, raw=True)
 
 
 def _attack_local(
@@ -210,10 +211,11 @@ def _attack_local(
     """Local reports: send the item itself, or its bit alone, without flipping coins."""
     forged = one_hot(np.array([crowd.target]), crowd.items, crowd.size)[0]
     if how != USER_LEVEL:
-        return mechanism.estimate(mechanism.draw(np.array(crowd.honest), rng) + forged, USERS)
+        reports = mechanism.draw(np.array(crowd.honest), rng)
+        return mechanism.estimate(reports + forged, USERS, raw=True)
     honest = make_mechanism(mechanism.name, crowd.items, USERS - crowd.size)
     sums = honest.total(honest.respond(_list_answers(crowd.honest), draw_stream(rng)))
-    return mechanism.estimate(mechanism.decode(sums + forged, USERS), USERS)
+    return mechanism.estimate(mechanism.decode(sums + forged, USERS), USERS, raw=True)
 
 
 def expected_shift(method: str, malicious: int) -> float:

@@ -53,13 +53,16 @@ def _expected_zero(channel: Channel, n: int) -> float:
 def simulate_survey(
     mechanism: FrequencyMechanism, counts: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Estimates of one survey in which every user responds and all shares are exchanged."""
+    """Estimates of one survey in which every user responds and all shares are exchanged.
+
+    They are raw, as in the paper: items are estimated each by itself.
+    """
     answers = rng.permutation(np.repeat(np.arange(counts.size), counts))
     labels = mechanism.domain.labels
     # "shares" does the arithmetic of a survey without its messages.
     topology = "shares" if mechanism.makes_shares else None
     responses = [labels[answer] for answer in answers]
-    return run(responses, mechanism, topology=topology, entropy=draw_stream(rng)).estimates
+    return run(responses, mechanism, topology=topology, entropy=draw_stream(rng)).raw
 
 
 def _draw_sums(channel: Channel, counts: Ints, rng: np.random.Generator) -> Floats:

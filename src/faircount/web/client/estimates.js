@@ -1,23 +1,83 @@
 // A published result as shares of the accepted reports, with 95% intervals. The intervals come from
 // the exact distribution of the noise, or of the sampling, and cover that alone: they describe the
-// people who were counted, not people who were never asked.
+// people who were counted, not people who were never asked. How many were counted is known: counts
+// with independent noise are fitted to it, and then the noise of an item is its own minus the mean
+// of all.
 
 import { MECHANISMS } from "./mechanisms.js";
 import { binomial } from "./privacy.js";
 
 const TAIL = 0.025;
 
+// Counts are fitted up to this many steps of 1 / items per standard deviation of the noise.
+const FINEST_FIT = 50000;
+
 /** [{item, estimate, low, high}] as fractions of the accepted reports. */
 export function estimates(params, published) {
   const size = published.included;
-  const { p, noise } = MECHANISMS[params.mechanism].counted(params.drawn, size);
-  const estimate = noise ? estimateNoisy(noise, size) : estimateSampled(p, size);
-  return params.items.map((item, at) => ({ item, ...estimate(Number(published.counts[at])) }));
+  const { p, noise, isPaired } = MECHANISMS[params.mechanism].counted(params.drawn, size);
+  const counts = published.counts.map(Number);
+  let estimate = estimateSampled(p, size);
+  if (noise && !isPaired && fitsTotal(noise(1), counts.length)) {
+    estimate = estimateFitted(noise, counts, size);
+  } else if (noise) {
+    estimate = estimateNoisy(noise(1), size);
+  }
+  return params.items.map((item, at) => ({ item, ...estimate(counts[at]) }));
+}
+
+function meanOf([first, law]) {
+  return law.reduce((sum, probability, at) => sum + probability * (first + at), 0);
+}
+
+function fitsTotal([first, law], items) {
+  const mean = meanOf([first, law]);
+  const variance = law.reduce((sum, weight, at) => sum + weight * (first + at - mean) ** 2, 0);
+  return items * Math.sqrt(variance) <= FINEST_FIT;
+}
+
+/**
+ * For all counts with independent noise: they are moved by equal amounts until they add up to the
+ * number of people. In steps of 1 / items the noise of one is then (items - 1) times its own minus
+ * that of all others; whole numbers of holders within its quantiles make the interval.
+ */
+function estimateFitted(noise, counts, size) {
+  const items = counts.length;
+  const excess = counts.reduce((sum, count) => sum + count, 0) - size;
+  const own = noise(1);
+  const others = noise(items - 1);
+  const reach = (items - 1) * own[1].length + others[1].length;
+  const below = fittedBelow(own, others, items);
+  // The narrowest steps with at most TAIL beyond each.
+  const least = firstPassing(2 * reach, (step) => below(step - reach) > TAIL) - reach;
+  const most = firstPassing(2 * reach, (step) => 1 - below(step - reach) <= TAIL) - reach;
+  return (count) => {
+    const low = Math.ceil((items * count - excess - most) / items);
+    const high = Math.floor((items * count - excess - least) / items);
+    return {
+      estimate: (count - excess / items) / size,
+      // With very little noise there may be no whole number between them.
+      low: clampedShare(Math.min(low, high), size),
+      high: clampedShare(Math.max(low, high), size),
+    };
+  };
+}
+
+/** P((items - 1) e - others <= step), for the noise e of an item and the sum of all others'. */
+function fittedBelow([first, law], [firstOther, otherLaw], items) {
+  let total = 0;
+  const below = [0, ...otherLaw.map((weight) => (total += weight))];
+  return (step) =>
+    law.reduce((sum, weight, at) => {
+      // The others must add up to at least this much; in the array it is a position.
+      const position = (items - 1) * (first + at) - step - firstOther;
+      return sum + weight * (1 - below[Math.min(Math.max(position, 0), otherLaw.length)]);
+    }, 0);
 }
 
 /** For counts with added noise: subtract its mean, and its quantiles for the interval. */
 function estimateNoisy([first, law], size) {
-  const mean = law.reduce((sum, probability, at) => sum + probability * (first + at), 0);
+  const mean = meanOf([first, law]);
   const least = first + quantile(law, TAIL);
   const most = first + quantile(law, 1 - TAIL);
   return (count) => ({

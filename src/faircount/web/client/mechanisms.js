@@ -7,8 +7,9 @@
 //                    that publish others are refused
 //   promiseHolds(params, drawn, size)     whether the promise holds with this many accepted reports
 //   vector(drawn, items, answer, random)  what a client splits between the servers, as integers
-//   counted(drawn, size)                  {p, noise}: the probability that a response is counted,
-//                                         and the distribution of the noise added to a count
+//   counted(drawn, size)                  {p, noise, isPaired}: the probability that a response is
+//                                         counted; noise(times), the distribution of the noise added
+//                                         to so many counts together; and whether two items share it
 
 import { parseInteger, unscaled } from "./canonical_json.js";
 import {
@@ -34,25 +35,36 @@ const laplace = {
     checkAttendance(params, { countInsiders: true });
     const epsilon = checkEpsilon(unscaled(settings.epsilon));
     const h = users - settings.insiders - settings.dropouts; // participants whose noise is secret
-    const table = laplaceTable(parseInteger(settings.epsilon), epsilon, h);
+    // Two counts add up to the number of participants, so one draw x hides both, as (x, -x).
+    const isPaired = params.items.length === 2;
+    const times = isPaired ? 2 : 1;
+    const tableEpsilon = times * epsilon;
+    const units = BigInt(times) * parseInteger(settings.epsilon);
+    const table = laplaceTable(units, tableEpsilon, h);
     checkDerived(params, { h, D: null, p: null, tables: await tableDigest(table) });
-    const bounds = laplaceBounds(epsilon, users / h, OVERFLOW / params.items.length);
+    const bounds = laplaceBounds(tableEpsilon, users / h, OVERFLOW / params.items.length);
     checkModulus(params, bounds.map((bound) => users + 2 * bound));
-    return { epsilon, h, table };
+    return { tableEpsilon, isPaired, h, table };
   },
 
-  promiseHolds(params, { epsilon, h, table }, size) {
+  promiseHolds(params, { tableEpsilon, isPaired, h, table }, size) {
     const unknown = size - params.phi; // accepted reports whose noise the adversary does not know
     if (unknown < 1) return false;
-    const left = laplaceEpsilon(epsilon, unknown / h);
-    const delta = (1 + Math.exp(left)) * 2 * unknown * table.distance; // cost of the finite table
+    const draws = isPaired ? 1 : 2; // that a replaced answer moves
+    const left = (laplaceEpsilon(tableEpsilon, unknown / h) * draws) / 2;
+    const delta = (1 + Math.exp(left)) * draws * unknown * table.distance; // of the finite table
     return isWithin(left, unscaled(params.epsilon)) && isWithin(delta, unscaled(params.delta));
   },
 
-  vector: ({ table }, items, answer, random) =>
-    oneHot(items, answer).map((count) => count + BigInt(draw(table, random))),
+  vector({ table, isPaired }, items, answer, random) {
+    const vote = oneHot(items, answer);
+    if (!isPaired) return vote.map((count) => count + BigInt(draw(table, random)));
+    const shift = BigInt(draw(table, random));
+    return [vote[0] + shift, vote[1] - shift];
+  },
 
-  counted: ({ epsilon, h }, size) => ({ p: 1, noise: laplaceLaw(epsilon, size / h) }),
+  counted: ({ tableEpsilon, isPaired, h }, size) =>
+    ({ p: 1, noise: (times) => laplaceLaw(tableEpsilon, (times * size) / h), isPaired }),
 };
 
 const decoys = {
@@ -79,7 +91,8 @@ const decoys = {
   vector: ({ coinsPerUser }, items, answer, random) =>
     oneHot(items, answer).map((count) => count + BigInt(countHeads(coinsPerUser, random))),
 
-  counted: ({ coinsPerUser }, size) => ({ p: 1, noise: binomial(size * coinsPerUser, 0.5) }),
+  counted: ({ coinsPerUser }, size) =>
+    ({ p: 1, noise: (times) => binomial(times * size * coinsPerUser, 0.5) }),
 };
 
 /** The fewest coins that leave `needed` of them secret when only h of the participants remain. */

@@ -65,7 +65,7 @@ const serverLaplace = {
   },
 
   vector: drawReport,
-  counted: ({ epsilon }) => ({ p: 1, noise: laplaceLaw(epsilon, 2) }),
+  counted: ({ epsilon }) => ({ p: 1, noise: (times) => laplaceLaw(epsilon, 2 * times) }),
 };
 
 const serverCoins = {
@@ -82,7 +82,7 @@ const serverCoins = {
   promiseHolds: (params, { coins }) =>
     isWithin(decoysDelta(coins, unscaled(params.epsilon)), unscaled(params.delta)),
   vector: drawReport,
-  counted: ({ coins }) => ({ p: 1, noise: binomial(2 * coins, 0.5) }),
+  counted: ({ coins }) => ({ p: 1, noise: (times) => binomial(2 * times * coins, 0.5) }),
 };
 
 const placedCoins = {
@@ -108,7 +108,7 @@ const placedCoins = {
   },
 
   vector: drawReport,
-  counted: ({ coins }) => ({ p: 1, noise: binomial(coins, 0.5) }),
+  counted: ({ coins }) => ({ p: 1, noise: (times) => binomial(times * coins, 0.5) }),
 };
 
 export const PROVEN = {
