@@ -10,6 +10,7 @@ from faircount.client.invitation_codes import Code
 from faircount.core.entropy import SystemEntropy
 from faircount.mechanisms.laplace import Laplace
 from faircount.protocol import Invitation, decode
+from faircount.protocol.wire.canonical_json import format_real
 from faircount.protocol.wire.digests import params_digest
 
 CITIES = ["Aldmoor", "Brackwater", "Carrow"]
@@ -88,7 +89,7 @@ def test_parameters_whose_promise_does_not_follow_are_refused_visibly(trial, vis
     trial.create(20, mechanism=Laplace(items=CITIES, epsilon=1.0, users=20))
     params = trial.params[-1]
     plain = json.loads(params.published)
-    plain["epsilon"] = str(int(plain["epsilon"]) * 999 // 1000)
+    plain["epsilon"] = format_real(0.999)
     published = json.dumps(
         plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     ).encode()
