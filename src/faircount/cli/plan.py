@@ -39,11 +39,11 @@ COLUMNS = {
 # What the parameters of the table are. Only those that occur in it are explained.
 PARAMETER_NAMES = {
     "p": "probability with which a user is counted",
-    "D": "fair coins per item, all users together",
-    "m": "coins per item of one user",
+    "D": "fair coins per item: of all users together, or of each server",
+    "m": "coins in the report of one user",
     "sigma": "standard deviation of the noise of a count",
     "epsilon": "privacy loss of one release",
-    "alpha": "share of the users who report an item",
+    "alpha": "share of the items that one user reports",
     "q": "counts are added modulo this prime",
 }
 
