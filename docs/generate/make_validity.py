@@ -99,7 +99,7 @@ Somebody who had not written it attacked it with programs; tests keep what they 
 
 | attack | outcome |
 |---|---|
-| fourteen kinds of reports that are not one vote, in whole surveys, also while servers crash | refused; everybody else counted exactly once |
+| thirteen kinds of reports that are not one vote (fourteen with coins), in whole surveys, also while servers crash | refused; everybody else counted exactly once |
 | every possible row in a field of 5 elements | accepted at 6 of 20 points at most, as the bound says |
 | the largest numbers in every product, modulo primes up to 2^32 | exact |
 | another participant's report sent again, also under a key with the same secret | does not decrypt |
