@@ -355,7 +355,7 @@ async def _store_reservation(tx: Transaction, row: SurveyRow, statement: Message
     content = verify_message(params.keys.s2, Party.AGGREGATOR, statement)
     if (
         isinstance(content, Reservation)
-        # check: receipt-population - the aggregator files a receipt under another population
+        # check: reservation-population - the aggregator files a receipt under another population
         and content.population == params.population.encode()
     ):
         await tx.execute(

@@ -209,7 +209,7 @@ class TwoServersCoordinator(CoordinatorRules):
         if is_over or not 0 < number <= len(earlier_hashes(s)):
             return s, ()
         part = get_part(s, rows, number)
-        # check: shares-before-receipt - encrypted shares leave once the budget is charged
+        # check: shares-before-reservation - encrypted shares leave once the budget is charged
         if s.reservation is None:
             if message.recorded != earlier_hashes(s)[number - 1]:
                 return s, ()
@@ -231,7 +231,7 @@ class TwoServersCoordinator(CoordinatorRules):
         """
         if (
             s.phase is not Phase.COUNTING
-            # check: set-before-receipt - nothing is added up before the budget is charged
+            # check: set-before-reservation - nothing is added up before the budget is charged
             or s.reservation is None
             or message.manifest_hash != s.manifest_hash
         ):
