@@ -25,6 +25,11 @@ MUTANTS = (
     Mutant("refused-manifest-rolled-back", NEVER, PARTS),
     Mutant("shares-after-end", REMOVED, PARTS),
     Mutant("parts-in-order", NEVER, PARTS),
+    Mutant(
+        "replaced-part-uncounted",
+        replacing("self.authentic_entries[:number]", "self.authentic_entries"),
+        PARTS,
+    ),
     Mutant("part-size", REMOVED, PARTS),
     Mutant("order-across-parts", REMOVED, PARTS),
     Mutant("manifest-size", NEVER, PARTS),
