@@ -255,6 +255,7 @@ def test_parts_come_in_order_and_from_the_first(stage) -> None:
     (next_request,) = play.tell_s2(play.by_s1(first))
     assert play.said_by_s2(next_request) == NextPartRequest(play.params.survey, hash_of(first), 1)
     assert refusal(play, third) is Reason.EARLY
+    assert refusal(play, replace(second, number=2)) is Reason.EARLY
     assert refusal(play, replace(first, before=hash_of(third))) is Reason.EARLY
     assert play.tell_s2(play.by_s1(replace(second, before=bytes(32)))) == (next_request,)
     assert play.tell_s2(play.by_s1(first)) == (next_request,)
@@ -607,7 +608,19 @@ def test_a_manifest_that_names_somebody_twice_is_never_added_up(
 
 
 @pytest.mark.parametrize(
-    "spoil", ["lost", "order", "order inside", "size", "more", "numbers", "another kind"]
+    "spoil",
+    [
+        "lost",
+        "order",
+        "order inside",
+        "size",
+        "more",
+        "no more",
+        "numbers",
+        "two first parts",
+        "another part before",
+        "another kind",
+    ],
 )
 def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     play = play_to_deadline(stage)
@@ -631,8 +644,19 @@ def test_the_coordinator_adopts_no_incomplete_manifest(stage, spoil) -> None:
     elif spoil == "more":
         (*earlier, last) = split_into_parts(play.params, everybody)
         last = replace(last, more=1)
+    elif spoil == "no more":
+        first = replace(earlier[0], entries=everybody[:1], more=0)
+        earlier = [first]
+        last = replace(last, number=1, before=hash_of(first))
     elif spoil == "numbers":
         last = replace(last, number=5)
+    elif spoil == "two first parts":
+        # The chain leads to the second of them, and the first one would be read in its place.
+        unchecked = replace(earlier[0], entries=[everybody[1]] * 2)
+        last = replace(last, before=hash_of(earlier[0]))
+        earlier = [unchecked, earlier[0]]
+    elif spoil == "another part before":
+        last = replace(last, before=hash_of(earlier[0]))
     reservation = Reservation(
         play.params.survey, hash_of(last), b"0", b"0", b"", 1, 1, bytes(32), play.s2.committed_value
     )

@@ -389,6 +389,7 @@ def _fix_accepted(
     s: Aggregator, rows: StepRows, accepted: MerkleFrontier, revealed: bytes
 ) -> aggregator.Change:
     """Sign the set of accepted reports, once, and keep the aggregator's sum over it."""
+    # check: accepted-minimum - with every other share garbled the sum is one person's vector
     if not aggregator.is_still_private(s, accepted.count):
         ending = too_few_readable(accepted.count, s.params.minimum)
         return aggregator.abort(s, rows, ending, spent=True)
