@@ -51,6 +51,8 @@ MUTANTS = (
         replacing("lock_file(settings.lock_path, shared=True)", "contextmanager(iter)([None])"),
         FILES,
     ),
+    Mutant("unsigned-ending", REMOVED, STRANGE + " -k unsigned_ending"),
+    Mutant("plain-http", NEVER, "tests/unit/server/test_settings.py -k another_machine"),
     Mutant("budget-owner", REMOVED, APART),
     Mutant("population-owner", REMOVED, APART),
     Mutant("budget-raised", REMOVED, APART),
