@@ -203,7 +203,12 @@ def test_a_schedule_is_repeatable() -> None:
 
 
 HOLES = {
-    "any manifest is admitted": (SERVERS, [aggregator], "repeated", lambda s, manifest: None),
+    "any manifest is admitted": (
+        SERVERS,
+        [aggregator],
+        "answer_known_manifest",
+        lambda s, manifest: None,
+    ),
     "every share is added": (
         SERVERS,
         [servers_coordinator],
@@ -213,7 +218,7 @@ HOLES = {
     "The aggregator goes on after a restore": (
         EXPLICIT,
         [aggregator_receive],
-        "end_restored",
+        "abort_as_restored",
         lambda s, rows: (s, ()),
     ),
 }
