@@ -4,7 +4,7 @@ Anchors, reservations, withdrawal, acknowledgements, and what is decoded.
 """
 
 from security_checks.mutant import Mutant
-from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, preceded_by
+from security_checks.operations import ALWAYS, NEVER, REMOVED, becomes, preceded_by, replacing
 
 DISHONEST_AGGREGATOR = "tests/unit/protocol/two_servers/test_dishonest_aggregator.py"
 ANCHOR = "tests/unit/protocol/roles/test_anchor.py"
@@ -30,6 +30,9 @@ MUTANTS = (
     ),
     Mutant("ledger-anchored", REMOVED, ANCHOR),
     Mutant("reservation-chain", REMOVED, LEDGER),
+    Mutant(
+        "chain-population", replacing("population.encode()", "b''"), LEDGER + " -k another_history"
+    ),
     Mutant("reservation-amount", becomes("True"), LEDGER),
     Mutant("newest-reservation", REMOVED, LEDGER),
     Mutant("stale-ledger", NEVER, LEDGER),

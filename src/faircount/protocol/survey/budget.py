@@ -252,6 +252,7 @@ def _extend_chain(head: bytes, population: str, charge: Charge) -> bytes:
     delta = format_upper_bound(charge.delta)
     # Rounded up as published, so that anybody can recompute the head from the signed message.
     amounts = f"{epsilon} {delta}".encode()
+    # check: chain-population - the reservations of one population continue another's chain
     return tagged_hash(b"reservation", head, population.encode(), charge.survey, amounts)
 
 

@@ -204,6 +204,7 @@ class CoordinatorService:
 
     def _anchored_step(self, before: Loaded[Coordinator], statement: Message) -> Step[Coordinator]:
         step = coordinate(before.state, statement, before.rows)
+        # check: coordinator-anchor - a coordinator rolled back sends a second aggregate share
         return anchor_coordinator_step(self.server.anchor, before.state, step)
 
     async def end_without_aggregator(self, survey: bytes) -> None:
