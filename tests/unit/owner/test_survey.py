@@ -14,8 +14,8 @@ from faircount.client.participation import Participation, connect
 from faircount.client.participation_status import Stage
 from faircount.core.entropy import SystemEntropy
 from faircount.dashboard.form import advice, facts_of, wishes_of
-from faircount.mechanisms.laplace import Laplace
 from faircount.mechanisms.registry import shared_mechanisms
+from faircount.mechanisms.server_noise import ServerLaplace
 from faircount.owner.folder import OwnerFile, SurveyFolder, read_servers
 from faircount.owner.invitations import numbered_people, read_invitations
 from faircount.owner.reissue import reissue
@@ -96,7 +96,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 CREATE = (
     *("--question", "Which city?", "--items", 'Aldmoor,Brackwater,"Carrow, Upper"'),
-    *("--users", "40", "--epsilon", "2", "--dropout", "0.2", "--owner", "A company"),
+    *("--users", "40", "--epsilon", "2", "--minimum", "80%", "--owner", "A company"),
     *("--s1-operator", "One", "--s2-operator", "Two", "--open-for", "2h", "--anyway"),
 )
 
@@ -145,10 +145,8 @@ def test_an_owner_runs_a_survey_with_commands(both_apps: Any, tmp_path: Path) ->
     assert participations[39].answer("Aldmoor").stage is Stage.NOT_COUNTED
 
 
-def test_the_default_dropout_allowance_is_the_same_everywhere(
-    both_apps: Any, tmp_path: Path
-) -> None:
-    """In the commands, on the page and in `propose`; and an allowance of 0 is respected."""
+def test_the_default_minimum_is_the_same_everywhere(both_apps: Any, tmp_path: Path) -> None:
+    """In the commands, on the page and in `propose`; and a minimum of everybody is respected."""
     asked = {
         "items": "a\nb",
         "users": "41",
@@ -160,19 +158,19 @@ def test_the_default_dropout_allowance_is_the_same_everywhere(
     s1, s2 = read_servers(both_apps.servers_file)
     owner = OwnerFile(s1, s2, s1.address, (8.0, 1e-6))
     minima = {}
-    for absent in ("", "0"):
-        form = {**asked, "absent": absent}
-        page, _ = create(tmp_path / f"page{absent}", wishes_of(form), facts_of(form), owner)
-        dropout = ("--dropout", absent) if absent else ()
+    for written in ("", "100%"):
+        form = {**asked, "minimum": written}
+        page, _ = create(tmp_path / f"page{written}", wishes_of(form), facts_of(form), owner)
+        option = ("--minimum", written) if written else ()
         question = ("--question", "Which?", "--items", "a,b", "--users", 41, "--epsilon", 8)
-        folder = tmp_path / f"command{absent}"
+        folder = tmp_path / f"command{written}"
         servers = ("--servers", both_apps.servers_file)
-        command = run_json("survey", "create", folder, *servers, *question, *dropout)
-        minima[absent] = [page.params.minimum, command["minimum"], advice(form)["needed"]]
-    laplace = Laplace(items=["a", "b"], users=41, epsilon=8.0)
-    proposed = propose(laplace, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
-    assert minima == {"": [proposed] * 3, "0": [41] * 3}
-    assert proposed == 38
+        command = run_json("survey", "create", folder, *servers, *question, *option)
+        minima[written] = [page.params.minimum, command["minimum"], advice(form)["minimum"]]
+    noise = ServerLaplace(items=["a", "b"], users=41, epsilon=8.0)
+    proposed = propose(noise, page.params.keys, survey=bytes(16), topology=SERVERS).minimum
+    assert minima == {"": [proposed] * 3, "100%": [41] * 3}
+    assert proposed == 11
 
 
 def test_a_survey_without_proofs_says_so(both_apps: Any, tmp_path: Path) -> None:

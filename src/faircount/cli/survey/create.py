@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 )
 @click.option("--delta", type=float, default=1e-6, show_default=True, help=f"{DELTA}.")
 @click.option(
-    "--dropout",
-    "dropout",
-    type=float,
-    help="Share of the invited who may not respond; with fewer responses there is no result.  "
-    "[default: 5%, at least one]",
+    "--minimum",
+    metavar="NUMBER|RATE",
+    help="Minimum number of responses, such as 100, or rate of the invited, such as 40%; with "
+    "fewer there is no result.  [default: 25%, at least 10, where the servers add the noise, as "
+    "they do unless you choose otherwise; 95% where participants make it]",
 )
 @click.option(
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
@@ -109,6 +109,7 @@ def create_command(
     servers: Path,
     items: str,
     open_for: str,
+    minimum: str | None,
     budget: tuple[float, float] | None,
     topology: str,
     address: str | None,
@@ -124,17 +125,18 @@ def create_command(
     """
     from faircount.cli.show import spinner
     from faircount.client.invitation_codes import server_address
-    from faircount.owner.advice import SurveyRequirements
+    from faircount.owner.advice import SurveyRequirements, parse_minimum
     from faircount.owner.folder import OwnerFile, read_servers
     from faircount.owner.invitation_texts import printed_words
     from faircount.owner.survey import SurveyDescription, create
     from faircount.protocol import topology_named
 
     # What the planner needs is separate from what participants read.
-    names = ("users", "epsilon", "delta", "dropout", "mechanism", "floor", "colluding")
+    names = ("users", "epsilon", "delta", "mechanism", "floor", "colluding")
     requirements = SurveyRequirements(
         tuple(parse_list("--items", "a,b,c", items)),
         topology=topology_named(topology),
+        minimum=None if minimum is None else parse_minimum(minimum, given["users"]),
         **{name: given.pop(name) for name in names},
     )
     description = SurveyDescription(seconds=parse_duration("--open-for", open_for), **given)
@@ -169,6 +171,8 @@ def _show(survey: "Survey", advice: "Advice", notes: list[str], as_json: bool) -
                 "epsilon": params.epsilon,
                 "delta": params.delta,
                 "half_width_95": advice.half_width_95,
+                "half_width_95_at_minimum": advice.half_width_95_at_minimum,
+                "responses": advice.responses,
                 "standard_error": advice.standard_error,
                 "proven": advice.proven,
                 "supposed": advice.assumption,

@@ -28,7 +28,9 @@ const en = {
   problem_not_whole: "{field}: please enter a whole number above 0.",
   problem_not_above_zero: "{field}: please enter a number above 0.",
   problem_not_inside: "{field}: please enter a number above 0 and below 1.",
-  problem_not_share: "{field}: please enter a number from 0 to below 1.",
+  problem_minimum_form:
+    "Minimum number of responses: please enter a number, such as 100, or a rate, such as 40%.",
+  problem_minimum_range: "The minimum number of responses must be {fewest} to {invited}.",
   problem_people: "Invite between {fewest} and {most} people.",
   problem_bad_name:
     "Use only letters, digits, - and _ in the name of a survey, at most 60 characters.",
@@ -126,10 +128,10 @@ const en = {
   field_purpose: "What the result is for",
   field_contact: "Contact address",
   field_users: "Number of people invited",
-  field_absent: "Share of them who may not answer",
-  hint_absent:
-    "Leave empty for 5 %, and at least one person. 0.2 means that four out of five must answer, " +
-    "or there is no result.",
+  field_minimum: "Minimum number of responses",
+  hint_minimum:
+    "A number, or a rate such as 40%: with fewer answers there is no result. Leave empty for one " +
+    "that suits the survey, usually a quarter of the people invited.",
   field_people: "Names or addresses (optional)",
   hint_people:
     "One per line, instead of the number. They stay on this computer; no server gets them.",
@@ -156,8 +158,12 @@ const en = {
     "will be.",
   adviceError: "95 % error: ± {error} %",
   adviceText:
-    "Mechanism {mechanism}. {needed} of the {invited} people invited must answer. The error " +
-    "refers to shares of those who answer.",
+    "Mechanism {mechanism}. The error refers to shares of those who answer, if {responses} of " +
+    "{invited} people do.",
+  adviceMinimum:
+    "The minimum number of responses is {minimum}; with so few, the 95 % error is ± {error} %.",
+  adviceAllowance:
+    "Participants make the noise here, so a lower minimum makes the result less accurate.",
   adviceProven:
     "Every response is proven to be exactly one vote, so a manipulated program cannot count for " +
     "more.",
@@ -415,7 +421,9 @@ const de = {
   problem_not_whole: "{field}: Bitte geben Sie eine ganze Zahl über 0 ein.",
   problem_not_above_zero: "{field}: Bitte geben Sie eine Zahl über 0 ein.",
   problem_not_inside: "{field}: Bitte geben Sie eine Zahl über 0 und unter 1 ein.",
-  problem_not_share: "{field}: Bitte geben Sie eine Zahl ab 0 und unter 1 ein.",
+  problem_minimum_form:
+    "Mindestzahl der Antworten: Bitte geben Sie eine Zahl wie 100 oder einen Anteil wie 40% ein.",
+  problem_minimum_range: "Die Mindestzahl der Antworten muss zwischen {fewest} und {invited} liegen.",
   problem_people: "Laden Sie zwischen {fewest} und {most} Personen ein.",
   problem_bad_name:
     "Verwenden Sie im Namen einer Umfrage nur Buchstaben, Ziffern, - und _, höchstens 60 Zeichen.",
@@ -527,10 +535,10 @@ const de = {
   field_purpose: "Wofür das Ergebnis gebraucht wird",
   field_contact: "Kontaktadresse",
   field_users: "Zahl der eingeladenen Personen",
-  field_absent: "Anteil, der nicht antworten muss",
-  hint_absent:
-    "Leer bedeutet 5 %, mindestens eine Person. 0,2 bedeutet: Vier von fünf müssen antworten, " +
-    "sonst gibt es kein Ergebnis.",
+  field_minimum: "Mindestzahl der Antworten",
+  hint_minimum:
+    "Eine Zahl oder ein Anteil wie 40%: Bei weniger Antworten gibt es kein Ergebnis. Leer " +
+    "bedeutet eine Zahl, die zur Umfrage passt, meist ein Viertel der Eingeladenen.",
   field_people: "Namen oder Adressen (freiwillig)",
   hint_people:
     "Eine Person pro Zeile, statt der Zahl. Sie bleiben auf diesem Rechner; kein Server bekommt " +
@@ -557,8 +565,13 @@ const de = {
     "Ergebnis wird.",
   adviceError: "95-%-Fehler: ± {error} %",
   adviceText:
-    "Verfahren {mechanism}. Von {invited} eingeladenen Personen müssen {needed} antworten. Der " +
-    "Fehler bezieht sich auf Anteile derer, die antworten.",
+    "Verfahren {mechanism}. Der Fehler bezieht sich auf Anteile derer, die antworten, wenn " +
+    "{responses} von {invited} Personen das tun.",
+  adviceMinimum:
+    "Die Mindestzahl der Antworten ist {minimum}; bei so wenigen ist der 95-%-Fehler ± {error} %.",
+  adviceAllowance:
+    "Das Rauschen kommt hier von den Teilnehmenden: Eine kleinere Mindestzahl macht das Ergebnis " +
+    "ungenauer.",
   adviceProven:
     "Jede Antwort ist nachweislich genau eine Stimme: Ein manipuliertes Programm zählt nicht " +
     "mehrfach.",
