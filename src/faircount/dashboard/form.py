@@ -9,7 +9,7 @@ from faircount.dashboard.error_payload import error_payload
 from faircount.owner.advice import SurveyRequirements, advise, parse_minimum
 from faircount.owner.invitation_texts import ENGLISH, printed_words
 from faircount.owner.invitations import numbered_people
-from faircount.owner.survey import SurveyDescription
+from faircount.owner.survey import GRACE, SurveyDescription
 from faircount.planning.question import WEAK, WEAK_DELTA
 
 Form = dict[str, Any]
@@ -62,7 +62,8 @@ def _users(form: Form) -> int:
 def facts_of(form: Form) -> SurveyDescription:
     """What a participant reads before answering."""
     texts = {name: _text(form, name) for name in TEXTS}
-    return SurveyDescription(seconds=_integer(form, "hours") * 3600, **texts)
+    seconds = _integer(form, "hours") * 3600
+    return SurveyDescription(seconds=seconds, grace=GRACE, **texts)
 
 
 def budget_of(form: Form, wishes: SurveyRequirements) -> tuple[float, float]:

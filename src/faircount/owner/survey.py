@@ -31,11 +31,17 @@ from faircount.protocol.survey.release import decode_release
 from faircount.protocol.wire.messages import Aborted, Published, Reason
 
 SECONDS_BETWEEN_POLLS = 1.0
+DAY = 86400
+GRACE = 30 * DAY
+"""Seconds for which a survey with too few answers is held open, unless the owner says otherwise."""
 
 
 @dataclass(frozen=True)
 class SurveyDescription:
-    """What participants read before they answer, and how long every phase is open, in seconds."""
+    """What participants read before they answer, and how long every phase is open, in seconds.
+
+    grace: how much longer a phase is held open if there are too few answers at its deadline
+    """
 
     question: str
     owner: str = ""
@@ -44,7 +50,8 @@ class SurveyDescription:
     s1_operator: str = ""
     s2_operator: str = ""
     population: str = ""
-    seconds: int = 3 * 86400
+    seconds: int = 3 * DAY
+    grace: int = GRACE
 
 
 @dataclass(frozen=True)
@@ -173,6 +180,7 @@ def make_parameters(
         delta=requirements.delta,
         minimum=advice.minimum,
         phases=(description.seconds,) * len(requirements.topology.phases),
+        grace=description.grace,
         # Without a name, a survey is a population of its own and shares no budget.
         population=description.population or f"survey {survey.hex()}",
         question=description.question,

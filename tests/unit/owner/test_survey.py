@@ -300,16 +300,41 @@ def test_a_survey_is_deleted_when_it_is_over(both_apps: Any, tmp_path: Path) -> 
     survey = open_survey(both_apps, tmp_path / "survey")
     early = run("survey", "delete", survey.folder.path, "--yes")
     assert early.exit_code == 2
-    assert run_json("survey", "abort", survey.folder.path, "--reason", "a mistake")["state"] in (
-        "submitting",
-        "aborted",
-    )
+    asked = run("survey", "abort", survey.folder.path, "--json")
+    assert (asked.exit_code, asked.stdout) == (2, "")
+    assert "give --yes" in asked.stderr
+    assert run("survey", "abort", survey.folder.path).exit_code == 1  # nobody said yes
+    assert run_json("survey", "status", survey.folder.path)["s1"]["state"] == "submitting"
+    ending = run_json("survey", "abort", survey.folder.path, "--reason", "a mistake", "--yes")
+    assert ending["state"] in ("submitting", "aborted")
     ended = run("survey", "result", survey.folder.path, "--wait").stdout
     assert "the owner ended the survey: a mistake" in " ".join(ended.split())
     assert run("survey", "delete", survey.folder.path, "--yes").exit_code == 0
     gone = run("survey", "status", survey.folder.path)
     assert gone.exit_code == 2
     assert "The coordinator refuses: there is no such survey here" in gone.stderr
+
+
+def test_closing_with_too_few_answers_says_how_many_are_missing(
+    both_apps: Any, tmp_path: Path
+) -> None:
+    survey = open_survey(both_apps, tmp_path / "survey")
+    folder = survey.folder.path
+    connect_all(survey, tmp_path / "devices")[0].answer("Aldmoor")
+    closed = run("survey", "close", folder)
+    assert closed.exit_code == 2
+    said = " ".join(closed.stderr.split())
+    assert f"1 have answered, and {survey.params.minimum} are needed, so the survey stays" in said
+    assert "survey extend" in said
+    assert "survey abort" in said
+    assert run_json("survey", "status", folder)["s1"]["state"] == "submitting"
+
+
+def test_the_grace_period_stands_in_the_parameters(both_apps: Any, tmp_path: Path) -> None:
+    for more, grace in (((), 30 * 86400), (("--grace", "2h"), 7200)):
+        folder = tmp_path / str(grace)
+        run_json(*creation(both_apps, folder, *more))
+        assert Survey.at(folder).params.grace == grace
 
 
 def test_mistakes_of_an_owner_are_explained(both_apps: Any, tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 @click.option(
     "--open-for", default="3d", show_default=True, help="Time for each visit: 90s, 30m, 12h, 3d."
 )
+@click.option(
+    "--grace",
+    default="30d",
+    show_default=True,
+    help="How much longer a visit is held open if there are too few answers at its end; then the "
+    "survey ends without a result.",
+)
 # What participants read before they answer; empty texts are not shown to them.
 @click.option("--owner", default="", help="Who asks; participants see it.")
 @click.option("--purpose", default="", help="What the result is for; participants see it.")
@@ -109,6 +116,7 @@ def create_command(
     servers: Path,
     items: str,
     open_for: str,
+    grace: str,
     minimum: str | None,
     budget: tuple[float, float] | None,
     topology: str,
@@ -139,7 +147,11 @@ def create_command(
         minimum=None if minimum is None else parse_minimum(minimum, given["users"]),
         **{name: given.pop(name) for name in names},
     )
-    description = SurveyDescription(seconds=parse_duration("--open-for", open_for), **given)
+    description = SurveyDescription(
+        seconds=parse_duration("--open-for", open_for),
+        grace=parse_duration("--grace", grace),
+        **given,
+    )
     s1, s2 = read_servers(servers)
     owner = OwnerFile(
         s1,

@@ -83,6 +83,9 @@ const en = {
   remote_too_few_people: "It knows {known} people, but {minimum} are needed. Invite more people.",
   remote_no_closing_time: "This phase has no closing time to extend. Close it when you are ready.",
   remote_not_open: "The survey is not open yet.",
+  remote_too_few_answers:
+    "There are {answers} answers, and {minimum} are needed. The survey stays open: extend it, or " +
+    "end it without a result.",
   remote_survey_over: "The survey is over, so nothing about it can be changed.",
   remote_survey_running: "The survey is running. End it before you delete it.",
   remote_other_survey: "It already has another survey with the same number.",
@@ -222,12 +225,17 @@ const en = {
   answers: "{users} of {people} people have answered",
   answersMissing: "At least {minimum} are needed (the mark on the bar): {missing} to go.",
   answersEnough: "The minimum of {minimum} (the mark on the bar) is reached.",
+  answersWithdrawn: "Withdrawn and not counted: {withdrawn}.",
   waitsTitle: "What happens next",
   waits_nobody: "Nothing: the survey is over.",
   waits_owner: "The survey is ready. Open it, and people can answer.",
   waits_people:
     "People can answer until {closes}. Then the coordinator closes the survey and counts " +
     "together with the aggregator. You can also close it earlier.",
+  waits_held:
+    "There were too few answers at the closing time, so the survey stays open. Remind people, or " +
+    "extend it. You can close it as soon as the minimum is reached. On {closes} it ends by " +
+    "itself, without a result if there are still too few answers.",
   waits_peopleOpen:
     "People can answer until you close the survey. Then the coordinator counts together with the " +
     "aggregator.",
@@ -487,6 +495,9 @@ const de = {
     "Diese Phase hat kein Ende, das sich verschieben ließe. Schließen Sie sie, wenn es so weit " +
     "ist.",
   remote_not_open: "Die Umfrage ist noch nicht geöffnet.",
+  remote_too_few_answers:
+    "Es gibt {answers} Antworten, und {minimum} sind nötig. Die Umfrage bleibt offen: Verlängern " +
+    "Sie sie, oder beenden Sie sie ohne Ergebnis.",
   remote_survey_over: "Die Umfrage ist zu Ende, daher kann nichts mehr an ihr geändert werden.",
   remote_survey_running: "Die Umfrage läuft. Beenden Sie sie, bevor Sie sie löschen.",
   remote_other_survey: "Dort gibt es schon eine andere Umfrage mit derselben Nummer.",
@@ -631,12 +642,17 @@ const de = {
   answersMissing:
     "Mindestens {minimum} sind nötig (die Marke auf dem Balken): Es fehlen noch {missing}.",
   answersEnough: "Die Mindestzahl von {minimum} (die Marke auf dem Balken) ist erreicht.",
+  answersWithdrawn: "Zurückgezogen und nicht gezählt: {withdrawn}.",
   waitsTitle: "Wie es weitergeht",
   waits_nobody: "Gar nicht: Die Umfrage ist zu Ende.",
   waits_owner: "Die Umfrage ist bereit. Sobald Sie sie öffnen, können Personen antworten.",
   waits_people:
     "Antworten sind möglich bis zum {closes}. Dann schließt der Koordinator die Umfrage und " +
     "zählt gemeinsam mit dem Aggregator. Sie können sie auch früher schließen.",
+  waits_held:
+    "Zum Ende der Frist gab es zu wenige Antworten, deshalb bleibt die Umfrage offen. Erinnern " +
+    "Sie die anderen, oder verlängern Sie sie. Sie können sie schließen, sobald die Mindestzahl " +
+    "erreicht ist. Am {closes} endet sie von selbst, bei zu wenigen Antworten ohne Ergebnis.",
   waits_peopleOpen:
     "Antworten sind möglich, bis Sie die Umfrage schließen. Dann zählt der Koordinator gemeinsam " +
     "mit dem Aggregator.",

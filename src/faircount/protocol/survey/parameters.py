@@ -54,6 +54,7 @@ class SurveyParameters:
                 that many helpers for every item, instead of m'_j. Otherwise 0
     attempts:   how often clients may be asked again
     phases:     seconds until the deadline of each phase in which clients act
+    grace:      seconds for which a phase that has too few participants at its deadline is held open
     population: the people whose budget is charged; all surveys of a population add up
     owner, purpose, contact, s1_operator, s2_operator: what a participant reads before responding
     """
@@ -71,6 +72,7 @@ class SurveyParameters:
     t: int = 0
     attempts: int = 1
     phases: tuple[int, ...] = ()
+    grace: int = 0
     population: str = ""
     owner: str = ""
     purpose: str = ""
@@ -87,6 +89,7 @@ class SurveyParameters:
         # Integers above this bound would be published as text, and read back as another type.
         check_integer("k", self.k, most=canonical.LARGEST)
         check_integer("t", self.t, most=canonical.LARGEST)
+        check_integer("grace", self.grace, most=canonical.LARGEST)
         for seconds in self.phases:
             check_integer("phases", seconds, most=canonical.LARGEST)
         check_integer("minimum", self.minimum, least=2, most=self.n_max)
@@ -200,7 +203,7 @@ class SurveyParameters:
 
 
 _TEXTS = ("question", "population", "owner", "purpose", "contact", "s1_operator", "s2_operator")
-_COPIED = (*_TEXTS, "minimum", "k", "t", "attempts")
+_COPIED = (*_TEXTS, "minimum", "k", "t", "attempts", "grace")
 
 
 def default_dropout_allowance(users: int) -> int:

@@ -128,8 +128,8 @@ function buttons(record, params, actions) {
       { class: "buttons" },
       record.stage === "sent" ? button("checkButton", check) : null,
       hasReceipt ? button("receiptButton", () => saveReceipt(record, params)) : null,
-      canWithdraw ? button("withdrawButton", () => confirmWithdrawal(actions)) : null,
-      button("forgetButton", actions.forget),
+      canWithdraw ? button("withdrawButton", () => confirmAs("withdraw", actions.withdraw)) : null,
+      button("forgetButton", () => confirmAs("forget", actions.forget)),
     ),
     checked,
     hasReceipt ? element("p", { class: "quiet" }, translate("receiptText")) : null,
@@ -137,13 +137,14 @@ function buttons(record, params, actions) {
   );
 }
 
-function confirmWithdrawal(actions) {
+/** Ask before an action that cannot be undone, with the texts of this name. */
+function confirmAs(name, act) {
   const texts = {
-    question: translate("withdrawSure"),
-    yes: translate("withdrawYes"),
-    no: translate("withdrawNo"),
+    question: translate(`${name}Sure`),
+    yes: translate(`${name}Yes`),
+    no: translate(`${name}No`),
   };
-  confirmFirst(texts, actions.withdraw);
+  confirmFirst(texts, act);
 }
 
 function saveReceipt(record, params) {
