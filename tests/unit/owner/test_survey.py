@@ -213,10 +213,9 @@ def test_every_mechanism_of_two_servers_over_their_calls(
 
 def test_a_survey_without_enough_responses_says_so(both_apps: Any, tmp_path: Path) -> None:
     folder = tmp_path / "survey"
-    run_json(*creation(both_apps, folder))
+    run_json(*creation(both_apps, folder, "--open-for", "1s", "--grace", "1s"))
     run_json("survey", "invite", folder)
     run_json("survey", "open", folder)
-    run("survey", "close", folder)
     done = run("survey", "result", folder, "--wait")
     assert done.exit_code == 4
     text = " ".join(done.stdout.split())
