@@ -82,7 +82,7 @@ def test_the_status_shows_no_path_of_the_disk(
     async def work() -> None:
         async with in_process(tmp_path) as pair:
             survey = await open_trial(pair.to_s1, pair.to_s2)
-            require_success(await pair.to_s1.post(f"{survey.path}/close"))
+            require_success(await pair.to_s1.post(f"{survey.path}/abort", json={"reason": ""}))
 
             async def fail(*_: Any) -> Any:
                 raise StorageError(f"{tmp_path}/anchor/lock cannot be written")

@@ -128,8 +128,8 @@ function buttons(record, params, actions) {
       { class: "buttons" },
       record.stage === "sent" ? button("checkButton", check) : null,
       hasReceipt ? button("receiptButton", () => saveReceipt(record, params)) : null,
-      canWithdraw ? button("withdrawButton", () => confirmAs("withdraw", actions.withdraw)) : null,
-      button("forgetButton", () => confirmAs("forget", actions.forget)),
+      canWithdraw ? button("withdrawButton", () => confirmWithdrawal(actions)) : null,
+      button("forgetButton", () => confirmRemoval(actions)),
     ),
     checked,
     hasReceipt ? element("p", { class: "quiet" }, translate("receiptText")) : null,
@@ -137,14 +137,22 @@ function buttons(record, params, actions) {
   );
 }
 
-/** Ask before an action that cannot be undone, with the texts of this name. */
-function confirmAs(name, act) {
+function confirmWithdrawal(actions) {
   const texts = {
-    question: translate(`${name}Sure`),
-    yes: translate(`${name}Yes`),
-    no: translate(`${name}No`),
+    question: translate("withdrawSure"),
+    yes: translate("withdrawYes"),
+    no: translate("withdrawNo"),
   };
-  confirmFirst(texts, act);
+  confirmFirst(texts, actions.withdraw);
+}
+
+function confirmRemoval(actions) {
+  const texts = {
+    question: translate("forgetSure"),
+    yes: translate("forgetYes"),
+    no: translate("forgetNo"),
+  };
+  confirmFirst(texts, actions.forget);
 }
 
 function saveReceipt(record, params) {
